@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from fewbench.cli.app import COMMANDS, load_command
-from fewbench.cli.commands import KEYWORDS
+from fewbench.cli.commands import NAMES
 
 SHARED = {
     *("average", "scores", "cluster", "cache", "cached", "details", "output", "report"),
@@ -38,8 +38,8 @@ def test_every_option_has_help_and_is_a_parameter():
     for name, command, functions in made():
         known = parameters(functions)
         for one in command.params:
-            flag = KEYWORDS.get(one.name, "--" + one.name.replace("_", "-"))
-            named = one.param_type_name == "argument" or flag in one.opts or one.name in SHARED
+            flags = {NAMES.get(one.name, "--" + one.name.replace("_", "-")), f"-{one.name}"}
+            named = one.param_type_name == "argument" or flags & {*one.opts} or one.name in SHARED
             if one.name not in {*known, *SHARED} or not one.help or not named:
                 wrong.append((name, one.name))
     assert not wrong

@@ -228,7 +228,7 @@ def wrong(cli):
         ("select {ict} -k -1", "cannot choose -1 of 6 tasks"),
         ("select {ict} -k two", "-k"),
         ("select {ict}", "-k"),
-        ("select {ict} -k 2 --bootstraps -1", "--bootstraps"),
+        ("select {ict} -k 2 --bootstraps -1", "bootstraps is -1"),
         ("select {ict} -k 2 --seed -1", "seed"),
         # methods
         ("select {ict} -k 2 -m nope", "unknown task chooser 'nope'"),

@@ -25,8 +25,8 @@ PASSED = ("progress", "on_step", "executor", "cache")
 """Parameters that get a value with options of their own, or none."""
 SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "output": "-o"}
 """Short names. A parameter that has one is an option, even where it is needed."""
-KEYWORDS = {"form": "--from", "harness": "--for"}
-"""Options whose names are keywords of Python, by parameter."""
+NAMES = {"form": "--from", "harness": "--for", "as_json": "--json"}
+"""Options that cannot have the name of their parameter: keywords and modules of Python."""
 MOVED = typer.Option(help="Scores file of the source models, if it was moved.")
 CACHE = typer.Option(
     metavar="PLACE",
@@ -69,7 +69,7 @@ class Call:
             words.setdefault("workers", os.cpu_count() or 1)
         if "executor" in own:
             words["executor"] = self.given["cluster"]
-        if "cache" in own and self.given["cached"]:
+        if self.given.get("cached"):
             words["cache"] = self.given["cache"] or default_cache(words["scores"])
         self.read = dict(words)
         first = [words.pop(name) for name, one in own.items() if one.kind is one.VAR_POSITIONAL]
@@ -127,6 +127,8 @@ def command(
     work: str = "",
     report: str | None = "output",
     writes: Iterable[str] = (),
+    arguments: Iterable[str] = (),
+    flags: Mapping[str, str] | None = None,
     hidden: Iterable[str] = (),
     details: bool = False,
     read: Mapping[str, tuple[Any, Reader, str]] | None = None,
@@ -149,6 +151,10 @@ def command(
         The option that names the file of the result. None: `around` shows the result.
     writes : iterable of str
         Parameters that name further files to write.
+    arguments : iterable of str
+        Parameters with a default that are arguments and not options.
+    flags : mapping of str to str, optional
+        Names of options, by parameter, where they differ.
     hidden : iterable of str
         Parameters without an option.
     details : bool
@@ -162,10 +168,11 @@ def command(
         Returns the page of a result, which is called with what is typed, too.
     """
     summary, said = _documented(function)
-    typed, readers = _options(function, said, {*hidden}, dict(read or {}))
+    known = dict(flags or {}), {*arguments}
+    typed, readers = _options(function, said, {*hidden}, dict(read or {}), *known)
     own: dict[str, Reader] = {}
     if around is not None:
-        more, own = _options(around, _documented(around)[1], {"call"}, {}, is_around=True)
+        more, own = _options(around, _documented(around)[1], {"call"}, {}, *known)
         typed += more
     typed += _shared(function, {one.name for one in typed}, report, details)
 
@@ -175,7 +182,8 @@ def command(
         others = [given[name] for name in writes]
         check_outputs(output, *others, inputs=inputs, force=given["force"])
         check_outputs(output, inputs=inputs, force=given["force"], formats=FORMATS)
-        if (cache := given.get("cache")) is not None and not is_folder(cache):
+        cache = given.get("cache")
+        if "cached" in given and cache is not None and not is_folder(cache):
             check_outputs(Path(cache), inputs=inputs, force=True)  # it grows
         if around is None:
             found = call()
@@ -184,7 +192,8 @@ def command(
             found = around(call, **words)
         if found is None or report is None:
             return
-        shown = page(found, given)
+        with at_work(work):
+            shown = page(found, given)
         more = [one.id for one in shown.sections] if given.get("details") else []
         show(shown, found, output, given["as_json"], *more)
         if code := getattr(found, "exit_code", 0):
@@ -226,7 +235,7 @@ def _as_help(text: str, parameters: Iterable[str]) -> str:
 
 
 def _flag(name: str) -> str:
-    return KEYWORDS.get(name, "--" + name.replace("_", "-"))
+    return NAMES.get(name, "--" + name.replace("_", "-"))
 
 
 def _options(
@@ -234,14 +243,14 @@ def _options(
     said: Mapping[str, str],
     hidden: set[str],
     read: dict[str, tuple[Any, Reader, str]],
-    *,
-    is_around: bool = False,
+    flags: dict[str, str],
+    arguments: set[str],
 ) -> tuple[list[inspect.Parameter], dict[str, Reader]]:
     """Return an option or argument for each parameter, and how its value is read."""
     hints = get_type_hints(function)
     options, readers = [], {}
     for name, one in inspect.signature(function).parameters.items():
-        if name in hidden or name in PASSED:
+        if name in hidden or (name in PASSED and not (name == "cache" and "scores" not in hints)):
             continue
         several = one.kind is one.VAR_POSITIONAL
         hint = GenericAlias(list, hints[name]) if several else hints[name]
@@ -255,9 +264,11 @@ def _options(
             default = ... if is_needed else None
             kind = kind if is_needed else kind | None
         made: Any = typer.Argument(metavar=name.upper(), help=words)
-        if name in SHORT or one.kind is one.KEYWORD_ONLY or (default is not ... and not is_around):
-            flags = [] if default is True else [_flag(name), *SHORT.get(name, "").split()]
-            made = typer.Option(*flags, help=words)
+        if name in SHORT or one.kind is one.KEYWORD_ONLY or default is not ...:
+            own = [flags.get(name, _flag(name)), *SHORT.get(name, "").split()]
+            made = typer.Option(*([] if default is True else own), help=words)
+        if name in arguments:
+            made = typer.Argument(metavar=name.upper(), help=words)
         options.append(_parameter(name, Annotated[kind, made], default))
     return options, readers
 
@@ -322,7 +333,7 @@ def _shared(
         found.append(_parameter("scores", Annotated[Path | None, MOVED], None))
     if "executor" in own:
         found.append(_parameter("cluster", Cluster, None))
-    if "cache" in own:
+    if {"cache", "scores"} <= {*own}:
         found.append(_parameter("cache", Annotated[str | None, CACHE], None))
         found.append(_parameter("cached", Annotated[bool, CACHED], True))
     if details:
@@ -332,4 +343,4 @@ def _shared(
         file = typer.Option(*flags, help=f"{WRITES}.")
         found.append(_parameter(report, Annotated[Path | None, file], None))
         found.append(_parameter("as_json", Json, False))
-    return [*found, _parameter("force", Force, False)]
+    return found if "force" in known else [*found, _parameter("force", Force, False)]

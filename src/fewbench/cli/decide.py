@@ -84,6 +84,7 @@ versus = command(
     compare_two,
     work=MEASURING,
     around=_run,
+    arguments=["program"],
     details=True,
     examples="""
 fewbench versus new-run old-run                two evaluations of one target each
@@ -234,6 +235,7 @@ track = command(
     follow,
     work=MEASURING,
     around=_track,
+    arguments=["answers"],
     read={"checkpoints": (Path, _checkpoints, "")},
     examples="""
 fewbench start scores.parquet -m aipw -n 100 -t step-1000 -o follow/step-1000

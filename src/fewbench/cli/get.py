@@ -1,17 +1,13 @@
 """fewbench get: fetch public per-item results by name."""
 
 import json
-import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from fewbench._names import counted
 from fewbench._page import as_text
 from fewbench._text import table
-from fewbench.cli.options import Cluster, Filter, Json, Metric
-from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.commands import Call, command
+from fewbench.cli.outputs import check_outputs
 from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import echo, say
 from fewbench.errors import PublicError
@@ -22,131 +18,53 @@ from fewbench.public import (
     get_pack,
     public_sources,
 )
+from fewbench.public import get as fetch
 from fewbench.public.get import megabytes, source_file
-from fewbench.readers import FORMS
 
 PACK = "pack"
 LISTED = ("models", "items", "size", "license")
+FETCHED = ("name", "output", "revision", "cache", "force")
+FOUND = ("benchmark", "models", "split", "revision", "form", "metric", "filter", "cache")
 
 
-def get(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="A source of fewbench get list, or hub:ORG/DATASET; or list."
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Scores file to write (.parquet; default: NAME.parquet)."
-        ),
-    ] = None,
-    benchmark: Annotated[
-        str | None, typer.Option(help="Benchmark, if the source has several.")
-    ] = None,
-    models: Annotated[
-        int | None,
-        typer.Option(help="Fetch a fixed random sample of so many models (default: all)."),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="Part of the benchmark; for hub:ORG/DATASET, a folder."),
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            help="For hub:ORG/DATASET: format, if it is not recognized: "
-            + ", ".join((*FORMS, PACK))
-            + ".",
-        ),
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option(help="Commit, tag or release (default: the newest).")
-    ] = None,
-    metric: Metric = None,
-    filter_: Filter = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder for fetched files (default: in your cache directory)."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Number of processes that read logs (default: all processors)."),
-    ] = None,
-    cluster: Cluster = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show files and bytes; fetch only listings.")
-    ] = False,
-    as_json: Json = False,
-    force: Force = False,
-) -> None:
-    """Fetch other models' public per-item results of a benchmark.
+def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
+    """List the sources, or fetch results or a pack.
 
-    Files are kept in your cache directory. An interrupted download continues when you run it
-    again. NAME.source.json says where the results come from. Respect the license of the source.
-
-    \b
-    Sources:          fewbench get list
-    Files and bytes:  fewbench get livebench --dry-run
-    One benchmark:    fewbench get open-llm-leaderboard-v1 --benchmark gsm8k --models 300
-    Agents:           fewbench get swe-bench --split verified -o swe.parquet
-    Your repository:  fewbench get hub:ORG/DATASET --from lm-eval -o scores.parquet
-    A pack:           fewbench get hub:ORG/NAME --from pack -o mmlu-100.few
+    Parameters
+    ----------
+    dry_run
+        Show files and bytes; fetch only listings.
+    as_json
+        Print JSON instead of text.
     """
+    given = {name: value for name, value in call.given.items() if value not in (None, False)}
+    name = given["name"]
     if name == "list":
-        given = [output, benchmark, models, split, form, revision, metric, filter_, cache]
-        given += [workers, cluster]
-        if dry_run or force or any(one is not None for one in given):
+        if {*given} - {"name", "as_json"}:
             raise PublicError("get list has no options but --json", hint="omit the others")
         _list(as_json)
         return
-    if form == PACK or name.endswith(".few"):
-        given = [benchmark, models, split, metric, filter_, workers, cluster]
-        if dry_run or as_json or any(one is not None for one in given):
+    if given.get("form") == PACK or name.endswith(".few"):
+        if {*given} - {*FETCHED, "form"}:
             raise PublicError("a pack is one file", hint="give -o, --revision, --cache, --force")
         with progress_bar("fetching (MB)") as progress:
-            pack = get_pack(
-                *(name, output), revision=revision, cache=cache, force=force, progress=progress
-            )
+            words = {one: given[one] for one in FETCHED if one in given}
+            pack = get_pack(**words, progress=progress)
         echo(f"wrote {pack}. Next: fewbench pack show {pack}")
         return
-    if output is None:
-        parts = [name.rpartition("/")[2], split, benchmark]
-        output = Path("-".join(one for one in parts if one).replace("/", "-") + ".parquet")
-    if output.suffix != ".parquet":  # before the work
-        raise PublicError(
-            f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
-        )
-    if not dry_run:
-        check_outputs(output, source_file(output), force=force)
-    with at_work(f"listing {name}"):
-        files = find_public_files(
-            name,
-            benchmark=benchmark,
-            models=models,
-            split=split,
-            revision=revision,
-            form=form,
-            metric=metric,
-            filter=filter_,
-            cache=cache,
-        )
     if dry_run:
+        with at_work(f"listing {name}"):
+            files = find_public_files(name, **{one: given[one] for one in FOUND if one in given})
         _show(files, as_json)
         return
-    say(f"{files!r}")
-    if left := files.n_missing_bytes:
-        say(f"fetching {megabytes(left)} into {files.folder}")
-    with progress_bar("fetching (MB)") as progress:
-        files.fetch(progress)
-    with at_work("reading"):
-        results = files.read((os.cpu_count() or 1) if workers is None else workers, cluster)
+    parts = [name.rpartition("/")[2], given.get("split"), given.get("benchmark")]
+    named = Path("-".join(one for one in parts if one).replace("/", "-") + ".parquet")
+    output = given.get("output", named)
+    check_outputs(output, source_file(output), force=call.given["force"])
+    results: PublicResults = call(output=output)
+    say(f"{results.files!r}")
     for note in results.notes:
         say(f"note: {note}")
-    with at_work("writing"):
-        results = results.save(output, force=force)
     _report(results, as_json)
 
 
@@ -198,3 +116,19 @@ def _list(as_json: bool) -> None:
                 echo(f"  --{key[:-1]} {row[key]}")
         echo(f"  cite: {row['cite']}")
     echo("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")
+
+
+get = command(
+    fetch,
+    work="fetching (MB)",
+    report=None,
+    around=_get,
+    examples="""
+Sources:          fewbench get list
+Files and bytes:  fewbench get livebench --dry-run
+One benchmark:    fewbench get open-llm-leaderboard-v1 --benchmark gsm8k --models 300
+Agents:           fewbench get swe-bench --split verified -o swe.parquet
+Your repository:  fewbench get hub:ORG/DATASET --from lm-eval -o scores.parquet
+A pack:           fewbench get hub:ORG/NAME --from pack -o mmlu-100.few
+""",
+)

@@ -1,24 +1,22 @@
 """fewbench tasks: run fewer tasks instead of fewer items."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 from urllib.parse import quote
 
 import numpy as np
-import typer
 
 from fewbench._files import written_whole
 from fewbench._names import some
-from fewbench.cli.options import Json, Seed, group_of_commands, load
-from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
-from fewbench.cli.progress import at_work
+from fewbench.cli.commands import command
+from fewbench.cli.options import group_of_commands, load
 from fewbench.cli.select import give_subset
 from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.readers.tables import read_question_counts, read_task_table
-from fewbench.runners import EXPORTS
 from fewbench.scores import Average, Scores
 from fewbench.tasks import (
     TaskAnalysis,
@@ -40,48 +38,6 @@ DEFAULT = "bento-sim"
 
 tasks = group_of_commands()
 
-Matrix = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MATRIX",
-        help="Folder of fewbench transfer measure, .npz or .csv matrix of transferability, or "
-        "scores of source models.",
-    ),
-]
-SelectionPath = Annotated[
-    Path, typer.Argument(metavar="SELECTION", help="Selection file of fewbench tasks select -o.")
-]
-WeighOption = Annotated[
-    Weigh | None,
-    typer.Option(help="Full score: mean over questions or over tasks (default: as in the scores)."),
-]
-Anchor = Annotated[
-    str | None,
-    typer.Option(help="Model of the results whose known full score corrects the other models."),
-]
-Report = Annotated[Path | None, typer.Option(help=f"{WRITES}.")]
-Questions = Annotated[
-    str | None,
-    typer.Option(
-        help="Number of questions per task, if the matrix does not have it: a number, a .csv with "
-        "columns task and questions, or a scores file.",
-    ),
-]
-MatrixMetric = Annotated[
-    Metric | None,
-    typer.Option("--metric", help="Metric of the entries of a .csv matrix (default: accuracy)."),
-]
-Transform = Annotated[
-    Literal["exp"] | None,
-    typer.Option(help="Transform losses of the matrix and the results to exp(-loss)."),
-]
-Losses = Annotated[
-    bool,
-    typer.Option(
-        "--lower-is-better", help="The .csv of results holds losses (default: scores in [0, 1])."
-    ),
-]
-
 
 @tasks.callback()
 def _all() -> None:
@@ -94,94 +50,79 @@ def _all() -> None:
     """
 
 
-@tasks.command("select")
-def select(
-    matrix: Matrix,
-    k: Annotated[int | None, typer.Option("-k", help="Number of tasks.")] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget",
-            "-n",
-            help="Instead of -k: most to spend, in questions. Source scores decide how many tasks.",
-        ),
-    ] = None,
-    task_cost: Annotated[
-        float, typer.Option(help="With --budget: cost of setting up one task, in questions.")
-    ] = 0.0,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            help="bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit or ridge "
-            "(source scores only), random or list; settings in parentheses, as in "
-            "'bento-le(components=5)' (default: bento-sim; with --budget: ridge).",
-        ),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option(
-            "--list", help="Method list: comma-separated tasks, or a file with one task per line."
-        ),
-    ] = None,
-    texts: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Method bm25: tasks with their questions, as for fewbench transfer measure."
-        ),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            help="Results to judge the selection on: scores, or a .csv of models × tasks."
-        ),
-    ] = None,
-    questions: Questions = None,
-    metric: MatrixMetric = None,
-    transform: Transform = None,
-    lower_is_better: Losses = False,
-    weigh: WeighOption = None,
-    anchor: Anchor = None,
-    seed: Seed = 0,
-    bootstraps: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Number of bootstrap selections, from seeds drawn with replacement."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Selection file to write (JSON).")
-    ] = None,
-    report: Report = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+def _select(
+    matrix: Path,
+    *,
+    k: int | None = None,
+    budget: float | None = None,
+    task_cost: float = 0.0,
+    method: str | None = None,
+    list: str | None = None,
+    texts: Sequence[str] | None = None,
+    results: Path | None = None,
+    questions: str | None = None,
+    metric: Metric | None = None,
+    transform: Literal["exp"] | None = None,
+    lower_is_better: bool = False,
+    weigh: Weigh | None = None,
+    anchor: str | None = None,
+    seed: int = 0,
+    bootstraps: int | None = None,
+    output: Path | None = None,
+) -> TaskAnalysis:
     """Choose a few tasks, and measure how good the selection is.
 
-    \b
-    fewbench tasks select ict/ -k 3 --results scores.parquet
-    fewbench tasks select ict/ -k 3 --method "bento-le(components=5)" -o selection.json
-    fewbench tasks select ict/ -k 3 --method "bento-sim(scaling=sum,distance=cosine,exact=true)"
-    fewbench tasks select ict/ -k 3 --method "bento-sim(match=0.01)"
-    fewbench tasks select ict/ -k 3 --method bm25-sim --texts tasks/
-    fewbench tasks select ict/ -k 3 --method list --list anatomy,law,physics --json
-    fewbench tasks select scores.parquet -k 3 --method ridge
-    fewbench tasks select scores.parquet --budget 1000 --task-cost 100
-    fewbench tasks select losses.csv -k 3 --metric loss --transform exp --questions 100
+    Scores as MATRIX also judge the selection, with each model held out. Run the chosen tasks with
+    fewbench tasks items SELECTION SCORES --for lm-eval.
 
-    Scores as MATRIX also judge the selection, with each model held out.
-    Run the chosen tasks with: fewbench tasks items SELECTION SCORES --for lm-eval
+    Parameters
+    ----------
+    matrix
+        Folder of fewbench transfer measure, .npz or .csv matrix of transferability, or scores of
+        source models.
+    k
+        Number of tasks.
+    budget
+        Instead of -k: most to spend, in questions. Source scores decide how many tasks.
+    task_cost
+        With `budget`: cost of setting up one task, in questions.
+    method
+        bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit or ridge (source scores
+        only), random or list; settings in parentheses, as in 'bento-le(components=5)' (default:
+        bento-sim; with `budget`: ridge).
+    list
+        Method list: comma-separated tasks, or a file with one task per line.
+    texts
+        Method bm25: tasks with their questions, as for fewbench transfer measure.
+    results
+        Results to judge the selection on: scores, or a .csv of models × tasks.
+    questions
+        Number of questions per task, if the matrix does not have it: a number, a .csv with columns
+        task and questions, or a scores file.
+    metric
+        Metric of the entries of a .csv matrix (default: accuracy).
+    transform
+        Transform losses of the matrix and the results to exp(-loss).
+    lower_is_better
+        The .csv of results holds losses (default: scores in [0, 1]).
+    weigh
+        Full score: mean over questions or over tasks (default: as in the scores).
+    anchor
+        Model of the results whose known full score corrects the other models.
+    seed
+        Random seed.
+    bootstraps
+        Number of bootstrap selections, from seeds drawn with replacement.
+    output
+        Selection file to write (JSON).
     """
-    check_outputs(output, report, inputs=[matrix, results], force=force)
-    check_outputs(report, force=force, formats=FORMATS)
     if (k is None) == (budget is None):
         raise MethodError(
             "give either the number of tasks (-k) or a budget (--budget)",
             hint="-k 3, or --budget 1000 --task-cost 100 with scores as MATRIX",
         )
     if method is None:
-        method = "list" if names is not None else DEFAULT if budget is None else "ridge"
+        method = "list" if list is not None else DEFAULT if budget is None else "ridge"
     given, past = _read_given(matrix, weigh, metric, transform)
     known = None
     if results is not None:
@@ -193,147 +134,140 @@ def select(
     elif texts:
         raise MethodError("--texts is for bm25-sim and bm25-le", hint="omit --texts")
     chooser = read_chooser(method)
-    if isinstance(chooser, ListedTasks) and names is not None:
-        chooser = ListedTasks("|".join(map(_written_name, _listed_names(names))))
-    elif names is not None:
+    if isinstance(chooser, ListedTasks) and list is not None:
+        chooser = ListedTasks("|".join(map(_written_name, _listed_names(list))))
+    elif list is not None:
         raise MethodError("--list is for --method list", hint="omit --list")
-    with at_work("choosing tasks"):
-        plan = None
-        if budget is not None:
-            if past is None or past.questions is None:
-                raise MethodError(
-                    "--budget needs source scores to decide how many tasks",
-                    hint="give scores as MATRIX, or the number of tasks with -k",
-                )
-            plan = CostlyTasks(budget, task_cost, chooser).plan(past.questions, seed)
-            k = plan.k
-        assert k is not None
-        selection = select_tasks(
-            chooser, given, k, seed, bootstraps=bootstraps, weigh_tasks=weigh == "tasks"
-        )
-        selection = selection.model_copy(
-            update={"matrix": {"file": matrix.name} | selection.matrix}
-        )
-        if plan is not None:
-            selection = selection.with_plan(
-                plan.budget, plan.task_cost, plan.questions[k], plan.errors
+    plan = None
+    if budget is not None:
+        if past is None or past.questions is None:
+            raise MethodError(
+                "--budget needs source scores to decide how many tasks",
+                hint="give scores as MATRIX, or the number of tasks with -k",
             )
+        plan = CostlyTasks(budget, task_cost, chooser).plan(past.questions, seed)
+        k = plan.k
+    assert k is not None
+    selection = select_tasks(
+        chooser, given, k, seed, bootstraps=bootstraps, weigh_tasks=weigh == "tasks"
+    )
+    selection = selection.model_copy(update={"matrix": {"file": matrix.name} | selection.matrix})
+    if plan is not None:
+        selection = selection.with_plan(plan.budget, plan.task_cost, plan.questions[k], plan.errors)
     # Source models judge selections that are made without them.
     held_out = known is None and past is not None and selection.models is not None
-    analysis = TaskAnalysis(
-        selection, _sized(known or past, selection, weigh), given, anchor, held_out
-    )
-    _give(analysis, report, as_json, output)
+    if output is not None:
+        with written_whole(output) as temporary:
+            temporary.write_text(selection.to_json() + "\n", encoding="utf-8")
+        say(f"wrote {output}")
+    sized = _sized(known or past, selection, weigh)
+    return TaskAnalysis(selection, sized, given, anchor, held_out)
 
 
-@tasks.command("judge")
-def judge(
-    selection_path: SelectionPath,
-    results: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="Scores, or a .csv of models × tasks.")
-    ],
-    matrix: Annotated[
-        Path | None,
-        typer.Option(
-            help="Matrix of transferability, to compare with other methods and draw maps."
-        ),
-    ] = None,
-    questions: Questions = None,
-    metric: MatrixMetric = None,
-    transform: Transform = None,
-    lower_is_better: Losses = False,
-    weigh: WeighOption = None,
-    anchor: Anchor = None,
-    report: Report = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+def _judge(
+    selection: Path,
+    results: Path,
+    *,
+    matrix: Path | None = None,
+    questions: str | None = None,
+    metric: Metric | None = None,
+    transform: Literal["exp"] | None = None,
+    lower_is_better: bool = False,
+    weigh: Weigh | None = None,
+    anchor: str | None = None,
+) -> TaskAnalysis:
     """Measure how good a selection is on models with known results.
 
-    \b
-    fewbench tasks judge selection.json scores.parquet
-    fewbench tasks judge selection.json models.csv --matrix ict/ --report tasks.html
-    fewbench tasks judge selection.json losses.csv --lower-is-better --transform exp
+    Parameters
+    ----------
+    selection
+        Selection file of fewbench tasks select -o.
+    results
+        Scores, or a .csv of models × tasks.
+    matrix
+        Matrix of transferability, to compare with other methods and draw maps.
+    questions
+        Number of questions per task, if the selection does not have it: a number, a .csv with
+        columns task and questions, or a scores file.
+    metric
+        Metric of the entries of a .csv matrix (default: accuracy).
+    transform
+        Transform losses of the matrix and the results to exp(-loss).
+    lower_is_better
+        The .csv of results holds losses (default: scores in [0, 1]).
+    weigh
+        Full score: mean over questions or over tasks (default: as in the scores).
+    anchor
+        Model of the results whose known full score corrects the other models.
     """
-    inputs = [selection_path, results, matrix]
-    check_outputs(report, inputs=inputs, force=force, formats=FORMATS)
-    selection = _read_selection(selection_path)
+    made = _read_selection(selection)
     given = None
     if matrix is not None:
         given = _read_matrix(matrix, metric, transform)
-        if set(given.tasks) != set(selection.sizes):
-            raise MethodError(f"{matrix}: not the tasks of {selection_path}")
-    known = _read_results(results, tuple(selection.sizes), weigh, lower_is_better, transform)
-    if sizes := _read_sizes(selection_path, questions, selection, known):
-        selection = selection.with_sizes(sizes)
+        if set(given.tasks) != set(made.sizes):
+            raise MethodError(f"{matrix}: not the tasks of {selection}")
+    known = _read_results(results, tuple(made.sizes), weigh, lower_is_better, transform)
+    if sizes := _read_sizes(selection, questions, made, known):
+        made = made.with_sizes(sizes)
         given = given.with_sizes(sizes) if given is not None else None
-    analysis = TaskAnalysis(selection, _sized(known, selection, weigh), given, anchor)
-    _give(analysis, report, as_json, None)
+    return TaskAnalysis(made, _sized(known, made, weigh), given, anchor)
 
 
-@tasks.command("items")
-def items(
-    selection_path: SelectionPath,
-    scores_path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[SCORES]", help="Scores of source models, with the items of the tasks."
-        ),
-    ] = None,
-    then: Annotated[
-        str | None,
-        typer.Option(
-            help="Method inside the tasks, as in random+mean (default: mean; for tasks chosen by "
-            "ridge, task-means+ridge)."
-        ),
-    ] = None,
-    budget: Annotated[
-        int | None, typer.Option("--budget", "-n", help="With --then: number of items.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Subset file to write, for fewbench start --subset."),
-    ] = None,
-    harness: Annotated[
-        str, typer.Option("--for", help=f"Output format: {', '.join(EXPORTS)}.")
-    ] = "ids",
-    seed: Seed = 0,
-    force: Force = False,
+def _items(
+    selection: Path,
+    scores: Path | None = None,
+    *,
+    then: str | None = None,
+    budget: int | None = None,
+    output: Path | None = None,
+    harness: str = "ids",
+    seed: int = 0,
 ) -> None:
     """Print the items of the chosen tasks; without SCORES, the names of the tasks.
 
-    \b
-    fewbench tasks items selection.json
-    fewbench tasks items selection.json scores.parquet --for lm-eval
-    fewbench tasks items selection.json scores.parquet --then random+mean --budget 40 -o subset.json
-    Later:  fewbench start scores.parquet --subset subset.json -o run
+    Parameters
+    ----------
+    selection
+        Selection file of fewbench tasks select -o.
+    scores
+        Scores of source models, with the items of the tasks.
+    then
+        Method inside the tasks, as in random+mean (default: mean; for tasks chosen by ridge,
+        task-means+ridge).
+    budget
+        With `then`: number of items.
+    output
+        Subset file to write, for fewbench start --subset.
+    harness
+        Output format: ids, lm-eval or inspect.
+    seed
+        Random seed.
     """
-    check_outputs(output, inputs=[selection_path, scores_path], force=force)
-    selection = _read_selection(selection_path)
+    chosen = _read_selection(selection)
     if then is None:
-        then = "task-means+ridge" if selection.estimator == "ridge" else "mean"
-        if selection.plan is not None:
+        then = "task-means+ridge" if chosen.estimator == "ridge" else "mean"
+        if chosen.plan is not None:
             then = f"stratified+{then}"
-            budget = budget or selection.plan.questions
-    if scores_path is None:
+            budget = budget or chosen.plan.questions
+    if scores is None:
         if budget is not None or output is not None or harness == "inspect":
             raise MethodError("the items of the tasks are not known", hint="give SCORES too")
         # lm-eval takes whole tasks by --tasks a,b
-        echo(("," if harness == "lm-eval" else "\n").join(selection.tasks))
+        echo(("," if harness == "lm-eval" else "\n").join(chosen.tasks))
         return
-    scores = load(scores_path)
-    if lacking := [task for task in selection.tasks if task not in scores.tasks]:
+    table = load(scores)
+    if lacking := [task for task in chosen.tasks if task not in table.tasks]:
         raise MethodError(
-            f"{scores_path}: has no task {', '.join(lacking)}",
+            f"{scores}: has no task {', '.join(lacking)}",
             hint="use the same task names in the matrix and the scores",
         )
-    names = "|".join(map(_written_name, selection.tasks))
-    whole = int(scores.items["task"].isin(selection.tasks).sum())
-    method = f"tasks-listed(names={names},tasks={selection.k})+{then}"
-    evaluation = Evaluation(scores, method, whole if budget is None else budget, seed=seed)
+    names = "|".join(map(_written_name, chosen.tasks))
+    whole = int(table.items["task"].isin(chosen.tasks).sum())
+    method = f"tasks-listed(names={names},tasks={chosen.k})+{then}"
+    evaluation = Evaluation(table, method, whole if budget is None else budget, seed=seed)
     if evaluation.subset is None:
         raise MethodError(f"{then!r} is adaptive", hint="use a static method such as random+mean")
-    give_subset(evaluation.subset, scores, output, harness, "estimate with the same method")
+    give_subset(evaluation.subset, table, output, harness, "estimate with the same method")
 
 
 def _sized(
@@ -345,17 +279,6 @@ def _sized(
     if weigh == "questions" and not selection.sizes_known:
         raise MethodError("the numbers of questions per task are not known", hint="add --questions")
     return results.with_sizes(selection.sizes)
-
-
-def _give(analysis: TaskAnalysis, report: Path | None, as_json: bool, output: Path | None) -> None:
-    selection = analysis.selection
-    with at_work("judging the selection"):
-        page = analysis.page()
-    if output is not None:
-        with written_whole(output) as temporary:
-            temporary.write_text(selection.to_json() + "\n", encoding="utf-8")
-        say(f"wrote {output}")
-    show(page, analysis, report, as_json)
 
 
 def _load_scores(path: Path, weigh: Weigh | None) -> Scores:
@@ -435,7 +358,7 @@ def _read_sizes(
     return {name: found[name] for name in names}
 
 
-def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> TaskMatrix:
+def _by_texts(given: Transferability | TaskMatrix, texts: Sequence[str] | None) -> TaskMatrix:
     if not texts:
         raise MethodError(
             "bm25 needs the texts of the tasks",
@@ -503,3 +426,52 @@ def _read_results(
     sizes = np.ones(len(names), dtype=np.intp)
     models = tuple(map(str, table.index))
     return TaskResults(values, models, names, sizes, weigh or "questions", losses=losses)
+
+
+tasks.command("select")(
+    command(
+        _select,
+        work="choosing and judging tasks",
+        report="report",
+        writes=["output"],
+        flags={"k": "-k"},
+        examples="""
+fewbench tasks select ict/ -k 3 --results scores.parquet
+fewbench tasks select ict/ -k 3 --method "bento-le(components=5)" -o selection.json
+fewbench tasks select ict/ -k 3 --method "bento-sim(scaling=sum,distance=cosine,exact=true)"
+fewbench tasks select ict/ -k 3 --method "bento-sim(match=0.01)"
+fewbench tasks select ict/ -k 3 --method bm25-sim --texts tasks/
+fewbench tasks select ict/ -k 3 --method list --list anatomy,law,physics --json
+fewbench tasks select scores.parquet -k 3 --method ridge
+fewbench tasks select scores.parquet --budget 1000 --task-cost 100
+fewbench tasks select losses.csv -k 3 --metric loss --transform exp --questions 100
+""",
+    )
+)
+tasks.command("judge")(
+    command(
+        _judge,
+        work="judging the selection",
+        report="report",
+        examples="""
+fewbench tasks judge selection.json scores.parquet
+fewbench tasks judge selection.json models.csv --matrix ict/ --report tasks.html
+fewbench tasks judge selection.json losses.csv --lower-is-better --transform exp
+""",
+    )
+)
+tasks.command("items")(
+    command(
+        _items,
+        work="choosing items",
+        report=None,
+        writes=["output"],
+        arguments=["scores"],
+        examples="""
+fewbench tasks items selection.json
+fewbench tasks items selection.json scores.parquet --for lm-eval
+fewbench tasks items selection.json scores.parquet --then random+mean --budget 40 -o subset.json
+Later:  fewbench start scores.parquet --subset subset.json -o run
+""",
+    )
+)

@@ -28,6 +28,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 from fewbench.study.multiple import holm
 
@@ -206,6 +207,7 @@ def rank(
     (['b', 'a'], True)
     """
     check_level(level)
+    check_number("next_items", next_items, 1)
     if ask and next_items is None:
         raise EvaluationError(
             "how many items to ask for?", hint="add their number, as in --next-items 50"

@@ -25,6 +25,7 @@ from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdic
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 
@@ -113,6 +114,7 @@ def compare(
 ) -> Versus:
     """Compare as `versus` does, without issuing the warnings."""
     check_level(level)
+    check_number("next_items", next_items, 1)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
     found = scores_of(a, b, scores=scores)

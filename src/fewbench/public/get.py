@@ -279,27 +279,38 @@ def get(
 ) -> PublicResults:
     """Fetch other models' public per-item results of a benchmark.
 
+    Files are kept in your cache directory. An interrupted download continues when you run it
+    again. Respect the license of the source.
+
     Parameters
     ----------
     name : str
-        A source of `public_sources`, or `hub:ORG/DATASET` for a dataset repository with logs.
+        Name of a source (see fewbench get list), or hub:ORG/DATASET, a dataset repository with
+        logs.
     output : path, optional
-        Scores file to write (.parquet); NAME.source.json beside says where they come from.
-    benchmark, split : str, optional
-        Benchmark and part of it, if the source has several. For a repository, `split` is a folder.
+        Scores file to write (.parquet). NAME.source.json says where the results come from.
+    benchmark : str, optional
+        Benchmark, if the source has several.
     models : int, optional
-        Fetch only a fixed random sample of so many models; a larger sample contains a smaller one.
+        Fetch a fixed random sample of so many models (default: all). A larger sample contains a
+        smaller one.
+    split : str, optional
+        Part of the benchmark. For hub:ORG/DATASET, a folder.
     revision : str, optional
         Commit, tag or release (default: the newest).
     form : str, optional
-        Harness that wrote the logs of a repository (default: recognized by content).
-    metric, filter : str, optional
-        Metric and filter to read, if logs have several; see `fewbench.import_results`.
+        For hub:ORG/DATASET: format, if it is not recognized, such as lm-eval, or pack.
+    metric : str, optional
+        Logs: metric to read, if there are several.
+    filter : str, optional
+        Logs: filter to read, if there are several.
     cache : path, optional
         Folder for fetched files (default: fewbench/get in your cache directory).
     force : bool
-        Replace `output` if it exists.
-    workers, executor
+        Replace output files that exist.
+    workers : int
+        Number of processes that read logs.
+    executor : Executor, optional
         Where to read logs; see `fewbench.import_results`.
     progress : callable, optional
         Called with (done, all) megabytes.

@@ -237,6 +237,7 @@ def select_tasks(
     assert isinstance(matrix, TaskMatrix)
     n = len(matrix.names)
     check_number("seed", seed, 0)
+    check_number("bootstraps", bootstraps, 0)
     if not 1 <= k <= n:
         raise MethodError(f"cannot choose {k} of {n} tasks", hint=f"use 1 to {n}")
     ordered = chooser.order(matrix, k, seed)
