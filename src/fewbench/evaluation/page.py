@@ -147,8 +147,8 @@ def _parts(
     history: Sequence[Mapping[str, Any]] | None,
 ) -> Iterator[Section]:
     """Yield what there is to show of one target; as text only if it has no tab."""
-    scores = None if evaluation is None else evaluation.scores
-    if scores is not None:
+    scores = None if evaluation is None else evaluation.scores.whole
+    if scores is not None and scores.n_models:
         rows = _near(one, scores, digits)
         head = [("Rank", True), ("Model", False), ("Full score", True), ("", False)]
         fold = f"Source models near the target ({len(rows):,} of {scores.n_models + 1:,} models)"
@@ -200,7 +200,7 @@ def _basis(one: "Estimate", tab: str, digits: int, evaluation: "Evaluation | Non
     head = [("Method", False), ("Half width", True), ("Expected error", True)]
     width = f"± {fixed((ends.high - ends.low) / 2, digits)}"
     rows = [[made.method, width, _error(one.expected_error, digits)]]
-    if made.settings != "random+mean":  # both lines would be the same
+    if one.interval_kind not in ("exact", "betting"):  # else both lines would be the same
         width = f"± {fixed(one.random.half_width, digits)}"
         rows.append(["random sampling", width, fixed(one.random.expected_error, digits)])
     facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
@@ -216,10 +216,25 @@ def _basis(one: "Estimate", tab: str, digits: int, evaluation: "Evaluation | Non
         "basis",
         "What it rests on",
         tables=[Table("Compared with random sampling", head, rows)],
+        lines=_more_items(one, digits),
         facts=facts,
         detail=bool(tab),
         tab=tab,
     )
+
+
+def _more_items(one: "Estimate", digits: int) -> list[str]:
+    """Return what more items would give, of an interval that follows from their number."""
+    n, of = one.items_run, one.items_total
+    if one.interval_kind not in ("exact", "betting", "sampled") or n >= of:
+        return []
+    half = (one.interval.high - one.interval.low) / 2
+    said = [
+        f"± {fixed(half * ((1 / more - 1 / of) / (1 / n - 1 / of)) ** 0.5, digits)} with {more:,}"
+        for more in (2 * n, 4 * n)
+        if more < of
+    ]
+    return [f"More items would give about {' and '.join(said)}."] if said else []
 
 
 def _tasks(one: "Estimate", tab: str, digits: int, scores: Scores | None) -> Section:
