@@ -273,13 +273,8 @@ def scorer_of(header: Any, metric: str) -> str | None:
 
 def _defaults_of(scorer: str) -> dict[str, str]:
     """Return the defaults of a scorer's options, {} if it is none of Inspect's own."""
-    try:
-        import_module("inspect_ai.scorer")
-        registry = import_module("inspect_ai._util.registry")
-        made = registry.registry_lookup("scorer", f"inspect_ai/{scorer}")
-        parameters = signature(made).parameters
-    except Exception:  # of the registry, by version
-        return {}
+    made = getattr(import_module("inspect_ai.scorer"), scorer, None)
+    parameters = signature(made).parameters if callable(made) else {}
     return {
         name: setting(one.default)
         for name, one in parameters.items()
