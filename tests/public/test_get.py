@@ -148,6 +148,7 @@ def test_failures_that_pass(site, faults, requests, monkeypatch):
         ([404], "no such file"),
         ([401], "access is refused"),
         ([418], "HTTP 418"),
+        ([{"Retry-After": "9999"}], "asks for a pause of 167 minutes"),
     ],
 )
 def test_failures_that_stay(site, faults, said, tmp_path):

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 from fewbench._files import naming, only_process
 from fewbench._json import loads
@@ -82,11 +81,7 @@ class Remote:
             raise PublicError(f"{self.url}: the listing names the file {self.path!r}", hint=MOVED)
         if self.size is not None and not (type(self.size) is int and self.size >= 0):
             raise PublicError(f"{self.url}: the listing says the size {self.size!r}", hint=MOVED)
-        try:
-            scheme = urlsplit(self.url).scheme
-        except ValueError:
-            scheme = ""
-        if scheme not in ("http", "https"):
+        if not self.url.startswith(("http://", "https://")):
             raise PublicError(f"the listing has the address {self.url!r}", hint=MOVED)
 
 
@@ -129,8 +124,10 @@ def refusal(where: str, response: Any) -> PublicError:
         hint = "set GITHUB_TOKEN to a personal access token, or wait for an hour"
         return Unreachable(f"{where}: the host's limit of requests is reached", hint=hint)
     if status in RETRIED or (status == 403 and "Retry-After" in headers):
-        busy = Unreachable(f"{where}: the host is busy (HTTP {status})", hint=NEXT)
-        busy.seconds = _pause(headers)
+        seconds = _pause(headers)
+        asks = f"; it asks for a pause of {seconds / 60:,.0f} minutes" if seconds > LONGEST else ""
+        busy = Unreachable(f"{where}: the host is busy (HTTP {status}){asks}", hint=NEXT)
+        busy.seconds = seconds
         return busy
     if status in (401, 403):
         return PublicError(f"{where}: access is refused (HTTP {status})", hint=GATED)
@@ -240,10 +237,13 @@ class Fetcher:
         asked = {"Range": part, "Accept-Encoding": "identity"}
         headers = utils.build_hf_headers(**LIBRARY, headers=asked)
         timeout = huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
-        with explained(remote.url):
-            response = utils.http_backoff("GET", remote.url, headers=headers, timeout=timeout)
+
+        def get() -> bytes:
+            response = utils.get_session().get(remote.url, headers=headers, timeout=timeout)
             utils.hf_raise_for_status(response)
-        return bytes(response.content)
+            return bytes(response.content)
+
+        return self.ask_hub(get, remote.url)
 
     def each(self, work: Callable[[S], T], what: Sequence[S]) -> list[T]:
         """Return `work` of each, a few at a time; the first error stops the others."""
