@@ -44,12 +44,10 @@ Progress = Callable[[int, int], None]
 
 
 class Unreachable(PublicError):
-    """A host that does not answer, or not now: unlike a missing file, a reason to stop.
+    """A host that does not answer, or not now: unlike a missing file, a reason to stop."""
 
-    `seconds` is what the host asks us to wait.
-    """
-
-    seconds = 0.0
+    seconds = 0.0  # that the host asks us to wait
+    tries = TRIES
 
 
 @dataclass(frozen=True)
@@ -111,8 +109,11 @@ def explained(where: str) -> Iterator[None]:
         if (response := getattr(error, "response", None)) is not None:
             raise refusal(where, response) from error
         if isinstance(error, down):
-            said = f"{where}: the connection failed ({first_line(error)})"
-            raise Unreachable(said, hint=f"check the network; then {NEXT}") from error
+            reason = first_line(getattr(error.args[0] if error.args else "", "reason", error))
+            said = f"{where}: the connection failed ({reason.partition('): ')[2] or reason})"
+            failed = Unreachable(said, hint=f"check the network; then {NEXT}")
+            failed.tries = 3 if isinstance(error, httpx2.ConnectError) else TRIES
+            raise failed from error
         said = f"{where}: cannot be fetched ({first_line(error)})"
         raise PublicError(said, hint=MOVED) from error
 
@@ -208,7 +209,7 @@ class Fetcher:
                     return call()
             except Unreachable as error:
                 pause = error.seconds or BACKOFF * 2**number
-                if number == TRIES - 1 or pause > LONGEST or self._stopped.wait(pause):
+                if number + 1 >= error.tries or pause > LONGEST or self._stopped.wait(pause):
                     raise
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 what = f"{where}: not an answer of the Hub ({first_line(error)})"
