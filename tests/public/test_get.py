@@ -148,6 +148,7 @@ def test_failures_that_pass(site, faults, requests, monkeypatch):
         ([404], "no such file"),
         ([401], "access is refused"),
         ([418], "HTTP 418"),
+        ([{"Retry-After": "9999"}], "asks for a pause of 167 minutes"),
     ],
 )
 def test_failures_that_stay(site, faults, said, tmp_path):
@@ -258,9 +259,7 @@ def test_malformed_downloads(site, kind):
     """All files of a source are broken alike, as the listing promises, but for its indexes."""
     for published in (*site.hub.values(), *site.github.values(), site.bucket, site.plain):
         for path, data in published.items():
-            if not any(
-                one in path for one in ("manifest", "runs_to_run", "submission.json", "api/")
-            ):
+            if not any(one in path for one in INDEXES):
                 published[path] = BROKEN[kind](data)
     for name, (asked, _, _) in LAYOUTS.items():
         with pytest.raises(FewbenchError) as found:

@@ -1,5 +1,6 @@
 """Sources of agent benchmarks: what is scored is an agent with a model, not a model alone."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -47,16 +48,14 @@ def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
     under = f"evaluation/{split}"
     listing = github_files(fetcher, "SWE-bench/experiments", ask.revision, under)
     by_system: dict[str, list[Remote]] = defaultdict(list)
+    wanted = re.compile(rf"{under}/([^/]+)/(?:results/{LISTS}|{DETAILS}|metadata.ya?ml)")
     for one in listing.files:
-        place = PurePosixPath(one.path)
-        is_list = place.name == LISTS and place.parent.name == "results"
-        named = place.name in (DETAILS, "metadata.yaml", "metadata.yml")
-        if len(place.parts) > 3 and (is_list or named):
-            by_system[place.parts[2]].append(one)
+        if match := wanted.fullmatch(one.path):
+            by_system[match[1]].append(one)
     results = {
         name: files
         for name, files in by_system.items()
-        if any(PurePosixPath(one.path).name in (LISTS, DETAILS) for one in files)
+        if any(one.path.endswith((LISTS, DETAILS)) for one in files)
     }
     chosen = sampled(results, ask.models)
     if not chosen:
@@ -192,11 +191,10 @@ def read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
             known["date"] = min(filter(None, [known.get("date"), day]), default="")
     frame = pd.DataFrame(rows, columns=["model", "item", "score"])
     frame["task"] = f"terminal-bench-{ask.benchmark}"
-    reading = from_rows(frame, what="Terminal-Bench")
-    notes = [*found.notes, *reading.notes, "a model is an agent with a model: AGENT__MODEL"]
+    notes = [*found.notes, "a model is an agent with a model: AGENT__MODEL"]
     if untold:
         notes.append(f"{counted(untold, 'trial')} without a reward, which count as 0")
-    return Reading(with_attributes(reading.scores, attributes), tuple(notes))
+    return from_rows(frame, what="Terminal-Bench", attributes=attributes, notes=notes)
 
 
 def _rewards(data: dict[str, Any]) -> dict[str, float]:
@@ -273,11 +271,9 @@ def read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
             score = 0.0 if told is None else float(told["reward"])
             yield model, f"{domain}/{trial['task_id']}", score, domain
 
-    frame = rows_of(found, folder, trials)
-    reading = from_rows(frame, what="tau2-bench")
-    scores = with_attributes(reading.scores, found.attributes)
     users = {str(one["user_simulator"]) for one in found.attributes.values()} - {""}
-    notes = [*found.notes, *reading.notes]
+    notes = [*found.notes]
     if len(users) > 1:
         notes.append(f"the simulated user differs between models: {some(sorted(users))}")
-    return Reading(scores, tuple(notes))
+    rows = rows_of(found, folder, trials)
+    return from_rows(rows, what="tau2-bench", attributes=found.attributes, notes=notes)

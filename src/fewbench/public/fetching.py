@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 from fewbench._files import naming, only_process
 from fewbench._json import loads
@@ -45,12 +44,10 @@ Progress = Callable[[int, int], None]
 
 
 class Unreachable(PublicError):
-    """A host that does not answer, or not now: unlike a missing file, a reason to stop.
+    """A host that does not answer, or not now: unlike a missing file, a reason to stop."""
 
-    `seconds` is what the host asks us to wait.
-    """
-
-    seconds = 0.0
+    seconds = 0.0  # that the host asks us to wait
+    tries = TRIES
 
 
 @dataclass(frozen=True)
@@ -82,11 +79,7 @@ class Remote:
             raise PublicError(f"{self.url}: the listing names the file {self.path!r}", hint=MOVED)
         if self.size is not None and not (type(self.size) is int and self.size >= 0):
             raise PublicError(f"{self.url}: the listing says the size {self.size!r}", hint=MOVED)
-        try:
-            scheme = urlsplit(self.url).scheme
-        except ValueError:
-            scheme = ""
-        if scheme not in ("http", "https"):
+        if not self.url.startswith(("http://", "https://")):
             raise PublicError(f"the listing has the address {self.url!r}", hint=MOVED)
 
 
@@ -116,8 +109,11 @@ def explained(where: str) -> Iterator[None]:
         if (response := getattr(error, "response", None)) is not None:
             raise refusal(where, response) from error
         if isinstance(error, down):
-            said = f"{where}: the connection failed ({first_line(error)})"
-            raise Unreachable(said, hint=f"check the network; then {NEXT}") from error
+            reason = first_line(getattr(error.args[0] if error.args else "", "reason", error))
+            said = f"{where}: the connection failed ({reason.partition('): ')[2] or reason})"
+            failed = Unreachable(said, hint=f"check the network; then {NEXT}")
+            failed.tries = 3 if isinstance(error, httpx2.ConnectError) else TRIES
+            raise failed from error
         said = f"{where}: cannot be fetched ({first_line(error)})"
         raise PublicError(said, hint=MOVED) from error
 
@@ -129,8 +125,10 @@ def refusal(where: str, response: Any) -> PublicError:
         hint = "set GITHUB_TOKEN to a personal access token, or wait for an hour"
         return Unreachable(f"{where}: the host's limit of requests is reached", hint=hint)
     if status in RETRIED or (status == 403 and "Retry-After" in headers):
-        busy = Unreachable(f"{where}: the host is busy (HTTP {status})", hint=NEXT)
-        busy.seconds = _pause(headers)
+        seconds = _pause(headers)
+        asks = f"; it asks for a pause of {seconds / 60:,.0f} minutes" if seconds > LONGEST else ""
+        busy = Unreachable(f"{where}: the host is busy (HTTP {status}){asks}", hint=NEXT)
+        busy.seconds = seconds
         return busy
     if status in (401, 403):
         return PublicError(f"{where}: access is refused (HTTP {status})", hint=GATED)
@@ -211,7 +209,7 @@ class Fetcher:
                     return call()
             except Unreachable as error:
                 pause = error.seconds or BACKOFF * 2**number
-                if number == TRIES - 1 or pause > LONGEST or self._stopped.wait(pause):
+                if number + 1 >= error.tries or pause > LONGEST or self._stopped.wait(pause):
                     raise
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 what = f"{where}: not an answer of the Hub ({first_line(error)})"
@@ -240,10 +238,13 @@ class Fetcher:
         asked = {"Range": part, "Accept-Encoding": "identity"}
         headers = utils.build_hf_headers(**LIBRARY, headers=asked)
         timeout = huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
-        with explained(remote.url):
-            response = utils.http_backoff("GET", remote.url, headers=headers, timeout=timeout)
+
+        def get() -> bytes:
+            response = utils.get_session().get(remote.url, headers=headers, timeout=timeout)
             utils.hf_raise_for_status(response)
-        return bytes(response.content)
+            return bytes(response.content)
+
+        return self.ask_hub(get, remote.url)
 
     def each(self, work: Callable[[S], T], what: Sequence[S]) -> list[T]:
         """Return `work` of each, a few at a time; the first error stops the others."""

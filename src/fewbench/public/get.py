@@ -60,9 +60,8 @@ class PublicFiles:
     @property
     def n_bytes(self) -> int | None:
         """Bytes of all files; None if the source does not state the size of each."""
-        sizes = [one.size for one in self.found.files]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if len(known) == len(sizes) else None
+        known = [one.size for one in self.found.files if one.size is not None]
+        return sum(known) if len(known) == len(self.found.files) else None
 
     @property
     def n_missing_bytes(self) -> int:
@@ -253,8 +252,7 @@ def find_public_files(
         found = source.find(ask, fetcher)
     if not found.files:
         raise PublicError(f"{name}: no files to fetch", hint=MOVED)
-    places = {one.path: one for one in found.files}
-    found = replace(found, files=list(places.values()))
+    found = replace(found, files=list({one.path: one for one in found.files}.values()))
     base = default_cache() if cache is None else Path(cache)
     folder = base.joinpath(*name.replace(":", "/").split("/"), found.commit.replace(" ", "-"))
     return PublicFiles(source, ask, found, folder)

@@ -72,9 +72,7 @@ class Hub:
 
     def datasets(self, author: str, search: str | None = None) -> list[str]:
         """Return the ids of an organization's dataset repositories."""
-        found = self._ask(
-            author, lambda: list(self._api.list_datasets(author=author, search=search))
-        )
+        found = self._ask(author, lambda: [*self._api.list_datasets(author=author, search=search)])
         return [str(one.id) for one in found]
 
     def files(self, repo: str, revision: str | None = None) -> Listing:

@@ -183,8 +183,8 @@ class Source:
         if ask.models is not None and ask.models < 2:
             raise PublicError(f"{ask.models} models are too few", hint="pass --models 2 or more")
         if ask.benchmark is None and self.benchmarks and self.default is None:
-            known_names = ", ".join(self.benchmarks)
-            hint = "its page lists them" if known_names == "*" else f"one of {known_names}"
+            names = ", ".join(self.benchmarks)
+            hint = "its page lists them" if names == "*" else f"one of {names}"
             raise PublicError(f"{self.name}: which --benchmark?", hint=f"{hint} ({self.url})")
         return replace(ask, benchmark=ask.benchmark or self.default)
 
@@ -230,6 +230,8 @@ def from_rows(
     models: int | None = None,
     item_columns: Iterable[str] = (),
     what: str,
+    attributes: Attributes | None = None,
+    notes: Iterable[str] = (),
 ) -> Reading:
     """Return scores from rows of model, item, score and task; trials of a cell are averaged.
 
@@ -243,6 +245,10 @@ def from_rows(
         Columns to keep with the items.
     what : str
         The file, for messages.
+    attributes : mapping, optional
+        Model → attribute → value.
+    notes : iterable of str
+        To add to the notes.
 
     Raises
     ------
@@ -266,25 +272,25 @@ def from_rows(
     if models is not None:
         rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
     columns = ["task", *item_columns]
-    notes, averaged = [], rows
+    said, averaged = list(notes), rows
     if rows.duplicated(["model", "item"]).any():
         averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
             {"score": "mean", **dict.fromkeys(columns, "first")}
         )
         trials = len(rows) / len(averaged)
-        notes.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
+        said.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
     empty = averaged.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:
-        notes.append(f"{len(without)} models without a score left out: {some(without)}")
+        said.append(f"{len(without)} models without a score left out: {some(without)}")
         averaged = averaged[~averaged["model"].isin(without)]
     unrun = averaged.groupby("item")["score"].count()
     if (nobody := unrun.index[unrun == 0]).size:
-        notes.append(f"{len(nobody)} items without a score left out: {some(nobody)}")
+        said.append(f"{len(nobody)} items without a score left out: {some(nobody)}")
         averaged = averaged[~averaged["item"].isin(nobody)]
     scores = from_long(
         averaged, model="model", item="item", score="score", task="task", item_columns=columns[1:]
     )
-    return Reading(scores, tuple(notes))
+    return Reading(with_attributes(scores, attributes or {}), tuple(said))
 
 
 def rows_of(

@@ -17,12 +17,10 @@ from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
 from fewbench.public.hosts import HOSTS
 from fewbench.public.source import (
     Ask,
-    Attributes,
     Found,
     day_of,
     from_rows,
     rows_of,
-    with_attributes,
 )
 from fewbench.readers import Reading
 from fewbench.readers.files import load_json
@@ -78,14 +76,14 @@ def read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
         rows = rows.drop_duplicates(turns, keep="last")  # judged again
         days = rows.groupby("model")["tstamp"].min().map(day_of)
         table = rows.rename(columns={"question_id": "item", group: "category"})
-    reading = from_rows(table, models=ask.models, item_columns=["category"], what=str(path))
-    note = "questions rotate, so models saw different sets; dates are of the first judgment"
-    attributes = {str(model): {"date": day} for model, day in days.items()}
-    return _told(reading, attributes, note)
-
-
-def _told(reading: Reading, attributes: Attributes, *notes: str) -> Reading:
-    return Reading(with_attributes(reading.scores, attributes), (*reading.notes, *notes))
+    return from_rows(
+        table,
+        models=ask.models,
+        item_columns=["category"],
+        what=str(path),
+        attributes={str(model): {"date": day} for model, day in days.items()},
+        notes=["questions rotate, so models saw different sets; dates are of the first judgment"],
+    )
 
 
 # -- LiveCodeBench ---------------------------------------------------------------------------
@@ -123,7 +121,9 @@ def read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
         if 0 < rows["score"].max() <= 0.01:
             raise ValueError("pass@1 is not from 0 to 100")
     extra = ["difficulty", "contest_date"]
-    return _told(from_rows(rows, models=ask.models, item_columns=extra, what=str(path)), released)
+    return from_rows(
+        rows, models=ask.models, item_columns=extra, what=str(path), attributes=released
+    )
 
 
 # -- OpenEval --------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
         raise PublicError("OpenEval: which metric?", hint=f"pass --metric {'|'.join(metrics)}")
     frame = pd.DataFrame(rows, columns=["model", "item", "metric", "score"])
     frame = _only(frame, "metric", ask.metric, "metric").assign(task=ask.benchmark)
-    return _told(from_rows(frame, models=ask.models, what=str(where)), {})
+    return from_rows(frame, models=ask.models, what=str(where))
 
 
 def _is_of(item: str, benchmark: str) -> bool:
@@ -221,7 +221,7 @@ def read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
             score=rows["response"],
             task=rows["benchmark_id"].astype(str),
         )
-    return _told(from_rows(rows, models=ask.models, what=str(where)), attributes)
+    return from_rows(rows, models=ask.models, what=str(where), attributes=attributes)
 
 
 # -- MMLU-Pro --------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
             yield model, str(row["question_id"]), float(right), str(row["category"])
 
     frame = _only(rows_of(found, folder, answers, _zipped), "task", ask.split, "split")
-    return _told(from_rows(frame, what="MMLU-Pro"), {})
+    return from_rows(frame, what="MMLU-Pro")
 
 
 def _zipped(path: Path) -> list[dict[str, Any]]:
@@ -269,8 +269,8 @@ def read_alpaca(ask: Ask, found: Found, folder: Path) -> Reading:
             liked = row["preference"]
             yield place.parts[1], item, None if liked is None else float(liked) - 1, task
 
-    reading = from_rows(rows_of(found, folder, preferences), what="AlpacaEval")
-    return _told(reading, {}, "the score is the share of the vote against GPT-4 Turbo's answer")
+    note = "the score is the share of the vote against GPT-4 Turbo's answer"
+    return from_rows(rows_of(found, folder, preferences), what="AlpacaEval", notes=[note])
 
 
 # -- metabench -------------------------------------------------------------------------------
@@ -284,4 +284,4 @@ def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
         rows = rows[["source", "item", "correct"]].set_axis(["model", "item", "score"], axis=1)
         rows["task"] = ask.benchmark
     note = "items are numbered by their row in the data set, from 1"
-    return _told(from_rows(rows, models=ask.models, what=str(path)), {}, note)
+    return from_rows(rows, models=ask.models, what=str(path), notes=[note])
