@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import split_names
-from fewbench.cli.outputs import write
+from fewbench.cli.outputs import FORMATS, check_outputs, write
 from fewbench.errors import StudyError
 from fewbench.study import Comparison, SplitSettings
 from fewbench.study import compare as run_study
@@ -41,6 +41,7 @@ def _compare(
     report
         A second file to write, in the format of its name.
     """
+    check_outputs(report, force=call.given["force"], formats=FORMATS)
     kinds = split_names(",".join(call.given["split"] or ["random"]))
     settings = [
         SplitSettings(
