@@ -41,7 +41,7 @@ def test_a_file_is_not_replaced_and_this_is_said_before_the_work(cli, inputs, mo
     there = inputs / LINES[line]
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
-    for reader in ("commands", "compare", "tasks"):  # nothing is read
+    for reader in ("commands", "tasks"):  # nothing is read
         monkeypatch.setattr(import_module(f"fewbench.cli.{reader}"), "load", pytest.fail)
     monkeypatch.setattr("fewbench.cli.commands.Call.__call__", pytest.fail)
     said = cli(*line.format("out").split())

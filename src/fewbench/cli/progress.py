@@ -10,6 +10,7 @@ from fewbench._text import plain
 from fewbench.cli.text import say
 
 MINUTE = 60.0  # seconds between lines in a pipe
+_titles: list[str] = []  # of the work that is shown; work within it is not
 
 
 @contextmanager
@@ -32,7 +33,20 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def at_work(title: str) -> Iterator[None]:
-    """Show that work of unknown length is running."""
+    """Show that work of unknown length is running, unless it is part of other such work."""
+    if _titles or not title:
+        yield
+        return
+    _titles.append(title)
+    try:
+        with _at_work(title):
+            yield
+    finally:
+        _titles.pop()
+
+
+@contextmanager
+def _at_work(title: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         with _lines(title):
             yield

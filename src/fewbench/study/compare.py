@@ -43,32 +43,30 @@ def compare(
     progress: Progress | None = None,
     facts: dict[str, str] | None = None,
 ) -> Comparison:
-    """Compare methods by estimating models with known full scores.
+    """Compare methods on models with known full scores.
 
-    A cell that fails is listed in `Comparison.failures` with its reason; all others stand.
-    `random` and `random-ridge` always take part, as references for every method's error. Methods
-    that a compared method names for comparison take part too.
+    random and random-ridge (ridge regression on random items) are always included. If a method
+    fails on a split, the result shows why, and all other results stand.
 
     Parameters
     ----------
     scores : Scores
-        All models; the splits divide them into sources and targets.
+        All models. Each split divides them into source models and targets.
     methods : str or Method, or several
-        Names of the catalogue, combinations of parts, or your own methods. `auto` chooses one in
-        each repeat, by the sources alone.
+        Method names, parts joined by +, or your own methods. auto chooses a method in each repeat,
+        by the source models alone.
     budgets : int or several
         Numbers of items.
     split : SplitSettings, the name of a split, or several settings
         How to split the models (default: random).
     repeats : int
-        Splits (random and group) and method seeds.
+        Number of random splits and seeds to average over.
     seed : int
-        Random seed; results do not depend on the number of workers.
+        Random seed. Results do not depend on the number of workers.
     level : float or None
-        Level of the intervals whose coverage is measured; None skips them, which saves about a
-        sixth of the time.
+        Level of the intervals whose coverage is measured; None measures none.
     workers : int
-        Processes.
+        Number of processes.
     executor : Executor, optional
         Where to run, in place of processes of this machine: `dask-local`, `ray-local` (with
         `workers` processes), `dask://HOST:PORT`, `ray://HOST:PORT`, a Dask client, or an executor

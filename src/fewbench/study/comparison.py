@@ -93,6 +93,11 @@ class Comparison(Shown):
         kept = [name for name in columns if name in self.cells]
         return self.cells[[*kept, "level_with_best"]].sort_values(["split", "budget", "mae"])
 
+    @property
+    def exit_code(self) -> int:
+        """1 if a method failed on a split, else 0."""
+        return int(len(self.failures) > 0)
+
     def page(self) -> Page:
         """Return the finding, a table for each split and number of items, and charts."""
         return page_of(self)
