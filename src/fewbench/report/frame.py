@@ -103,8 +103,8 @@ def _column(table: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return {"name": name, "words": list(words), "cells": [words[cell] for cell in cells]}
 
 
-def render_page(template: str, charts: Charts, version: int | None = None, **parts: Any) -> str:
-    """A page as text, from one of the templates beside this file.
+def render_page(charts: Charts, version: int | None = None, **parts: Any) -> str:
+    """A page as text.
 
     Its content security policy allows no request, or, of a live page (with a version), those to
     its own server.
@@ -119,7 +119,7 @@ def render_page(template: str, charts: Charts, version: int | None = None, **par
     )
     style = Markup(_palette() + _read("style.css"))
     page = (
-        environment.get_template(template).render(
+        environment.get_template("frame.html.j2").render(
             style=style, version=version, connect="'self'" if live else "'none'", **parts
         )
         + "\n"

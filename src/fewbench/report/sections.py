@@ -18,9 +18,6 @@ def render(page: Page, version: int | None = None) -> str:
     for parts in groups.values():
         drawn = [charts.placed(*((said, make()) for said, make in one.charts)) for one in parts]
         notes = dict.fromkeys(note for one in parts for note in one.notes)
-        subjects.append((parts, drawn, list(notes), [(one.tab, one.tab) for one in parts]))
+        subjects.append((parts, drawn, list(notes)))
     most = max((len(parts) for parts, *_ in subjects), default=0)
-    return render_page(
-        "sections.html.j2", charts, version, page=page, subjects=subjects, most=most,
-        title=page.title,
-    )  # fmt: skip
+    return render_page(charts, version, page=page, subjects=subjects, most=most)
