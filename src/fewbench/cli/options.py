@@ -15,12 +15,6 @@ from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
 from fewbench.scores.pack_files import is_pack, pack_file
 from fewbench.scores.packed import PackedScores
 
-ScoresPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="SCORES", help="Scores file of fewbench import, .npz file, or folder of logs."
-    ),
-]
 ScoresOrPack = Annotated[
     Path,
     typer.Argument(
