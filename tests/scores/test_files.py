@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ScoresError
-from fewbench.scores import Scale, from_arrays, load_scores, save_scores
+from fewbench.scores import Benchmark, Scale, from_arrays, load_scores, open_scores, save_scores
 from fewbench.scores.probabilities import StoredProbabilities
+from fewbench.scores.table import as_scores
 from fewbench.testing import simulate
 
 EXTRA = {
@@ -23,6 +24,20 @@ EXTRA = {
     "words": ["a", None, "größe", ""],
     "when": pd.to_datetime(["2024-01-01", "2024-02-01", "2024-03-01", "2024-03-01"]),
 }
+
+
+@pytest.mark.parametrize("read", [load_scores, open_scores])
+def test_a_table_without_models_keeps_its_items(tmp_path, read):
+    columns = {"task": list("xxyy"), "weight": [1.0, 2, 3, 4], **EXTRA}
+    items = pd.DataFrame(columns, index=list("abcd"))
+    scores = as_scores(Benchmark(items, Scale(0, 100), "macro"))
+    back = read(save_scores(scores, tmp_path / "benchmark.parquet"))
+    assert (back.n_models, back.fingerprint, back.digest) == (0, scores.fingerprint, scores.digest)
+    assert back.equals(scores)
+    assert back.values.shape == (0, 4)
+    assert back.items.columns.tolist() == items.columns.tolist()
+    np.testing.assert_array_equal(back.item_weights, scores.item_weights)
+    assert (back.scale, back.average) == (scores.scale, scores.average)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Scores on disk: one Parquet file.
 
 It has one row per model and item (model, item, score in [0, 1], attributes); an empty score was
-not run. A table of more than 8 million cells, or with option probabilities, has one row per item
-(see `item_files`). The table of models is also in the file's metadata.
+not run. A table of more than 8 million cells, with option probabilities or without models has one
+row per item (see `item_files`). The table of models is also in the file's metadata.
 """
 
 import base64
@@ -55,7 +55,8 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         n_models, n_items, n_options = options.shape
         starts = [part.start for part in blocks(n_models, n_items * n_options)]
         told = [options.digest(), options.dtype.str, n_options, starts]
-    by_items = options is not None or is_large(scores.n_models * scores.n_items)
+    n_cells = scores.n_models * scores.n_items
+    by_items = options is not None or not n_cells or is_large(n_cells)
     meta = {
         "format": FORMAT,
         "shape": [scores.n_models, scores.n_items],

@@ -1,4 +1,4 @@
-"""Scores on disk that are large or have option probabilities: Parquet with one row per item.
+"""Scores on disk that are large, have option probabilities or no models: one row per item.
 
 A row has the item's id, its attributes and the scores of all models as one value of bytes: a code
 per model (see `Cells`), or float64 for other tables. Option probabilities are further values of
@@ -47,7 +47,7 @@ def write_by_items(
     described = {"item": pd.Series(scores.items.index)}
     described |= {name: scores.items[name] for name in scores.items.columns}
     items = pa.table({name: pa.array(col, from_pandas=True) for name, col in described.items()})
-    widths = {SCORES: _width(meta)}
+    widths = {SCORES: _width(meta)} if scores.n_models else {}
     if meta["probabilities"] is not None:
         _, kind, n_options, starts = meta["probabilities"]
         size = n_options * np.dtype(kind).itemsize
@@ -85,7 +85,9 @@ def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[Any, ...]]
     n_models, n_items = meta["shape"]
     held: Any = scores.held
     values = held if meta["levels"] is None else held.codes
-    if scores.probabilities is None:
+    if not n_models:
+        yield from ((part,) for part in blocks(n_items, 1))
+    elif scores.probabilities is None:
         yield from ((part, values[:, part]) for part in blocks(n_items, n_models))
     else:
         starts = meta["probabilities"][3]
@@ -105,6 +107,8 @@ def read_cells(file: Any, meta: dict[str, Any]) -> FloatArray:
     """Read all cells of an open Parquet file: an array, or Cells."""
     n_models, n_items = meta["shape"]
     levels = meta["levels"]
+    if not n_models:
+        return np.empty((0, n_items))
     check_fits(
         1.2 * _width(meta) * n_items,
         f"a table of {counted(n_models, 'model')} × {counted(n_items, 'item')}",
