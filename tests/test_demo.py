@@ -26,19 +26,21 @@ def test_demo(monkeypatch, capsys, tmp_path):
     said = capsys.readouterr()
     assert exit_.value.code == 0
     assert all(line.startswith("comparing: ") for line in said.err.splitlines())  # one a minute
-    estimate = float(re.search(r"^newcomer scores ([\d.]+) ", said.out, re.M)[1])
-    truth = float(re.search(r"^truth +([\d.]+) ", said.out, re.M)[1])
-    assert abs(estimate - truth) < 0.15
+    estimate = float(re.search(r"^The estimate is ([\d.]+)% ", said.out, re.M)[1])
+    truth = float(re.search(r"images give ([\d.]+)%:$", said.out, re.M)[1])
+    assert abs(estimate - truth) < 15
+    off = re.search(r"off by ([\d.]+) percentage points", said.out)
+    assert float(off[1]) == pytest.approx(abs(estimate - truth), abs=0.11)
+    halves = [float(one) for one in re.findall(r"% +([\d.]+) pp +[\d.]+ pp$", said.out, re.M)]
+    assert halves[-1] < halves[0]
+    needed = re.search(r"needs (\d+) images for", said.out)
+    assert int(needed[1]) > 40
     source = re.search(r"^  fewbench pack (\S+) .* -o zoo-50.few$", said.out, re.M)[1]
     assert Path(source).is_file()
-    assert "\n  fewbench start zoo-50.few -o run\n" in said.out
-    off = re.search(r"^fewbench +([\d.]+) +error ([\d.]+) points", said.out, re.M)
-    assert float(off[1]) == estimate
-    assert float(off[2]) == pytest.approx(100 * abs(estimate - truth), abs=0.1)
+    assert said.out.endswith("  fewbench start zoo-50.few -o run\n")
     page = tmp_path / "out" / "report.html"
-    assert said.out.endswith(f"Report: {page}\n")
+    assert f"Report of this comparison: {page}\n" in said.out
     text = page.read_text()
     for split in ("random", "group"):
-        assert f"{split} split, 50 items" in said.out
         assert split in text
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]

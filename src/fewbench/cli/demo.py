@@ -9,15 +9,18 @@ import typer
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import echo
-from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.sampling import expected_random_error
+from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     from fewbench.datasets.digits import Newcomer
+    from fewbench.study import Comparison
 
 METHOD = "fewbench"
-BUDGET = 100
-HALF_WIDTH = 0.1
-BUDGETS = [50]
+BUDGET = 50
+FAMILIES = 1 / 20
+"""Share of the models that are held out as whole families."""
 OWN = Path("demo-output")  # here the demo replaces its report
 
 
@@ -41,59 +44,79 @@ def demo(
     zoo = load_zoo()
     echo(
         f"Source models: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
-        f"families on {zoo.n_items} images of handwritten digits, {len(zoo.tasks)} tasks.\n"
-        f"Target model: a new classifier. {METHOD} runs it on few images at a time, until the "
-        f"interval is at\nmost ±{HALF_WIDTH:g} or {BUDGET} images are run:\n"
+        f"families on {zoo.n_items:,} images of handwritten\ndigits. Target model: a new "
+        f"classifier, of a family that no source model belongs to.\n{METHOD} chooses which images "
+        "it runs:\n\n"
+        "                     half width of the 90% interval\n"
+        f"images  estimate  {METHOD:>12}  random sampling"
     )
     newcomer = train_newcomer(seed)
-    stop = Stop(items=BUDGET, half_width=HALF_WIDTH)
-    evaluation = Evaluation(zoo, METHOD, targets=["newcomer"], seed=seed, stop=stop)
+    evaluation = Evaluation(zoo, METHOD, BUDGET, ["newcomer"], seed)
     said = None
     while evaluation.ask():
         _answer(evaluation, newcomer)
-        said = evaluation.estimate()["newcomer"]
-        low, high = said.interval.low, said.interval.high
-        echo(f"{said.items_run:4} images  {said.score:.3f}  ±{(high - low) / 2:.3f}")
-    assert said is not None
-    sample = Evaluation(zoo, "random", said.items_run, ["newcomer"], seed)
-    _answer(sample, newcomer)
-    found = {METHOD: said, "random": sample.estimate()["newcomer"]}
-    truth = newcomer.full_score()
-    echo(f"\n{said}")
-    echo(f"\n{'truth':<18}{truth:.3f}   (all {zoo.n_items} images)")
-    for method, one in found.items():
-        inside = "inside" if one.interval.low <= truth <= one.interval.high else "outside"
+        said = evaluation.estimate(warn=False)["newcomer"]
+        half = (said.interval.high - said.interval.low) / 2
         echo(
-            f"{method:<18}{one.score:.3f}   error {100 * abs(one.score - truth):.1f} points, truth "
-            f"{inside} {one.interval.low:.3f} .. {one.interval.high:.3f}"
+            f"{said.items_run:6}  {100 * said.score:7.1f}%  {100 * half:9.1f} pp  "
+            f"{100 * said.random.half_width:12.1f} pp"
         )
+    assert said is not None
+    truth = newcomer.full_score()
+    ends = f"{100 * said.interval.low:.1f}% to {100 * said.interval.high:.1f}%"
+    is_inside = said.interval.low <= truth <= said.interval.high
     echo(
-        "\nOne model proves little: either method may be closer by chance. The demo repeats this "
-        "with source\nmodels as targets: drawn at random, and as whole held-out families (about a "
-        "minute):\n"
+        f"\nThe estimate is {100 * said.score:.1f}% (90% interval {ends}). All {zoo.n_items:,} "
+        f"images give {100 * truth:.1f}%:\nthe estimate is off by "
+        f"{100 * abs(said.score - truth):.1f} percentage points (pp), and the interval "
+        f"{'contains' if is_inside else 'misses'} the truth.\n\n"
+        f"One model proves little. The same for many others, {BUDGET} images each:\n"
     )
     with progress_bar("comparing") as progress:
         outcome = compare(
             zoo,
-            [METHOD, "anchor-points"],
-            BUDGETS,
-            [SplitSettings("random"), SplitSettings("group", targets=1 / 20)],
+            [METHOD],
+            [BUDGET],
+            [SplitSettings("random"), SplitSettings("group", targets=FAMILIES)],
             repeats=3,
-            level=None,
             seed=seed,
             workers=workers,
             progress=progress,
             facts={"scores": "the bundled zoo", "command": "fewbench demo"},
         )
-    echo(str(outcome))
+    echo(_saved(outcome, zoo, "random", "models like the source models"))
+    echo(_saved(outcome, zoo, "group", "models of families that no source model belongs to"))
     write_report(outcome, page)
     echo(
-        "\nA pack holds the chosen items and what estimates need of the source models, in one "
-        "file. Make one\nof these source models, and start from it:\n\n"
+        f"\nReport of this comparison: {page.resolve()}\n"
+        "Next: share the chosen images as a file, and start an evaluation from it:\n\n"
         f"  fewbench pack {zoo_file()} -m greedy-ridge -n 50 -o zoo-50.few\n"
         "  fewbench start zoo-50.few -o run"
     )
-    echo(f"\nReport: {page.resolve()}")
+
+
+def _saved(outcome: "Comparison", zoo: Scores, split: str, whose: str) -> str:
+    """Return the error over many targets, and how many random items have the same."""
+    cells = outcome.cells
+    cell = cells[(cells.method == METHOD) & (cells.split == split)].iloc[0]
+    rows = outcome.estimates
+    truths = rows[(rows.method == METHOD) & (rows.split == split)].truth.to_numpy()
+
+    def random_error(n: int) -> float:
+        return float(np.mean([expected_random_error(one, n, zoo.n_items) for one in truths]))
+
+    needed = next(n for n in range(1, zoo.n_items + 1) if random_error(n) <= cell.mae)
+    said = (
+        f"- {cell.n_targets * cell.n_repeats:.0f} {whose}: {METHOD} is off by {100 * cell.mae:.1f} "
+        f"pp on average.\n  Random sampling is off by {100 * random_error(BUDGET):.1f} pp, and "
+        f"needs {needed} images for {100 * cell.mae:.1f} pp."
+    )
+    if not cell.ratio_to_random_high < 1:  # also without an interval
+        said += f"\n  The gain is not certain: the error is {cell.ratio_to_random:.2f} times random "
+        said += f"sampling's,\n  90% interval {cell.ratio_to_random_low:.2f} to "
+        said += f"{cell.ratio_to_random_high:.2f}."
+    said += f"\n  The 90% intervals contain the truth for {100 * cell.coverage:.0f}% of them."
+    return said
 
 
 def _answer(evaluation: Evaluation, newcomer: "Newcomer") -> None:
