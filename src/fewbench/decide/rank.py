@@ -207,7 +207,7 @@ def rank(
     (['b', 'a'], True)
     """
     check_level(level)
-    check_number("next_items", next_items, 1)
+    check_number("next_items", next_items, 0)
     if ask and next_items is None:
         raise EvaluationError(
             "how many items to ask for?", hint="add their number, as in --next-items 50"

@@ -114,7 +114,7 @@ def compare(
 ) -> Versus:
     """Compare as `versus` does, without issuing the warnings."""
     check_level(level)
-    check_number("next_items", next_items, 1)
+    check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
     found = scores_of(a, b, scores=scores)
