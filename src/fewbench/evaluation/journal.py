@@ -22,6 +22,7 @@ from fewbench.methods.subset import Provenance, Subset
 HEADER = "evaluation.json"
 ANSWERS = "answers.jsonl"
 
+
 class Header(BaseModel):
     """What an evaluation was opened with.
 
