@@ -5,7 +5,7 @@ Commands and functions mirror each other:
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
-  `run_lm_eval`
+  `run_lm_eval` · add: `add`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
 - view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · track: `track`,
   `add_checkpoint`
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         versus,
     )
     from fewbench.errors import EstimateWarning, FewbenchError
-    from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
+    from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, add, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
     from fewbench.public import find_public_files, get, get_pack, public_sources
@@ -80,6 +80,7 @@ __all__ = [
     "Track",
     "Versus",
     "__version__",
+    "add",
     "add_checkpoint",
     "audit_scores",
     "compare",
@@ -119,7 +120,7 @@ _NAMES = {
         *("run_versus", "track", "versus"),
     ),
     "errors": ("EstimateWarning", "FewbenchError"),
-    "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
+    "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "add", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),

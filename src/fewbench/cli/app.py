@@ -44,6 +44,10 @@ COMMANDS = {
         "evaluate:estimate",
         "Estimate full scores from the answers so far.",
     ),
+    "add": (
+        "add:add",
+        "Add evaluated models to a table of scores, as source models of the next evaluations.",
+    ),
     "view": ("live:view", "Serve a page on this machine that follows an evaluation."),
     "versus": ("decide:versus", "Compare the full scores of two models."),
     "gate": (
@@ -133,6 +137,7 @@ def _all(
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score
     Estimate the score:     fewbench estimate run
+    Use it as a source:     fewbench add run -o scores.parquet
     Watch an evaluation:    fewbench view run
     Compare two models:     fewbench versus new-run old-run --margin 0.01
     Pass or fail in CI:     fewbench gate run --at-least 0.70

@@ -25,8 +25,8 @@ PASSED = ("progress", "on_step", "executor", "cache")
 """Parameters that get a value with options of their own, or none."""
 SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "output": "-o"}
 """Short names. A parameter that has one is an option, even where it is needed."""
-NAMES = {"form": "--from", "harness": "--for", "as_json": "--json"}
-"""Options that cannot have the name of their parameter: keywords and modules of Python."""
+NAMES = {"form": "--from", "harness": "--for", "as_json": "--json", "names": "--name"}
+"""Options that do not have the name of their parameter: keywords of Python, and repeated ones."""
 MOVED = typer.Option(help="Scores file of the source models, if it was moved.")
 CACHE = typer.Option(
     metavar="PLACE",

@@ -335,9 +335,9 @@ def estimate(
     if report is not None:
         from fewbench.runners.result import RunResult
 
-        header = Journal(folder).header()
+        path = Journal(folder).scores_path()
         found = RunResult.of_folder(folder, estimates) or estimates
-        source = Path(header.scores).name if header.scores else ""
+        source = "" if path is None else path.name
         write(found.page(evaluation, source=source), found, report)
 
 

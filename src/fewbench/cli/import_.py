@@ -89,7 +89,7 @@ def _import(
             written = save_scores(scores, output)
         if len(reading.files):
             _report_files(reading, report)
-    echo(f"{written}: {_described(scores)}")
+    echo(f"{written}: {described(scores)}")
 
 
 @contextmanager
@@ -112,7 +112,8 @@ def _work_folder(output: Path) -> Iterator[Path]:
             say(f"{work}: intermediate results; the next import into {output} continues from them")
 
 
-def _described(scores: Scores) -> str:
+def described(scores: Scores) -> str:
+    """Return the size of a table in a line."""
     missing = f", {float(scores.missing_shares.mean()):.1%} of the cells missing"
     return (
         f"{counted(scores.n_models, 'model')} × {counted(scores.n_items, 'item')}, "

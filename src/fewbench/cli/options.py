@@ -128,8 +128,8 @@ def items_of(path: Path, items: int | None) -> int | None:
 
 def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:
     """Open a saved evaluation with its scores, or with those of --scores."""
-    header = Journal(folder).header()
-    named = scores_path or (folder / header.scores if header.scores else None)
+    journal = Journal(folder)
+    named = scores_path or journal.scores_path()
     if named is None:
         with at_work(f"opening {folder}"):
             return Evaluation.open(folder)
@@ -137,7 +137,7 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
         raise EvaluationError(
             f"{folder}: no scores at {named}", hint="pass their new path with --scores"
         )
-    average = header.provenance.average
+    average = journal.header().provenance.average
     is_saved = named.suffix == ".parquet" or is_pack(named)
     scores = open_scores(named).averaged(average) if is_saved else load(named, average)
     with at_work(f"opening {folder}"):

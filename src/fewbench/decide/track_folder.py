@@ -97,7 +97,7 @@ def add_checkpoint(
             stop=Stop(items=made.budget), subset=first.subset,
         )  # fmt: skip
         evaluation.ask()
-    evaluation.save(place, Journal(first.folder).header().scores)
+    evaluation.save(place, Journal(first.folder).scores_path())
     return evaluation
 
 

@@ -1,8 +1,9 @@
 """Evaluations: ask which items to run, tell the answers, estimate; and how sure that is."""
 
+from fewbench.evaluation.adding import add
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.select import select_items
 
-__all__ = ["Estimate", "Estimates", "Evaluation", "Stop", "select_items"]
+__all__ = ["Estimate", "Estimates", "Evaluation", "Stop", "add", "select_items"]

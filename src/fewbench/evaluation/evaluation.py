@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from fewbench.evaluation.opening import (
     COST,
     FEWEST,
     Stop,
+    before_adding,
     check_scores,
     check_subset,
     check_targets,
@@ -290,14 +292,15 @@ class Evaluation:
             File of the scores, for `open` to read. A benchmark alone is saved in the folder.
         """
         journal = Journal(Path(folder))
+        journal.check_free()
         named = None if scores_path is None else str(Path(scores_path).resolve())
         if not self.scores.n_models:  # a benchmark alone goes along with its evaluation
-            journal.check_free()
             journal.folder.mkdir(parents=True, exist_ok=True)
             save_scores(self.scores, journal.folder / BENCHMARK)
             named = BENCHMARK
         journal.create(
             Header(
+                id=token_hex(8),
                 scores=named,
                 targets=self.targets,
                 subset=self.subset,
@@ -336,15 +339,16 @@ class Evaluation:
             If the folder holds no evaluation, the scores differ, or a file is damaged.
         """
         journal = Journal(Path(folder))
-        header = journal.header()
+        header, path = journal.header(), journal.scores_path()
         made = header.provenance
         if scores is None:
-            if header.scores is None:
+            if path is None:
                 raise EvaluationError(
                     f"{folder}: the evaluation does not record where its scores are",
                     hint="pass the scores when you open it",
                 )
-            scores = open_scores(journal.folder / header.scores).averaged(made.average)
+            scores = open_scores(path).averaged(made.average)
+        scores = before_adding(scores, made.fingerprint)
         check_scores(scores, made, str(folder))
         evaluation = cls(
             scores, method or made.method, made.budget, header.targets, made.seed,

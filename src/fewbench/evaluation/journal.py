@@ -24,11 +24,15 @@ ANSWERS = "answers.jsonl"
 
 
 class Header(BaseModel):
-    """What an evaluation was opened with."""
+    """What an evaluation was opened with.
+
+    `id` tells this evaluation from all others. The path `scores` is relative to the folder.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1] = 1
+    id: str
     scores: str | None
     targets: tuple[str, ...]
     subset: Subset | None
@@ -57,7 +61,9 @@ class Told(_Line):
     where the user accepted that. `replies` are the kinds of replies that deserve a warning, by item
     (see `fewbench.scores.replies`). `model` is the model that the answers' table names, where the
     user did not say whose they are. `corrects` marks answers that replace earlier ones. Unknown
-    probabilities are null in the file.
+    probabilities are null in the file. `conditions` say how the items were asked and scored, as
+    far as the answers' table does (see `fewbench.scores.conditions`): column → value → places in
+    `items`.
     """
 
     kind: Literal["told"] = "told"
@@ -69,6 +75,7 @@ class Told(_Line):
     replies: dict[str, str] = {}
     model: str = ""
     corrects: bool = False
+    conditions: dict[str, dict[str, tuple[int, ...]]] = {}
 
     @model_validator(mode="after")
     def _check(self) -> "Told":
@@ -138,6 +145,11 @@ class Journal:
                 f"{self.folder}: no evaluation here", hint="open one with fewbench start"
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
+
+    def scores_path(self) -> Path | None:
+        """Return the file of the scores that the evaluation was started with, if it is known."""
+        known = self.header().scores
+        return None if known is None else self.folder.absolute() / known
 
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""

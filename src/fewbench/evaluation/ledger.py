@@ -14,6 +14,7 @@ from fewbench.evaluation.answers import AnswerBook, Taken
 from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told
 from fewbench.methods import Answers, Record
 from fewbench.scores import Scores
+from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.replies import replies_of
 
 
@@ -179,8 +180,9 @@ class Ledger:
             taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
             asked.update(self._item_ids[self.record.asked(name)])
             model = "" if is_named else table.model_ids[matched[name]]
+            conditions = recorded_conditions(table, self._item_ids[answers.items])
             self.tell(
-                name, answers, **given_as,
+                name, answers, **given_as, conditions=conditions,
                 differences=compared.differences, replies=odd[name], model=model,
             )  # fmt: skip
         rows = set(matched.values())

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._names import some
@@ -11,6 +12,7 @@ from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
 from fewbench.scores import Scores, read_costs
+from fewbench.scores.table import is_added
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -188,6 +190,23 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
             f"{some(known)} is a source model already, so its full score is known",
             hint="give the target another name",
         )
+
+
+def before_adding(scores: Scores, fingerprint: str) -> Scores:
+    """Return the table with this fingerprint that runs were added to since, or else the table.
+
+    `add` puts new rows at the end.
+    """
+    if scores.fingerprint == fingerprint:
+        return scores
+    added = is_added(scores)
+    for n_models in range(scores.n_models - 1, -1, -1):
+        if not added[n_models]:
+            break
+        before = scores.take(models=np.arange(n_models))
+        if before.fingerprint == fingerprint:
+            return before
+    return scores
 
 
 def check_scores(scores: Scores, made: Provenance, folder: str) -> None:

@@ -35,6 +35,7 @@ HINTS = {
     "helm": "add per_instance_stats.json, which helm-run writes to the folder of each run",
     "opencompass": "import the folder with predictions and results, not only the summary",
 }
+EVALUATION = "evaluation.json"
 DAMAGED = ("stop", "skip", "rows")
 SAME_MODEL = ("stop", "newest", "apart")
 
@@ -296,6 +297,11 @@ def _find_logs(
         raise ReaderError(said[0], hint=said[1])
     if folders and not found.units:
         there = sorted(entry.name for entry in folders[0].iterdir())
+        if EVALUATION in there:
+            raise ReaderError(
+                f"{folders[0]}: an evaluation, whose answers are of some items only",
+                hint=f"add it to a table of scores: fewbench add {folders[0]} -o scores.parquet",
+            )
         raise ReaderError(
             f"{folders[0]}: no result files of a known kind in this folder",
             hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file; there is "

@@ -19,8 +19,14 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+import pandas as pd
+
 from fewbench._names import counted, some
-from fewbench.scores.table import KEYS, PROMPTS, SETTINGS, Scores
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, Scores
+
+COLUMNS = (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "harness")
+"""Columns of a table of answers that say how its items were asked and scored."""
 
 UNKNOWN_FORM = "?"  # it is unknown whether a prompt contains a chat template
 MORE = "…"
@@ -80,6 +86,70 @@ def join_settings(runs: Iterable[Mapping[str, str]]) -> str:
 
 def _absent(name: str) -> str:
     return "not set" if ": " in name else ""
+
+
+def recorded_conditions(
+    told: Scores, items: Iterable[str]
+) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return how items were asked and scored: column → value → places in `items`."""
+    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    for name in {*COLUMNS} & {*told.items.columns}:
+        places: dict[str, list[int]] = defaultdict(list)
+        for at, text in enumerate(told.items[name].loc[list(items)]):
+            if isinstance(text, str) and text:
+                places[text].append(at)
+        if places:
+            found[name] = {text: tuple(where) for text, where in sorted(places.items())}
+    return dict(sorted(found.items()))
+
+
+def with_conditions(sources: Scores, told: Scores) -> Scores:
+    """Return the sources' table with how further answers to its items were asked and scored.
+
+    Conditions in another harness are left out: they are other texts.
+    """
+    tasks = sources.items["task"].astype(str)
+    ours = tasks.loc[told.items.index].tolist()
+    foreign = _of_other_harnesses(sources, told, list(told.items.index), ours)
+    new = told.items[~np.isin(ours, sorted(foreign))]
+    columns = {}
+    for name in (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION):
+        if name not in new or not new[name].any():
+            continue
+        nothing = pd.Series("", index=tasks.index, dtype=object)
+        column = sources.items.get(name, nothing).fillna("").astype(object)
+        if name in (PROMPTS, KEYS):
+            known = column.loc[new.index].astype(str)
+            pairs = zip(known, new[name].astype(str), strict=True)
+            column.loc[new.index] = [_joined_hashes(*texts) for texts in pairs]
+        else:
+            join = _joined_settings if name == SETTINGS else _joined_versions
+            for task, texts in new[name].groupby(tasks.loc[new.index]):
+                mine = tasks == task
+                column[mine] = join([*column[mine].unique(), *texts.unique()])
+        columns[name] = column
+    return sources.changed(items=sources.items.assign(**columns)) if columns else sources
+
+
+def _joined_hashes(*texts: str) -> str:
+    listed = [one for text in texts for one in text.split()]
+    known = [one for one in dict.fromkeys(listed) if one != MORE]
+    return join_hashes([*known, *([MORE] if MORE in listed else [])])
+
+
+def _joined_settings(texts: Iterable[str]) -> str:
+    known = [found for text in texts if (found := _parsed(str(text)))]
+    joined = {}
+    for name in sorted({name for one in known for name in one}):
+        absent = [_absent(name)] if _absent(name) else []
+        values = dict.fromkeys(value for one in known for value in one.get(name, absent))
+        kept = [value for value in values if value != MORE]
+        joined[name] = [*kept[:MOST], *([MORE] if len(kept) > MOST or MORE in values else [])]
+    return json.dumps(joined, ensure_ascii=False) if joined else ""
+
+
+def _joined_versions(texts: Iterable[str]) -> str:
+    return ", ".join(sorted({one for text in texts for one in text.split(", ")} - {""}))
 
 
 def compare_conditions(

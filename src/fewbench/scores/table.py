@@ -24,6 +24,8 @@ MODEL_ATTRIBUTES = ("date", "family", "role")
 # Columns of items that say how they were asked and scored; estimates do not depend on them.
 PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
 HARNESS_VERSION = "harness_version"
+RUN = "run"
+"""Column of the models with the evaluation that a row was added from; empty for others."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran less than this share of the items is no whole source: few methods can use it."""
@@ -434,6 +436,14 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
             f"{len(empty)} models have no answer at all: {some(models[empty])}",
             hint="leave them out",
         )
+
+
+def is_added(scores: Scores) -> BoolArray:
+    """Whether each model was added from an evaluation (`fewbench.add`), shape (models,)."""
+    if RUN not in scores.models:
+        return np.zeros(scores.n_models, dtype=bool)
+    texts = scores.models[RUN].astype(str)
+    return texts.str.fullmatch("[0-9a-f]{16}:.+").to_numpy(dtype=bool)
 
 
 def as_scores(given: object) -> Scores:

@@ -1,0 +1,330 @@
+"""Add evaluated models to a table of scores, as source models of the next evaluations."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import counted, some
+from fewbench._types import FloatArray
+from fewbench._warned import issue
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.journal import Header, Journal, Told
+from fewbench.scores import OptionProbabilities, Scores, open_scores
+from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
+from fewbench.scores.packed import PackedScores
+from fewbench.scores.table import NO_TASK, RUN, as_scores
+
+DEFAULT_TARGET = "target"
+SIDES = ("the table", "the run")
+CONTENT = ("task", "content", "content_hash")
+"""Columns of the items that must be the same in a run's benchmark and in the table."""
+
+
+def add(
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    scores: Scores | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    accept_differences: bool = False,
+) -> Scores:
+    """Add evaluated models to a table of scores, as source models of the next evaluations.
+
+    Each target with answers becomes a row. Items that it did not run stay empty. The table also
+    keeps how the items were asked and scored, as far as the answers came from logs. A run that was
+    added before and has more answers now replaces its row.
+
+    Parameters
+    ----------
+    runs : path or sequence of paths
+        Folders of evaluations of one benchmark. They may have other seeds and numbers of items.
+    scores : Scores, optional
+        The table to add to (default: the one that the runs were started with; of several, the one
+        with most models). Its models come first.
+    names : mapping of str to str, optional
+        Names of the models in the table: FOLDER or FOLDER:TARGET to name. By default the name of
+        the target, or that of the folder where the target has no name of its own (`target`).
+    accept_differences : bool
+        Add runs of other items, or whose items were asked or scored in another way than in the
+        table. Answers to items that are not in the table are left out.
+
+    Returns
+    -------
+    Scores
+        A new table. Its models have a column `run`, which says where a row comes from.
+
+    Raises
+    ------
+    EvaluationError
+        If a folder holds no evaluation or no answers, a run is in the table already, a name is
+        taken, or the run's items or conditions differ from the table's.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from fewbench import run
+    >>> from fewbench.testing import simulate
+    >>> new = simulate(1, 60, seed=1)
+    >>> right = dict(zip(new.item_ids, new.values[0]))
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = run(new.benchmark, stop=20, answer=right.get, targets=["a"], folder=folder)
+    ...     add(folder)
+    Scores: 1 model × 60 items, 1 task, 66.7% missing
+    """
+    listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
+    found = [_Run.read(Path(one)) for one in listed]
+    if not found:
+        raise EvaluationError("no runs to add", hint="name the folders of evaluations")
+    named = {os.path.normpath(where): name for where, name in (names or {}).items()}
+    known = [where for one in found for where in one.places]
+    if unknown := [where for where in named if where not in known]:
+        raise EvaluationError(
+            f"no run to give a name: {some(unknown)}", hint=f"name one of {some(known, most=8)}"
+        )
+    table = as_scores(_started_with(found) if scores is None else scores)
+    if isinstance(table, PackedScores):
+        raise EvaluationError(
+            "a pack takes no further models", hint="add to the scores that it was made from"
+        )
+    again: list[str] = []
+    accepted: list[str] = []
+    for one in found:
+        table, told = _with_run(table, one, named, again, accept_differences=accept_differences)
+        accepted += [f"{one.place}: accepted as answers to the same items: {said}" for said in told]
+    if again:
+        raise EvaluationError(
+            f"in the table already, without answers since: {some(again)}",
+            hint="leave these runs out",
+        )
+    issue(accepted)
+    return table
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a folder holds of its targets: for each, the last answer to every item."""
+
+    journal: Journal
+    header: Header
+    told: dict[str, list[Told]]
+
+    @classmethod
+    def read(cls, folder: Path) -> "_Run":
+        journal = Journal(folder)
+        header = journal.header()
+        entries = [entry for entry in journal.fresh() if isinstance(entry, Told) and entry.items]
+        told = {name: [one for one in entries if one.target == name] for name in header.targets}
+        told = {name: several for name, several in told.items() if several}
+        if not told:
+            raise EvaluationError(
+                f"{folder}: no answers of {some(header.targets)}",
+                hint="run the items that fewbench ask lists, and record the answers",
+            )
+        return cls(journal, header, told)
+
+    @property
+    def place(self) -> str:
+        return os.path.normpath(self.journal.folder)
+
+    @property
+    def targets(self) -> list[str]:
+        return list(self.told)
+
+    def place_of(self, target: str) -> str:
+        return f"{self.place}:{target}"
+
+    @property
+    def places(self) -> list[str]:
+        """What a user may name: each target, or the folder if it has one."""
+        folder = [self.place] if len(self.header.targets) == 1 else []
+        return [*map(self.place_of, self.targets), *folder]
+
+    def name_of(self, target: str, named: Mapping[str, str]) -> str:
+        places = [self.place_of(target), *self.places[len(self.targets) :]]
+        default = self.journal.folder.resolve().name if target == DEFAULT_TARGET else target
+        return next((named[place] for place in places if place in named), default)
+
+    @cached_property
+    def table(self) -> Scores | None:
+        """The scores that it was started with, if their file is there and of fewbench."""
+        path = self.journal.scores_path()
+        is_there = path is not None and path.suffix == ".parquet" and path.is_file()
+        return open_scores(path) if is_there and path is not None else None
+
+    def last(self, target: str, values: str) -> dict[str, Any]:
+        """Return a field of the answers by item."""
+        found: dict[str, Any] = {}
+        for one in self.told[target]:
+            given = getattr(one, values)
+            found |= dict(zip(one.items, given or [None] * len(one.items), strict=True))
+        return found
+
+    def conditions(self, target: str) -> pd.DataFrame:
+        """Return how items were asked and scored, as far as it is known: one row per item."""
+        found: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
+        for one in self.told[target]:
+            for name, texts in one.conditions.items():
+                found[name] |= {one.items[at]: text for text, at in _pairs(texts)}
+        index = pd.Index(list(self.last(target, "scores")), dtype=object)
+        columns = {name: pd.Series(texts, dtype=object) for name, texts in found.items() if texts}
+        return pd.DataFrame(columns, index=index).fillna("")
+
+
+def _pairs(texts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
+    return ((text, at) for text, places in texts.items() for at in places)
+
+
+def _started_with(runs: Sequence[_Run]) -> Scores:
+    tables = [one.table for one in runs if one.table is not None]
+    if not tables:
+        raise EvaluationError(
+            f"{runs[0].place}: no table of scores to add to: the run does not record one that is "
+            "still there",
+            hint="pass the table with --scores (in Python scores=…)",
+        )
+    return max(tables, key=lambda table: table.n_models)
+
+
+def _with_run(
+    table: Scores,
+    run: _Run,
+    named: Mapping[str, str],
+    again: list[str],
+    *,
+    accept_differences: bool,
+) -> tuple[Scores, list[str]]:
+    """Return the table with a run's targets, and the differences that were accepted.
+
+    Targets whose rows stay as they were are added to `again`, unless others of the run are new.
+    """
+    differences, kept, is_new = list(_other_items(table, run)), list[str](), False
+    for target in run.targets:
+        answers = run.last(target, "scores")
+        items = table.items.index.intersection(pd.Index(list(answers)), sort=False)
+        if not len(items):
+            raise EvaluationError(
+                f"{run.place}: none of the answered items is in the table",
+                hint="add runs of one benchmark, with the same item ids",
+            )
+        row = np.array([[answers.get(item, np.nan) for item in table.items.index]], dtype=float)
+        name, source = run.name_of(target, named), f"{run.header.id}:{target}"
+        at = _row_of(table, source)
+        if at is None and name in table.models.index:
+            raise EvaluationError(
+                f"{run.place}: the table has a model {name!r} already, from another source",
+                hint=f"give the target another name: --name {run.place_of(target)}=NAME "
+                f"(in Python names={{{run.place_of(target)!r}: NAME}})",
+            )
+        if at is not None and np.array_equal(table.cells[at], row[0], equal_nan=True):
+            kept.append(f"{table.model_ids[at]} ({run.place})")
+            continue
+        is_new = True
+        conditions = run.conditions(target).loc[items]
+        own = table.items.loc[items].drop(columns=[*COLUMNS], errors="ignore")
+        told = Scores(
+            row[:, table.positions(items)], pd.DataFrame(index=[name]), own.join(conditions)
+        )
+        differences += compare_conditions(table, told, items, SIDES).differences
+        if differences and not accept_differences:
+            raise EvaluationError(
+                f"{run.place}: not answers to the same items as in the table: "
+                + "; ".join(dict.fromkeys(differences)),
+                hint="add runs of one benchmark, asked and scored alike; or pass "
+                "--accept-differences (in Python accept_differences=True)",
+            )
+        options = _options(table, run, target)
+        table = with_conditions(_with_row(table, row, name, source, at, options), told)
+    again += [] if is_new else kept
+    return table, list(dict.fromkeys(differences))
+
+
+def _row_of(table: Scores, source: str) -> int | None:
+    if RUN not in table.models:
+        return None
+    found = np.flatnonzero((table.models[RUN] == source).to_numpy())
+    return int(found[0]) if len(found) else None
+
+
+def _with_row(
+    table: Scores,
+    row: FloatArray,
+    name: str,
+    source: str,
+    at: int | None,
+    options: np.ndarray[Any, Any] | None,
+) -> Scores:
+    """Return the table with a row in the place of another, or at its end."""
+    end = table.n_models
+    order = [*range(end), end] if at is None else [*range(at), end, *range(at + 1, end)]
+    models = table.models
+    if RUN not in models:
+        models = models.assign(**{RUN: np.full(end, "", dtype=object)})
+    if at is None:
+        models = pd.concat([models, pd.DataFrame({RUN: [source]}, index=[name])])
+        if "role" in models:
+            models.loc[name, "role"] = "source"
+    probabilities = table.probabilities
+    if probabilities is not None:
+        every = [*probabilities.by_model(), options]
+        probabilities = OptionProbabilities(np.stack([every[one] for one in order]))
+    values = np.vstack([table.values, row])[order]
+    return table.changed(values=values, models=models, probabilities=probabilities)
+
+
+def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | None:
+    """Return option probabilities of all items, shape (items, options), if the table has some."""
+    if table.probabilities is None:
+        return None
+    _, n_items, width = table.probabilities.shape
+    found = np.full((n_items, width), np.nan, table.probabilities.dtype)
+    known = run.last(target, "probabilities")
+    lacking = [item for item, given in known.items() if given is None or None in given]
+    if lacking:
+        raise EvaluationError(
+            f"{run.place}: {counted(len(lacking), 'answer')} without option probabilities, which "
+            f"the table has: {some(lacking)}",
+            hint="add to a table without them (in Python scores.changed(probabilities=None))",
+        )
+    for at, item in enumerate(table.item_ids):
+        if item in known:
+            found[at, : len(known[item])] = known[item]
+    return found
+
+
+def _other_items(table: Scores, run: _Run) -> Iterator[str]:
+    """Yield how a run's benchmark differs from the table's."""
+    ours = run.table
+    answered = list(
+        dict.fromkeys(item for name in run.targets for item in run.last(name, "scores"))
+    )
+    ids = pd.Index(answered, dtype=object) if ours is None else ours.items.index
+    if ours is not None and ours.scale != table.scale:
+        raise EvaluationError(
+            f"{run.place}: scores on the scale {ours.scale}, but those of the table are on "
+            f"{table.scale}",
+            hint="add runs of one benchmark",
+        )
+    if len(extra := ids[~ids.isin(table.items.index)]):
+        yield f"{counted(len(extra), 'item')} of the run not in the table, such as {extra[0]!r}"
+    if ours is None:
+        return
+    if len(lacking := table.items.index[~table.items.index.isin(ids)]):
+        yield f"{counted(len(lacking), 'item')} of the table not in the run, such as {lacking[0]!r}"
+    common = ids[ids.isin(table.items.index)]
+    for column in CONTENT:
+        if not all(column in one.items for one in (table, ours)):
+            continue
+        theirs, mine = (one.items[column].loc[common].astype(str) for one in (table, ours))
+        if column == "task" and {NO_TASK} in (set(theirs), set(mine)):
+            continue
+        if (differ := (theirs != mine).to_numpy()).any():
+            at = common[differ][0]
+            yield (
+                f"{counted(int(differ.sum()), 'item')} with another {column}, such as {at!r}: "
+                f"{mine[at]!r} in the run, {theirs[at]!r} in the table"
+            )
