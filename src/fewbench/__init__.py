@@ -2,7 +2,7 @@
 
 Commands and functions mirror each other:
 
-- get: `get`, `find_public_files`, `public_sources` · import: `import_results`
+- get: `get`, `find_public_files`, `public_sources` · import: `import_results`, `read_items`
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval` · add: `add`
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
     from fewbench.public import find_public_files, get, get_pack, public_sources
-    from fewbench.readers import Columns
+    from fewbench.readers import Columns, read_items
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
     from fewbench.report.live import view
@@ -99,6 +99,7 @@ __all__ = [
     "plan",
     "public_sources",
     "rank",
+    "read_items",
     "refresh_pack",
     "run",
     "run_lm_eval",
@@ -125,7 +126,7 @@ _NAMES = {
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
     "public": ("find_public_files", "get", "get_pack", "public_sources"),
-    "readers": ("Columns",),
+    "readers": ("Columns", "read_items"),
     "report": ("write_report",),
     "scores": (
         *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),

@@ -77,3 +77,31 @@ def test_limits_and_methods_that_are_not_possible(cli, scores, words, said):
     given = run(cli, scores, "-o", "run", *words)
     assert given.code == 2
     assert said in given.err
+
+
+def test_a_file_of_items_without_scores(cli, ok, tmp_path):
+    rows = [f"{at},{'ab'[at % 2]},{1 + at % 3}" for at in range(40)]
+    path = tmp_path / "items.csv"
+    path.write_text("\n".join(["id,task,weight", *rows]))
+    program = tmp_path / "answer.py"
+    program.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    item = json.loads(line)['item']\n"
+        "    print(json.dumps({'item': item, 'score': int(item) % 2}), flush=True)\n"
+    )
+    ran = ["run", "command", "items.csv", "-n", "12", "-o", "run", "--", sys.executable, program]
+    first = ok(*ran)
+    assert "Estimated from 12 of 40 items" in first
+    assert "no assumption about the model" in first
+    answers = (tmp_path / "run" / "answers.jsonl").read_text()
+    ok(*ran)  # rerun: the same items, and nothing is asked again
+    assert (tmp_path / "run" / "answers.jsonl").read_text() == answers
+    ok("start", "items.csv", "-n", 5, "-o", "started")
+    path.write_text("\n".join(["id,task,weight", *rows[1:], "40,c,1"]))
+    said = cli(*ran)
+    assert said.code == 2
+    assert "the benchmark has changed" in said.err
+    assert "1 item gone: '0'; 1 new item: '40'" in said.err
+    said = cli("audit", "items.csv")
+    assert "items without scores of models, which this command needs" in said.err

@@ -144,7 +144,7 @@ def start(
             f"cannot stop by half width {half_width}, level {level}, cost {cost}",
             hint="half width and cost are above 0, the level is between 0 and 1",
         ) from error
-    scores = load(scores_path, average, pack=True)
+    scores = load(scores_path, average, pack=True, items=True)
     with at_work("choosing items"):
         evaluation = Evaluation(
             scores,
@@ -169,8 +169,9 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
+    sources = f"{scores.n_models} models × " if scores.n_models else ""
     echo(
-        f"{output}: {method} on {scores.n_models} models × {scores.n_items} items; "
+        f"{output}: {method} on {sources}{scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"
     )
 

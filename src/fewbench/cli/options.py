@@ -14,12 +14,14 @@ from fewbench.evaluation.packed import provenance_of
 from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
 from fewbench.scores.pack_files import is_pack, pack_file
 from fewbench.scores.packed import PackedScores
+from fewbench.scores.table import as_scores
 
 ScoresOrPack = Annotated[
     Path,
     typer.Argument(
         metavar="SCORES",
-        help="Scores file of fewbench import, .npz file, folder of logs, or pack (.few).",
+        help="Scores file of fewbench import, .npz file, folder of logs, pack (.few), or a file of "
+        "items without any scores (.csv, .jsonl or .parquet with a column id).",
     ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
@@ -84,10 +86,13 @@ def group_of_commands() -> typer.Typer:
     )
 
 
-def load(path: Path, average: Average | None = None, *, pack: bool = False) -> Scores:
+def load(
+    path: Path, average: Average | None = None, *, pack: bool = False, items: bool = False
+) -> Scores:
     """Read scores of any kind that needs no further options, and print notes.
 
-    `pack` says whether a pack will do; PackError if one is given and will not.
+    `pack` and `items` say whether a pack and a file of items without scores will do; PackError or
+    ReaderError if one is given and will not.
     """
     if is_pack(path):
         if not pack:
@@ -97,10 +102,16 @@ def load(path: Path, average: Average | None = None, *, pack: bool = False) -> S
             )
         packed = load_scores(path)
         return packed.averaged(average or packed.average)
-    if path.suffix == ".parquet":  # readers take long to import
+    if path.suffix != ".parquet" or _is_foreign(path):  # readers take long to import
+        from fewbench.readers import are_items, read_items
+
+        if are_items(path):
+            table = as_scores(read_items(path))
+            return _checked(table, path, items).averaged(average or table.average)
+    if path.suffix == ".parquet":
         with at_work(f"reading {path}"):
             saved = load_scores(path)
-        return saved.averaged(average or saved.average)
+        return _checked(saved, path, items).averaged(average or saved.average)
     from fewbench.readers import read
 
     try:
@@ -115,6 +126,26 @@ def load(path: Path, average: Average | None = None, *, pack: bool = False) -> S
     for note in reading.notes:
         say(f"note: {note}")
     return reading.scores.averaged(average or reading.scores.average)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a Parquet file is not one of fewbench's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return b"fewbench" not in (pq.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def _checked(scores: Scores, path: Path, items: bool) -> Scores:
+    if not scores.n_models and not items:
+        raise ReaderError(
+            f"{path}: items without scores of models, which this command needs",
+            hint="run a model on them (fewbench run, fewbench start), or name a scores file",
+        )
+    return scores
 
 
 def items_of(path: Path, items: int | None) -> int | None:
@@ -139,7 +170,7 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
         )
     average = journal.header().provenance.average
     is_saved = named.suffix == ".parquet" or is_pack(named)
-    scores = open_scores(named).averaged(average) if is_saved else load(named, average)
+    scores = open_scores(named).averaged(average) if is_saved else load(named, average, items=True)
     with at_work(f"opening {folder}"):
         return Evaluation.open(folder, scores)
 

@@ -71,7 +71,7 @@ class Settings:
         inputs = [self.scores_path] if self.scores_path is not None else []
         check_output_folder(self.folder, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        return None if self.scores_path is None else load(self.scores_path, pack=True)
+        return None if self.scores_path is None else load(self.scores_path, pack=True, items=True)
 
 
 def _settings(

@@ -1,6 +1,7 @@
 """Read result files of harnesses and plain tables into Scores."""
 
 from fewbench.readers.harness import Reading
+from fewbench.readers.items import are_items, read_items
 from fewbench.readers.reading import DAMAGED, FORMS, SAME_MODEL, are_logs, read
 from fewbench.readers.tables import Columns, join_attributes
 
@@ -10,7 +11,9 @@ __all__ = [
     "SAME_MODEL",
     "Columns",
     "Reading",
+    "are_items",
     "are_logs",
     "join_attributes",
     "read",
+    "read_items",
 ]

@@ -3,6 +3,7 @@
 import math
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -82,6 +83,7 @@ def read_table(
         If the file cannot be read or its content is invalid.
     """
     source = Path(path)
+    _reader_of(source)
     long = columns.item is not None and columns.score is not None
     label = columns.item if transposed else columns.model
     if not long and label is None:
@@ -173,6 +175,25 @@ def load_table(source: Path, text: list[str], long: Columns | None = None) -> pd
     Of a `long` table only the named columns are read, if all are there, and texts become
     categories, which take a fifth of the memory.
     """
+    read, suffix = _reader_of(source), source.suffix.lower()
+    if long is None:
+        check_table_memory(source)
+    else:
+        check_long_memory(source, len(long.named))
+    try:
+        return read(source, text, long)
+    except (FewbenchError, MemoryError):
+        raise
+    except Exception as error:  # pandas and pyarrow have no common base of errors
+        is_text = suffix != ".parquet" and isinstance(error, ValueError)  # as UnicodeError is
+        if is_text and (why := why_not_utf8(source)):
+            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
+        reason = first_line(error)
+        raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
+
+
+def _reader_of(source: Path) -> Callable[[Path, list[str], Columns | None], pd.DataFrame]:
+    """Return what reads a table; ReaderError if it has no content, or not that of a table."""
     readers = {
         ".csv": _csv,
         ".tsv": _csv,
@@ -188,20 +209,9 @@ def load_table(source: Path, text: list[str], long: Columns | None = None) -> pd
     if not source.is_file():
         raise ReaderError(f"{source}: no such file")
     refuse_pointer(source, ReaderError)
-    if long is None:
-        check_table_memory(source)
-    else:
-        check_long_memory(source, len(long.named))
-    try:
-        return readers[suffix](source, text, long)
-    except (FewbenchError, MemoryError):
-        raise
-    except Exception as error:  # pandas and pyarrow have no common base of errors
-        is_text = suffix != ".parquet" and isinstance(error, ValueError)  # as UnicodeError is
-        if is_text and (why := why_not_utf8(source)):
-            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
-        reason = first_line(error)
-        raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
+    if not source.stat().st_size:
+        raise ReaderError(f"{source}: the file is empty", hint="write one row per line")
+    return readers[suffix]
 
 
 def _csv(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:

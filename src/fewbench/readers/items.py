@@ -1,0 +1,216 @@
+"""Read a benchmark from a table of items: CSV, JSON lines or Parquet, without any scores."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._content import text_encoding
+from fewbench._json import loads
+from fewbench._names import counted, some
+from fewbench.errors import FewbenchError, ReaderError
+from fewbench.readers.reading import are_logs
+from fewbench.readers.tables import TEXT, load_table
+from fewbench.readers.values import is_unicode
+from fewbench.scores import Benchmark
+from fewbench.scores.benchmark import WEIGHT
+from fewbench.scores.table import NO_TASK
+
+IDS = ("id", "item")
+COST = "cost"
+KNOWN = ("task", WEIGHT, COST, "content", "text", "question", "input")
+"""Columns that tables of items have, and tables of scores do not."""
+
+
+def read_items(path: str | os.PathLike[str]) -> Benchmark:
+    r"""Read the items of a benchmark, to evaluate models without source models.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv, .parquet, .jsonl or .ndjson file with one row per item: a column `id` (or
+        `item`), and, if there are any, `task`, `weight` (in the full score; above 0), `cost` (of
+        running the item; 0 or more) and others, which are kept. Lists and objects become JSON text.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read, holds scores, or a row has no id, another row's id, no task or
+        a weight or cost that is not possible.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "items.csv"
+    >>> _ = path.write_text("id,task,weight\n007,sums,1\n8,words,3\n")
+    >>> benchmark = read_items(path)
+    >>> benchmark.item_ids.tolist(), benchmark.item_weights.tolist()
+    (['007', '8'], [0.25, 0.75])
+    """
+    source = Path(path)
+    frame = load_table(source, [*TEXT, "id"])
+    try:
+        return Benchmark(_items(frame))
+    except FewbenchError as error:
+        raise ReaderError(f"{source}: {error.message}", hint=error.hint) from error
+
+
+def are_items(path: Path) -> bool:
+    """Whether a file is a table of items without scores: it names items, but no model or score.
+
+    Raises
+    ------
+    ReaderError
+        If its columns may as well be the models of a table of scores.
+    """
+    columns = _columns_of(path)
+    if not set(IDS) & set(columns) or {"model", "score"} & set(columns) or are_logs(path):
+        return False
+    others = [name for name in columns if name not in IDS]
+    if others and not set(KNOWN) & set(columns):
+        frame = load_table(path, [*IDS])
+        ids = frame[next(name for name in IDS if name in columns)]
+        is_wide = all(pd.api.types.is_numeric_dtype(frame[name]) for name in others)
+        if is_wide or ids.astype(str).duplicated().any():
+            raise ReaderError(
+                f"{path}: which columns hold what? {some(others)} may be scores and models, or "
+                "attributes of items",
+                hint="import scores first: fewbench import, with --model, --item and --score, or "
+                "with --item and --transposed; in a file of items, add a column task",
+            )
+    return True
+
+
+def _columns_of(path: Path) -> list[str]:
+    """Return the columns of a table, [] if it is none; of JSON lines, those of the first."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        return []
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            schema = pq.read_schema(path)
+            return [] if b"fewbench" in (schema.metadata or {}) else list(schema.names)
+        if suffix not in (".csv", ".tsv", ".jsonl", ".ndjson"):
+            return []
+        with path.open(encoding=text_encoding(path), newline="") as lines:
+            if suffix in (".csv", ".tsv"):
+                return next(csv.reader(lines, delimiter="\t" if suffix == ".tsv" else ","), [])
+            first: Any = loads(next((line for line in lines if line.strip()), "{}"))
+            return list(first) if isinstance(first, dict) else []
+    except (OSError, ValueError, csv.Error):  # the reader of the file says what is wrong
+        return []
+
+
+def _items(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the items by id, each column checked."""
+    label = _label_of([str(name) for name in frame.columns])
+    if not len(frame):
+        raise ReaderError("no items", hint="write one row per item")
+    ids = _texts(frame[label], label, "give every item an id")
+    seen: dict[str, int] = {}
+    for row, own in enumerate(ids, start=1):
+        if seen.setdefault(own, row) != row:
+            raise ReaderError(
+                f"rows {seen[own]} and {row} have the same {label} {own!r}",
+                hint="give every item its own id",
+            )
+    columns: dict[str, Any] = {"task": [NO_TASK] * len(frame)}
+    for at, name in enumerate(map(str, frame.columns)):
+        column = frame.iloc[:, at]
+        if name == "task":
+            columns[name] = _texts(column, name, "give every item a task, or leave the column out")
+        elif name in (WEIGHT, COST):
+            columns[name] = _numbers(column, name)
+        elif name != label:
+            columns[name] = _plain(column, name)
+    index = pd.Index(np.array(ids, dtype=object))
+    return pd.DataFrame(
+        {
+            name: pd.Series(np.array(values, dtype=object), index).infer_objects()
+            for name, values in columns.items()
+        }
+    )
+
+
+def _label_of(names: list[str]) -> str:
+    there = [name for name in IDS if name in names]
+    if len(there) != 1:
+        said = "the columns 'id' and 'item'" if there else "no column 'id'"
+        raise ReaderError(
+            f"the table has {said}",
+            hint="rename one of them" if there else f"its columns are {some(names, most=8)}",
+        )
+    if scores := [name for name in ("model", "score") if name in names]:
+        raise ReaderError(
+            f"the table has the column {some(scores)}, so it holds results and not only items",
+            hint="read it with fewbench import (in Python fewbench.import_results)",
+        )
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ReaderError(f"two columns are named {some(twice)}", hint="rename one of them")
+    if bad := [name for name in names if not name.strip() or not is_unicode(name)]:
+        raise ReaderError(
+            f"{counted(len(bad), 'column')} without a name, or not valid Unicode",
+            hint="write the table without an index",
+        )
+    return there[0]
+
+
+def _texts(column: "pd.Series[Any]", name: str, hint: str) -> list[str]:
+    found = []
+    for row, value in enumerate(column.astype(object), start=1):
+        is_single = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            value, is_single = int(value), True  # pandas reads numbers with gaps as fractions
+        text = str(value) if is_single else ""
+        if not text.strip() or not is_unicode(text):
+            is_empty = is_single or _is_missing(value)
+            said = "is empty" if is_empty and is_unicode(text) else f"is {value!r}, not a text"
+            raise ReaderError(f"{name} {said} at row {row}", hint=hint)
+        found.append(text)
+    return found
+
+
+def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
+    least = "above 0" if name == WEIGHT else "of 0 or more"
+    found = []
+    for row, value in enumerate(column.astype(object), start=1):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = np.nan
+        if not (np.isfinite(number) and (number > 0 or (number == 0 and name == COST))):
+            raise ReaderError(
+                f"{name} is {value!r} at row {row}, not a number {least}",
+                hint="give every item a number, or leave the column out",
+            )
+        found.append(number)
+    return found
+
+
+def _plain(column: "pd.Series[Any]", name: str) -> list[Any]:
+    """Return values as a table of items can hold them: lists and objects as JSON text."""
+    found = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    kinds = {type(value) for value in found if not _is_missing(value)}
+    if kinds & {list, dict} or (len(kinds) > 1 and not kinds <= {int, float}):
+        found = [_json(value) for value in found]
+    for row, value in enumerate(found, start=1):
+        if isinstance(value, str) and not is_unicode(value):
+            raise ReaderError(f"{name} is not valid Unicode at row {row}", hint="write it as UTF-8")
+    return found
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, str) or _is_missing(value):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_missing(value: Any) -> bool:
+    single: Any = value if pd.api.types.is_scalar(value) else ""
+    return bool(pd.isna(single))
