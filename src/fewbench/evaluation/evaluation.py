@@ -25,6 +25,7 @@ from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Header, Journal, kept_replies
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
+    BENCHMARK,
     COST,
     FEWEST,
     Stop,
@@ -62,8 +63,6 @@ if TYPE_CHECKING:
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
 
-BENCHMARK = "benchmark.parquet"
-"""File in the folder of an evaluation without sources: its items."""
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -10,10 +11,13 @@ from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, read_costs
+from fewbench.scores import Scores, open_scores, read_costs
+from fewbench.scores.benchmark import changes
 
 COST = "cost"
 """Column of the items with the cost of running each."""
+BENCHMARK = "benchmark.parquet"
+"""File in the folder of an evaluation without sources: its items."""
 FEWEST = 10
 """Fewest answers before a half width may end the run."""
 
@@ -193,6 +197,12 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
 def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
     """Raise EvaluationError unless the evaluation was started with these scores."""
     if scores.fingerprint != made.fingerprint:
+        if not scores.n_models and (path := Path(folder) / BENCHMARK).exists():
+            raise EvaluationError(
+                f"{folder}: the benchmark has changed since the evaluation was started: "
+                + "; ".join(changes(open_scores(path), scores)),
+                hint="restore the items, or start a new evaluation",
+            )
         raise EvaluationError(
             f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
             f"{made.fingerprint})",
