@@ -33,7 +33,19 @@ def _all() -> None:
 
 
 @run_command(run, "lm-eval", "tokens", "strict")
-def lm_eval(settings: Settings, arguments: list[str], key: Key = None) -> None:
+def lm_eval(
+    settings: Settings,
+    arguments: list[str],
+    key: Key = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="Metric of each task, comma-separated names in order of preference; only without "
+            "SCORES (default: the first that the task or its group has)."
+        ),
+    ] = None,
+    filter: Annotated[str | None, typer.Option(help="Filter of each task, as --metric.")] = None,
+) -> None:
     """Run a model in lm-eval on chosen documents.
 
     Arguments of lm-eval follow --. The model is loaded once. Without SCORES, --tasks names the
@@ -53,7 +65,12 @@ def lm_eval(settings: Settings, arguments: list[str], key: Key = None) -> None:
     accepts = settings.of_run["accept_differences"]
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
         runner = LmEvalRunner(
-            arguments, folder=settings.folder / LOGS, key=key, accept_differences=accepts
+            arguments,
+            folder=settings.folder / LOGS,
+            key=key,
+            accept_differences=accepts,
+            metric=metric,
+            filter=filter,
         )
     run_and_print(runner, settings)
 

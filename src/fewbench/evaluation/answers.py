@@ -258,6 +258,8 @@ class AnswerBook:
                 hint="run the items like the source models, or pass --accept-differences to use "
                 "these answers anyway (in Python accept_differences=True)",
             )
+        if not self._sources.n_models:  # nobody was asked before
+            return replace(compared, notes=())
         return compared
 
     def _tasks(self, table: Scores, items: Iterable[str]) -> Iterator[str]:

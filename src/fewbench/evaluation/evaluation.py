@@ -26,6 +26,7 @@ from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Header, Journal, kept_replies
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
+    BENCHMARK,
     COST,
     FEWEST,
     Stop,
@@ -64,8 +65,6 @@ if TYPE_CHECKING:
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
 
-BENCHMARK = "benchmark.parquet"
-"""File in the folder of an evaluation without sources: its items."""
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
 
@@ -349,9 +348,7 @@ class Evaluation:
                 )
             scores = open_scores(path).averaged(made.average)
         scores = before_adding(scores, made.fingerprint)
-        own = journal.folder / BENCHMARK
-        before = open_scores(own) if header.scores == BENCHMARK and own.exists() else None
-        check_scores(scores, made, str(folder), before)
+        check_scores(scores, made, str(folder))
         evaluation = cls(
             scores, method or made.method, made.budget, header.targets, made.seed,
             stop=header.stop, subset=header.subset, opened=header,

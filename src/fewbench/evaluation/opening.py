@@ -2,20 +2,24 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fewbench._names import counted, some
+from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, read_costs
+from fewbench.scores import Scores, open_scores, read_costs
+from fewbench.scores.benchmark import changes
 from fewbench.scores.table import is_added
 
 COST = "cost"
 """Column of the items with the cost of running each."""
+BENCHMARK = "benchmark.parquet"
+"""File in the folder of an evaluation without sources: its items."""
 FEWEST = 10
 """Fewest answers before a half width may end the run."""
 
@@ -209,48 +213,20 @@ def before_adding(scores: Scores, fingerprint: str) -> Scores:
     return scores
 
 
-def check_scores(
-    scores: Scores, made: Provenance, folder: str, before: Scores | None = None
-) -> None:
-    """Raise EvaluationError unless the evaluation was started with these scores.
-
-    `before` is the benchmark that it was started with, if that is known: the error says what
-    changed.
-    """
-    if scores.fingerprint == made.fingerprint:
-        return
-    if before is not None and not scores.n_models and (changes := _changes(before, scores)):
+def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
+    """Raise EvaluationError unless the evaluation was started with these scores."""
+    if scores.fingerprint != made.fingerprint:
+        if not scores.n_models and (path := Path(folder) / BENCHMARK).exists():
+            raise EvaluationError(
+                f"{folder}: the benchmark has changed since the evaluation was started: "
+                + "; ".join(changes(open_scores(path), scores)),
+                hint="restore the items, or start a new evaluation",
+            )
         raise EvaluationError(
-            f"{folder}: the benchmark has changed since the evaluation was started: "
-            f"{'; '.join(changes)}",
-            hint="restore the items, or start a new evaluation in another folder",
+            f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
+            f"{made.fingerprint})",
+            hint="restore the scores, or start a new evaluation",
         )
-    raise EvaluationError(
-        f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
-        f"{made.fingerprint})",
-        hint="restore the scores, or start a new evaluation",
-    )
-
-
-def _changes(before: Scores, now: Scores) -> list[str]:
-    """Say how items differ: those that are gone or new, and columns with other values."""
-    was, there = before.items, now.items
-    gone, new = (
-        one.index.difference(other.index, sort=False) for one, other in ((was, there), (there, was))
-    )
-    kept = was.index.intersection(there.index, sort=False)
-    found = [f"{counted(len(gone), 'item')} gone: {some(gone)}"] if len(gone) else []
-    found += [f"{counted(len(new), 'new item')}: {some(new)}"] if len(new) else []
-    for name in dict.fromkeys([*was, *there]):
-        if name not in was or name not in there:
-            found.append(f"column {name!r} is {'new' if name in there else 'gone'}")
-            continue
-        texts = [one[name].loc[kept].fillna("").astype(str) for one in (was, there)]
-        if len(other := kept[(texts[0] != texts[1]).to_numpy()]):
-            found.append(f"another {name} of {counted(len(other), 'item')}: {some(other)}")
-    if not found and list(was.index) != list(there.index):
-        found.append("the items are in another order")
-    return found
 
 
 def with_items(method: Method, subset: Subset) -> Method:

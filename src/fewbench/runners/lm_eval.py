@@ -22,13 +22,14 @@ from fewbench.methods import Method
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
 from fewbench.runners.exports import POSITION
+from fewbench.runners.lm_eval_benchmark import Chosen, choose_tasks
 from fewbench.runners.lm_eval_logs import Logs, header_of
 from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
 from fewbench.runners.lm_eval_sources import Sources, without_sampler
-from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, without_bars
+from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, run_documents
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES, compare_conditions
 from fewbench.scores.table import SETTINGS
 
@@ -44,7 +45,8 @@ class LmEvalRunner:
     Parameters
     ----------
     arguments : sequence of str
-        Arguments of `lm-eval run` without tasks: model, model arguments, few-shot examples, …
+        Arguments of `lm-eval run`: model, model arguments, few-shot examples, …; tasks only if
+        there are no scores of source models.
     models : mapping of target to lm_eval.api.model.LM, optional
         Model objects, in place of a model named in the arguments.
     folder : path, optional
@@ -53,6 +55,8 @@ class LmEvalRunner:
         The field that identifies a document, if the scores were imported with `--key`.
     accept_differences : bool
         Run items although they would be asked or scored in another way than for the source models.
+    metric, filter : str, optional
+        Of tasks without scores of source models: names in order of preference, comma-separated.
 
     Raises
     ------
@@ -72,6 +76,8 @@ class LmEvalRunner:
         folder: str | Path | None = None,
         key: str | None = None,
         accept_differences: bool = False,
+        metric: str | None = None,
+        filter: str | None = None,
     ) -> None:
         check_installed()
         self._setup = parse(arguments)
@@ -83,13 +89,28 @@ class LmEvalRunner:
         self._key, self._accept_differences = key, accept_differences
         self._temporary = TemporaryDirectory() if folder is None else None
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
+        self._wanted = {"metric": metric, "filter": filter}
+        self._chosen: Chosen | None = None
         self._tasks: dict[str, Task] = {}
         self._logs: dict[str, Logs] = {}
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
 
+    def benchmark(self) -> Benchmark:
+        """Load the tasks that the arguments name; one item for each document."""
+        seed_all(self._setup)
+        self._chosen = choose_tasks(self._setup, self._key, **self._wanted)
+        return self._chosen.benchmark
+
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
+        if self._chosen is None:
+            for name, value in ({"tasks": self._setup.tasks} | self._wanted).items():
+                if value:
+                    raise RunError(
+                        f"--{name} is not accepted: the scores name the tasks, metrics and filters",
+                        hint="leave it out, or leave out the scores",
+                    )
         self._sources, self._targets = Sources(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
@@ -106,7 +127,7 @@ class LmEvalRunner:
                 f"{len(targets)} targets, but the arguments of lm-eval name one model",
                 hint="run one target at a time, each into a folder of its own",
             )
-        return []
+        return [] if self._chosen is None else self._chosen.notes
 
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Load tasks and model, and compare documents, metrics, settings and prompts."""
@@ -115,7 +136,10 @@ class LmEvalRunner:
             model = make_model(self._setup)
             self._models = {name: cached(model, self._setup) for name in self._targets}
         names = list(dict.fromkeys(self._sources.task_of[item] for item in items))
-        self._tasks = load_tasks(names, self._setup, self._key)
+        if self._chosen is None:
+            self._tasks = load_tasks(names, self._setup, self._key)
+        else:
+            self._tasks = {name: self._chosen.tasks[name] for name in names}
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
         self._sources.check_metrics(self._tasks)
@@ -235,55 +259,8 @@ class LmEvalRunner:
         return failed
 
     def _evaluate(self, target: str, places: Places, hashes: Mapping[str, tuple[str, str]]) -> None:
-        from lm_eval.evaluator import evaluate
-
-        setup = self._setup
-        chosen = {name: sorted(own) for name, own in places.items()}
-        with without_bars():
-            results = evaluate(
-                self._models[target],
-                {name: self._tasks[name].task for name in chosen},
-                samples=chosen,
-                bootstrap_iters=0,
-                log_samples=True,
-                system_instruction=setup.system_instruction,
-                apply_chat_template=setup.apply_chat_template,
-                fewshot_as_multiturn=setup.fewshot_as_multiturn,
-                confirm_run_unsafe_code=setup.confirm_run_unsafe_code,
-            )
-        samples = results["samples"]
-        for name, positions in chosen.items():
-            self._check_ran(name, positions, samples[name], places[name], hashes)
-        self._logs[target].add(samples)
-
-    def _check_ran(
-        self,
-        name: str,
-        positions: Sequence[int],
-        rows: Sequence[Mapping[str, Any]],
-        items: Mapping[int, str],
-        hashes: Mapping[str, tuple[str, str]],
-    ) -> None:
-        """Raise RunError unless lm-eval ran the chosen documents, and only these."""
-        task = self._tasks[name]
-        ran: dict[str, list[int]] = {}
-        for row in rows:
-            at = int(row["doc_id"])
-            ran.setdefault(str(row["filter"]), []).append(at)
-            same = at in items and row["doc_hash"] == task.hashes[at]
-            if not same or row["prompt_hash"] != hashes[items[at]][0]:
-                raise RunError(
-                    f"lm-eval ran another {'prompt' if same else 'document'} than the one chosen "
-                    f"at position {at} of {name}",
-                    hint="report this as a bug in fewbench, with the version of lm-eval",
-                )
-        for filtered, where in ran.items():
-            if sorted(where) != list(positions):
-                raise RunError(
-                    f"lm-eval ran {len(where)} of {len(positions)} chosen documents of {name} "
-                    f"(filter {filtered!r})",
-                    hint="report this as a bug in fewbench, with the version of lm-eval",
-                )
+        model = self._models[target]
+        self._logs[target].add(run_documents(self._tasks, model, places, hashes, self._setup))
 
     def _read(self, paths: Sequence[Path]) -> Scores:
         """Read logs, with the item ids of the sources."""
@@ -302,10 +279,13 @@ class LmEvalRunner:
     def finish(self, result: RunResult) -> None:
         """Write each target's results file, with estimates in place of lm-eval's means."""
         metrics, weights, groups = self._sources.benchmark()
+        equal: frozenset[str] = frozenset()
+        if self._chosen is not None:
+            weights, equal = self._chosen.sizes, self._chosen.equal
         for target, found in result.estimates.items():
             logs = self._logs.get(target) or Logs(self._folder_of(target), target)
             if logs.header:  # none in a run whose answers were all recorded by hand
-                logs.save_estimate(found, metrics, weights, groups)
+                logs.save_estimate(found, metrics, weights, groups, equal)
 
     def close(self) -> None:
         """Remove logs that are not kept."""
@@ -314,7 +294,7 @@ class LmEvalRunner:
 
 
 def run_lm_eval(
-    scores: Scores,
+    scores: Scores | None,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     arguments: Sequence[str] = (),
@@ -329,21 +309,25 @@ def run_lm_eval(
     accept_differences: bool = False,
     accept_fractions: bool = False,
     accept_changes: bool = False,
+    metric: str | None = None,
+    filter: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model in lm-eval on the items that a method chooses, and estimate its score.
 
     Parameters
     ----------
-    scores : Scores
-        Scores of the source models, from logs of lm-eval.
+    scores : Scores or None
+        Scores of the source models, from logs of lm-eval; None to draw documents from the tasks
+        that `--tasks` names. Then the full score is the mean over documents, or, if the one group
+        that is named has `weight_by_size: false`, the mean over its tasks.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
         When to stop; a number is a number of items (default: 100, or the items of a pack).
     arguments : sequence of str
-        Arguments of `lm-eval run` without tasks, such as `["--model", "hf", "--model_args",
-        "pretrained=X"]`.
+        Arguments of `lm-eval run`, such as `["--model", "hf", "--model_args", "pretrained=X"]`,
+        with `--tasks` if there are no scores.
     models : mapping of target to lm_eval.api.model.LM, optional
         Model objects, in place of a model named in the arguments.
     targets : sequence of str, optional
@@ -355,6 +339,9 @@ def run_lm_eval(
         The field that identifies a document, if the scores were imported with `--key`.
     batch, seed, tries, accept_differences, accept_fractions, accept_changes
         As for `Run.open`.
+    metric, filter : str, optional
+        Without scores: names in order of preference, comma-separated (default: the first of each
+        task or its group, and a note says so).
     on_progress : callable, optional
         As for `drive`.
 
@@ -372,6 +359,8 @@ def run_lm_eval(
         folder=None if folder is None else Path(folder) / LOGS,
         key=key,
         accept_differences=accept_differences,
+        metric=metric,
+        filter=filter,
     )
     found = run_with(
         runner,

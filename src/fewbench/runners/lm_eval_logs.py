@@ -8,7 +8,7 @@ model nothing twice.
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from itertools import pairwise
@@ -122,6 +122,7 @@ class Logs:
         metrics: Mapping[str, str],
         weights: Mapping[str, float],
         groups: Mapping[str, str],
+        equal: Container[str] = (),
     ) -> None:
         """Write the results file with estimates in place of lm-eval's means.
 
@@ -134,10 +135,12 @@ class Logs:
             In the full score.
         groups : mapping of task to str
             The groups of each task, outermost first, separated by "/"; "" if none.
+        equal : container of str
+            Groups whose tasks have equal weights.
         """
         from lm_eval.loggers.utils import add_env_info
 
-        means, parts = group_scores(found.tasks, weights, groups)
+        means, parts = group_scores(found.tasks, weights, groups, equal)
         results = {
             task: _entry(f"{task} (estimate)", metrics[task], score)
             for task, score in found.tasks.items()
@@ -174,13 +177,16 @@ def _tasks_in(group: str, parts: Mapping[str, list[str]]) -> list[str]:
 
 
 def header_of(tasks: Mapping[str, Task], model: Any, setup: Setup, target: str) -> Row:
-    """Return a results file without results, as lm-eval fills it."""
+    """Return a results file without results, as lm-eval fills it.
+
+    Without a model (None), it does not know the text of the chat template.
+    """
     from lm_eval.loggers.utils import add_tokenizer_info
     from lm_eval.utils import sanitize_model_name
 
     configs = {name: one.task.dump_config() for name, one in tasks.items()}
     template = setup.apply_chat_template
-    chat_template = model.chat_template(template) if template else None
+    chat_template = None if not template else "" if model is None else model.chat_template(template)
     name = setup.model_name or target
     info = model.get_model_info() if hasattr(model, "get_model_info") else {}
     header: Row = {
@@ -268,7 +274,10 @@ def _parse(text: bytes, where: str) -> Row:
 
 
 def group_scores(
-    scores: Mapping[str, float], weights: Mapping[str, float], groups: Mapping[str, str]
+    scores: Mapping[str, float],
+    weights: Mapping[str, float],
+    groups: Mapping[str, str],
+    equal: Container[str] = (),
 ) -> tuple[dict[str, float], dict[str, list[str]]]:
     """Return each group's score and its direct parts.
 
@@ -280,6 +289,8 @@ def group_scores(
     scores, weights : mapping of task to float
     groups : mapping of task to str
         The groups of each task, outermost first, separated by "/"; "" if none.
+    equal : container of str
+        Groups whose tasks have equal weights.
 
     Examples
     --------
@@ -296,7 +307,10 @@ def group_scores(
             if below not in parts.setdefault(above, []):
                 parts[above].append(below)
     return {
-        group: _mean([scores[one] for one in tasks], [weights[one] for one in tasks])
+        group: _mean(
+            [scores[one] for one in tasks],
+            [1.0 if group in equal else weights[one] for one in tasks],
+        )
         for group, tasks in tasks_of.items()
     }, parts
 

@@ -18,7 +18,6 @@ from fewbench.readers.harnesses.lm_eval.run_results import NAMES
 CHOOSES = "fewbench chooses the documents"
 UNUSED = "fewbench does not use it"
 REFUSED = {
-    "tasks": ("the scores name the tasks to run", "leave it out"),
     "limit": (CHOOSES, "give the number of items with -n"),
     "samples": (CHOOSES, "leave it out"),
     "cache_requests": (
@@ -49,6 +48,8 @@ class Setup:
     model_args, gen_kwargs, metadata : dict
     seeds : list of int or None
         Of Python, NumPy, torch and the few-shot sampler.
+    tasks : list of str
+        Tasks, groups, tags and patterns of a run without scores of source models.
     Others as the options of `lm-eval run`.
     """
 
@@ -67,6 +68,7 @@ class Setup:
     max_batch_size: int | None = None
     device: str | None = None
     use_cache: str | None = None
+    tasks: list[str] = field(default_factory=list)
 
     @property
     def model_name(self) -> str | None:
@@ -78,7 +80,14 @@ class Setup:
     def facts(self) -> dict[str, str]:
         """What answers depend on, as text, for what is set."""
         found = asdict(self)
-        for name in ("include_path", "batch_size", "max_batch_size", "device", "use_cache"):
+        for name in (
+            "include_path",
+            "batch_size",
+            "max_batch_size",
+            "device",
+            "use_cache",
+            "tasks",
+        ):
             del found[name]
         if self.metadata == self.model_args:  # lm-eval adds one to the other
             del found["metadata"]
@@ -166,6 +175,7 @@ def _parsed(arguments: list[str]) -> Setup:
         max_batch_size=config.max_batch_size,
         device=config.device,
         use_cache=config.use_cache,
+        tasks=_names(config.tasks),
     )
 
 
@@ -201,7 +211,15 @@ def _parsed_before_0_4_10(arguments: list[str]) -> Setup:
         max_batch_size=named.max_batch_size,
         device=named.device,
         use_cache=named.use_cache,
+        tasks=_names(named.tasks),
     )
+
+
+def _names(tasks: str | Sequence[str] | None) -> list[str]:
+    """Return the comma-separated names of tasks."""
+    given = [tasks] if isinstance(tasks, str) else tasks or []
+    names = [name.strip() for one in given for name in one.split(",")]
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _refuse(named: Mapping[str, Any]) -> None:

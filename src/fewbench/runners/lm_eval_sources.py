@@ -145,12 +145,7 @@ class Sources:
                 str(known[column][name] or "none") if column in known else None
                 for column in ("metric", "filter")
             )
-            in_context = tasks[name].has_options_in_context
-            found = results.task_settings(name)
-            found |= results.scoring(name, filtered, in_context=in_context)
-            if metric in (scorers := results.scorers(name)):
-                found[f"{SCORING}metric"] = scorers[metric]
-            settings[name] = without_sampler(join_settings([found]))
+            settings[name] = without_sampler(settings_of(results, tasks[name], metric, filtered))
         zeros = np.zeros((1, len(hashes)))
         table = from_arrays(zeros, models=["target"], items=list(hashes), tasks=names)
         columns = {
@@ -170,6 +165,15 @@ class Sources:
         groups = {str(task): str(row.get("group") or "") for task, row in first.iterrows()}
         sums = np.bincount(self.scores.task_of, self.scores.item_weights)
         return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
+
+
+def settings_of(results: Results, task: Task, metric: str | None, filtered: str | None) -> str:
+    """Return how a task is asked and scored, as a column of the items holds it."""
+    found = results.task_settings(task.name)
+    found |= results.scoring(task.name, filtered, in_context=task.has_options_in_context)
+    if metric in (scorers := results.scorers(task.name)):
+        found[f"{SCORING}metric"] = scorers[metric]
+    return join_settings([found])
 
 
 def without_sampler(settings: str) -> str:

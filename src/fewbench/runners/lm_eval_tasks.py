@@ -48,7 +48,7 @@ class Task:
 
         self.name, self.task = name, task
         _configure(task, setup)
-        self.documents = list(task.eval_docs)
+        self.documents = _documents(name, task)
         self.hashes = [
             _sha256(json.dumps(one, indent=2, default=handle_non_serializable, ensure_ascii=False))
             for one in self.documents
@@ -194,6 +194,22 @@ def _configure(task: Any, setup: Setup) -> None:
     task.set_fewshot_seed(seed=setup.seeds[3])
 
 
+def _documents(name: str, task: Any) -> list[Any]:
+    """Return the documents to run; RunError if there are none."""
+    try:
+        found = list(task.eval_docs)
+    except ValueError as error:  # it has no split to run
+        found, why = [], f": {first_line(error)}"
+    else:
+        why = ""
+    if not found:
+        raise RunError(
+            f"task {name!r} has no documents{why}",
+            hint="leave the task out, or give it a test_split with documents",
+        )
+    return found
+
+
 def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, Task]:
     """Load tasks by name.
 
@@ -202,7 +218,7 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
     RunError
         If lm-eval has no task of a name, it is a group, or its data cannot be read.
     """
-    manager = _manager(names, setup)
+    manager = make_manager(names, setup)
     if unknown := [name for name in names if name not in manager.all_tasks]:
         raise RunError(
             f"lm-eval has no task {some(unknown)}",
@@ -219,7 +235,8 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
     return {name: Task(name, _load(name, manager), setup, key) for name in names}
 
 
-def _manager(names: Sequence[str], setup: Setup) -> Any:
+def make_manager(names: Sequence[str], setup: Setup) -> Any:
+    """Return lm-eval's manager of tasks, with tasks and groups of these names if there are any."""
     from lm_eval.tasks import TaskManager
 
     metadata = setup.metadata
@@ -242,6 +259,79 @@ def _load(name: str, manager: Any) -> Any:
             f"lm-eval cannot load task {name!r}: {first_line(error)}",
             hint=f"try lm-eval run --model dummy --tasks {name} --limit 1",
         ) from error
+
+
+def run_documents(
+    tasks: Mapping[str, Task],
+    model: Any,
+    places: Mapping[str, Mapping[int, str]],
+    hashes: Mapping[str, tuple[str, str]],
+    setup: Setup,
+) -> dict[str, list[dict[str, Any]]]:
+    """Run chosen documents and return lm-eval's rows by task.
+
+    Parameters
+    ----------
+    tasks : mapping of str to Task
+    model : lm_eval.api.model.LM
+    places : mapping of task to mapping of int to str
+        Position to item of the chosen documents.
+    hashes : mapping of item to (str, str)
+        See `Task.hashes_of`.
+    setup : Setup
+
+    Raises
+    ------
+    RunError
+        If lm-eval did not run the chosen documents with these prompts, and only these.
+    Exception
+        Of any kind, from the model.
+    """
+    from lm_eval.evaluator import evaluate
+
+    chosen = {name: sorted(own) for name, own in places.items()}
+    with without_bars():
+        results = evaluate(
+            model,
+            {name: tasks[name].task for name in chosen},
+            samples=chosen,
+            bootstrap_iters=0,
+            log_samples=True,
+            system_instruction=setup.system_instruction,
+            apply_chat_template=setup.apply_chat_template,
+            fewshot_as_multiturn=setup.fewshot_as_multiturn,
+            confirm_run_unsafe_code=setup.confirm_run_unsafe_code,
+        )
+    samples: dict[str, list[dict[str, Any]]] = results["samples"]
+    for name, items in places.items():
+        _check_ran(tasks[name], samples[name], items, hashes)
+    return samples
+
+
+def _check_ran(
+    task: Task,
+    rows: Sequence[Mapping[str, Any]],
+    items: Mapping[int, str],
+    hashes: Mapping[str, tuple[str, str]],
+) -> None:
+    ran: dict[str, list[int]] = {}
+    for row in rows:
+        at = int(row["doc_id"])
+        ran.setdefault(str(row["filter"]), []).append(at)
+        same = at in items and row["doc_hash"] == task.hashes[at]
+        if not same or row["prompt_hash"] != hashes[items[at]][0]:
+            raise RunError(
+                f"lm-eval ran another {'prompt' if same else 'document'} than the one chosen "
+                f"at position {at} of {task.name}",
+                hint="report this as a bug in fewbench, with the version of lm-eval",
+            )
+    for filtered, where in ran.items():
+        if sorted(where) != sorted(items):
+            raise RunError(
+                f"lm-eval ran {len(where)} of {len(items)} chosen documents of {task.name} "
+                f"(filter {filtered!r})",
+                hint="report this as a bug in fewbench, with the version of lm-eval",
+            )
 
 
 def check_runnable(tasks: Mapping[str, Task], model: Any, setup: Setup) -> None:

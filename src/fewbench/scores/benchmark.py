@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.scale import Scale
@@ -134,6 +134,34 @@ class Benchmark(ItemTable):
 
     def __post_init__(self) -> None:
         self._check_items()
+
+
+def changes(before: ItemTable, now: ItemTable) -> list[str]:
+    """Return what differs between two versions of a benchmark, in words.
+
+    Examples
+    --------
+    >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
+    >>> changes(Benchmark(items), Benchmark(items.iloc[1:].assign(task="y"), average="macro"))
+    ["1 item is gone: 'q1'", "another task of 1 item: 'q2'", 'the average is macro, was micro']
+    """
+    old, new = before.items, now.items
+    both = old.index.intersection(new.index)
+    found = [
+        f"{counted(len(ids), 'item')} {'is' if len(ids) == 1 else 'are'} {what}: {some(ids)}"
+        for ids, what in ((old.index.difference(both), "gone"), (new.index.difference(both), "new"))
+        if len(ids)
+    ]
+    for name in dict.fromkeys([*old.columns, *new.columns]):
+        was, has = (
+            one.reindex(columns=[name]).loc[both, name].astype(object) for one in (old, new)
+        )
+        differ = both[((was != has) & ~(was.isna() & has.isna())).to_numpy(bool)]
+        if len(differ):
+            found.append(f"another {name} of {counted(len(differ), 'item')}: {some(differ)}")
+    if before.average != now.average:
+        found.append(f"the average is {now.average}, was {before.average}")
+    return found or ["its items have another order or scale"]
 
 
 def _check_weights(weights: "pd.Series[Any]") -> None:

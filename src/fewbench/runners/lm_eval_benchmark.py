@@ -1,0 +1,280 @@
+"""Tasks of lm-eval as a benchmark: documents, metrics and weights, without any source model.
+
+Ids, settings and answer keys are those that an import of the tasks' logs gives, so runs join with
+logs. No model is loaded: prompts are not known.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import counted, did_you_mean, some
+from fewbench.errors import RunError, first_line
+from fewbench.readers.harnesses.lm_eval.run_results import Results
+from fewbench.readers.join.table import Preference, require
+from fewbench.runners.exports import POSITION
+from fewbench.runners.lm_eval_logs import header_of
+from fewbench.runners.lm_eval_setup import Setup
+from fewbench.runners.lm_eval_sources import settings_of
+from fewbench.runners.lm_eval_tasks import Task, make_manager
+from fewbench.scores import Benchmark
+from fewbench.scores.benchmark import WEIGHT
+from fewbench.scores.table import HARNESS_VERSION, KEYS, SETTINGS
+
+OWN_TASKS = "lm-eval ls tasks lists all names; pass --include_path DIR for tasks of your own"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of lm-eval.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Its tasks and groups.
+    by_size : mapping of str to bool
+        Metric that lm-eval aggregates → whether tasks are weighted by their documents.
+    filters : mapping of str to str
+        Metric → the first filter that lm-eval aggregates, where the group names one.
+    """
+
+    parts: tuple[str, ...]
+    by_size: Mapping[str, bool]
+    filters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Tasks that a run without source models is about.
+
+    Attributes
+    ----------
+    tasks : dict of str to Task
+        Sorted by name, as an import sorts them.
+    benchmark : Benchmark
+        One item for each document.
+    equal : frozenset of str
+        Groups in which each task counts the same, whatever its size.
+    notes : list of str
+        For the user: which metric was chosen where there are several.
+    """
+
+    tasks: dict[str, Task]
+    benchmark: Benchmark
+    equal: frozenset[str]
+    notes: list[str]
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """Number of documents of each task."""
+        return {name: len(one.ids) for name, one in self.tasks.items()}
+
+
+def choose_tasks(
+    setup: Setup, key: str | None = None, metric: str | None = None, filter: str | None = None
+) -> Chosen:
+    """Load the tasks that the arguments name, and all that is known of them without a model.
+
+    Parameters
+    ----------
+    setup : Setup
+        Its `tasks` are names of tasks, groups and tags, and patterns, as for `lm-eval run`.
+    key : str, optional
+        Field that identifies a document (default: lm-eval's hash of it).
+    metric, filter : str, optional
+        Names in order of preference, comma-separated: a task uses the first that it has. By
+        default the first that its group aggregates, else the first of the task.
+
+    Raises
+    ------
+    RunError
+        If lm-eval has no such task, its data cannot be read, it has no documents, or its metric is
+        not the mean of its documents' scores.
+    ReaderError
+        If no task has the metric or filter, or a task has several others.
+    """
+    if not setup.tasks:
+        raise RunError(
+            "no tasks and no scores of source models",
+            hint="name the tasks after --, as in -- --tasks mmlu,gsm8k; or give scores",
+        )
+    loaded, groups = _load(setup)
+    tasks = {name: Task(name, loaded[name], setup, key) for name in sorted(loaded)}
+    header = header_of(tasks, None, setup, "")
+    header["group_subtasks"] = {name: list(one.parts) for name, one in groups.items()}
+    results = Results(Path("results"), header)
+    paths = {name: results.suite(name) for name in tasks}
+    scored, notes = _metrics(tasks, paths, groups, metric, filter)
+    equal = frozenset(_equal(paths, groups, scored))
+    sizes = [len(one.ids) for one in tasks.values()]
+    weights = _weights(dict(zip(tasks, sizes, strict=True)), paths, equal)
+    columns: dict[str, list[Any]] = {"task": list(tasks), "harness": ["lm-eval"] * len(tasks)}
+    columns[HARNESS_VERSION] = [version("lm_eval")] * len(tasks)
+    columns["metric"] = [scored[name][0] for name in tasks]
+    columns["filter"] = [scored[name][1] for name in tasks]
+    columns[SETTINGS] = [settings_of(results, tasks[name], *scored[name]) for name in tasks]
+    columns["filter"] = ["" if one == "none" else one for one in columns["filter"]]
+    columns["group"] = list(paths.values())
+    columns[WEIGHT] = [weights[name] for name in tasks]
+    items = pd.DataFrame(
+        {
+            name: np.repeat(np.array(values, dtype=float if name == WEIGHT else object), sizes)
+            for name, values in columns.items()
+            if any(values) and not (name == WEIGHT and set(values) == {1.0})
+        },
+        index=pd.Index([item for one in tasks.values() for item in one.ids], dtype=object),
+    )
+    items[POSITION] = np.concatenate([np.arange(size) for size in sizes])
+    items[KEYS] = [text for one in tasks.values() for text in one.answer_keys(range(len(one.ids)))]
+    return Chosen(tasks, Benchmark(items), equal, notes)
+
+
+def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
+    """Return lm-eval's tasks and groups by name."""
+    names = setup.tasks
+    manager = make_manager(names, setup)
+    found = {name: manager.match_tasks([name]) for name in names}
+    if unknown := [name for name in names if not found[name]]:
+        raise RunError(
+            f"lm-eval has no task {some(unknown)}",
+            hint=did_you_mean(unknown[0], manager.all_tasks, OWN_TASKS),
+        )
+    listed = list(dict.fromkeys(name for several in found.values() for name in several))
+    try:
+        if hasattr(manager, "load"):  # since 0.4.12
+            loaded = manager.load(listed)
+            parts = loaded["group_map"]
+            return loaded["tasks"], {
+                name: _group(parts[name], one.aggregate_metric_list)
+                for name, one in loaded["groups"].items()
+            }
+        return flattened(manager.load_task_or_group(listed))
+    except Exception as error:  # of any data set
+        raise RunError(
+            f"lm-eval cannot load {some(listed)}: {first_line(error)}",
+            hint=f"try lm-eval run --model dummy --tasks {','.join(names)} --limit 1",
+        ) from error
+
+
+def flattened(nested: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Group]]:
+    """Return tasks and groups of what lm-eval before 0.4.12 loads: group → its parts, nested."""
+    tasks: dict[str, Any] = {}
+    groups: dict[str, Group] = {}
+    for key, value in nested.items():
+        if not isinstance(value, Mapping):
+            tasks[str(key)] = value
+            continue
+        parts = [one if isinstance(one, str) else one.group_name for one in value]
+        groups[key.group_name] = _group(parts, key.config.get("aggregate_metric_list"))
+        inner, own = flattened(value)
+        tasks |= inner
+        groups |= own
+    return tasks, groups
+
+
+def _group(parts: Sequence[str], aggregated: Sequence[Any] | None) -> Group:
+    by_size, filters = {}, {}
+    for one in aggregated or ():
+        known = one if isinstance(one, dict) else vars(one)
+        by_size[str(known["metric"])] = bool(known.get("weight_by_size", True))
+        listed = known.get("filter_list") or []
+        if listed := [listed] if isinstance(listed, str) else listed:
+            filters[str(known["metric"])] = str(listed[0])
+    return Group(tuple(parts), by_size, filters)
+
+
+def _metrics(
+    tasks: Mapping[str, Task],
+    paths: Mapping[str, str],
+    groups: Mapping[str, Group],
+    metric: str | None,
+    filter: str | None,
+) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """Return metric and filter of each task, and notes where the user could choose others."""
+    metrics, filters = Preference("metric", metric), Preference("filter", filter)
+    scored: dict[str, tuple[str, str]] = {}
+    open_to: dict[tuple[str, str, str], list[str]] = {}
+    for name, task in tasks.items():
+        means = [one for one, of in task.task.aggregation().items() if _is_mean(of)]
+        above = [groups[one] for one in paths[name].split("/") if one]
+        liked = [one for group in above for one in group.by_size if one in means]
+        chosen: str | None = next(iter([*liked, *means]), None)
+        if metrics.named or chosen is None:
+            chosen = metrics.of(name, task.metrics)
+        own = task.filters or ["none"]
+        aggregated = [group.filters.get(chosen or "") for group in above]
+        filtered: str | None = next(one for one in [*aggregated, *own] if one in own)
+        if filters.named:
+            filtered = filters.of(name, own)
+        if chosen is None or filtered is None:
+            continue
+        _check_metric(task, chosen, means)
+        scored[name] = chosen, filtered
+        others = [f"metric {one!r}" for one in means if one != chosen and not metrics.named]
+        others += [f"filter {one!r}" for one in own if one != filtered and not filters.named]
+        if others:
+            open_to.setdefault((*scored[name], ", ".join(others)), []).append(name)
+    require(metrics, filters)
+    return scored, [
+        f"metric {chosen!r}, filter {filtered!r}, of {counted(len(names), 'task')}: {some(names)}; "
+        f"lm-eval also has {others}, see --metric and --filter"
+        for (chosen, filtered, others), names in open_to.items()
+    ]
+
+
+def _check_metric(task: Task, metric: str, means: Sequence[str]) -> None:
+    hint = f"name another with --metric, such as {means[0]}" if means else "leave the task out"
+    if metric not in means:
+        raise RunError(
+            f"metric {metric!r} of task {task.name!r} is not the mean of its documents' scores",
+            hint=hint,
+        )
+    if task.task.higher_is_better().get(metric) is False:
+        raise RunError(f"of metric {metric!r} of task {task.name!r}, lower is better", hint=hint)
+
+
+def _is_mean(aggregate: Callable[[list[float]], Any]) -> bool:
+    """Whether a task's score is the mean of its documents' scores."""
+    try:
+        return bool(np.isclose(float(aggregate([0.0, 0.0, 1.0, 0.0])), 0.25))
+    except Exception:  # such as of pairs
+        return False
+
+
+def _equal(
+    paths: Mapping[str, str],
+    groups: Mapping[str, Group],
+    scored: Mapping[str, tuple[str, str]],
+) -> Iterator[str]:
+    """Yield groups whose score is the mean of their tasks' scores."""
+    for name, group in groups.items():
+        used = {scored[task][0] for task, path in paths.items() if name in path.split("/")}
+        if any(not group.by_size.get(metric, True) for metric in used):
+            yield name
+
+
+def _weights(
+    sizes: Mapping[str, int], paths: Mapping[str, str], equal: frozenset[str]
+) -> dict[str, float]:
+    """Return the weight of each task's documents.
+
+    The outermost group decides. Groups and tasks beside each other count by their documents.
+
+    Examples
+    --------
+    >>> _weights({"a": 30, "b": 10, "c": 5}, {"a": "g", "b": "g", "c": ""}, frozenset({"g"}))
+    {'a': 0.6666666666666666, 'b': 2.0, 'c': 1.0}
+    """
+    outermost = {task: path.partition("/")[0] for task, path in paths.items()}
+    weights = {}
+    for task, size in sizes.items():
+        beside = [one for one in sizes if outermost[one] == outermost[task]]
+        total = sum(sizes[one] for one in beside)
+        is_equal = outermost[task] in equal
+        weights[task] = total / len(beside) / size if is_equal else 1.0
+    return weights
