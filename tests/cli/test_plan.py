@@ -115,3 +115,14 @@ def test_mistakes(cli, graded, words, said):
     assert said in shown.err
     assert shown.err.startswith("fewbench: error: ")
     assert shown.err.count("\n") == 1
+
+
+def test_the_command_plans_from_a_sparse_table(ok, tmp_path):
+    table = simulate(12, 400, seed=1)
+    run = np.random.default_rng(0).random(table.values.shape) < 0.3
+    cells = np.where(run, table.values, np.nan)
+    path = save_scores(replace(table, values=cells), tmp_path / "s.parquet")
+    out = ok("plan", path, "--half-width", 0.05)
+    assert out.startswith("Run ")
+    assert f"Next: fewbench start {path} --budget " in out
+    assert json.loads(ok("plan", path, "--budget", 60, "--json"))["expected"]["items"] == 60

@@ -18,10 +18,13 @@ from fewbench.audit.odd import odd_findings
 from fewbench.audit.page import audit_page
 from fewbench.audit.shape import shape_findings
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
+from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
 
 FORMAT = 1
+LEAST = 1
+LEFT_OUT = "nothing to do: only their likeness is checked; fewbench learns from what they ran"
 Verdict = Literal["fits", "works, but", "cannot"]
 
 
@@ -116,7 +119,8 @@ class Audit(Shown):
 def audit(scores: Scores) -> Audit:
     """Check a results table for problems and suggest fixes.
 
-    Nothing is changed.
+    Nothing is changed. Of models that ran less than half of the items, only their likeness to
+    others is checked.
 
     Parameters
     ----------
@@ -130,20 +134,23 @@ def audit(scores: Scores) -> Audit:
     >>> [finding.kind for finding in found.findings if finding.severity == "problem"]
     []
     """
-    scores = as_scores(scores)
+    every = as_scores(scores)
+    scores, left_out = whole_sources(every, LEAST, "audit")
     check_fits(
-        64.0 * scores.n_models**2 + 6.0 * scores.n_models * scores.n_items,
-        f"comparing {counted(scores.n_models, 'model')} on {counted(scores.n_items, 'item')}",
+        64.0 * every.n_models**2 + 6.0 * every.n_models * every.n_items,
+        f"comparing {counted(every.n_models, 'model')} on {counted(scores.n_items, 'item')}",
     )
-    kin = kinship(scores)
+    kin_of_all = kinship(every)
+    kin = kinship(scores) if left_out else kin_of_all
     items = measure_items(scores, kin)
     missing = measure_missing(scores)
-    alike = _alike(scores, kin)
+    alike = _alike(every, kin_of_all)
     findings = [
-        *alike_findings(scores, kin),
+        *alike_findings(every, kin_of_all),
         *odd_findings(scores, kin),
         *item_findings(scores, items),
         *missing_findings(scores, missing),
+        *(Finding("left-out", "fact", note, LEFT_OUT) for note in left_out),
         _distinct_sources(scores, kin),
         *shape_findings(scores, bool(alike)),
     ]

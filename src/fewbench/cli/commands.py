@@ -16,7 +16,7 @@ from fewbench.cli.progress import at_work, progress_bar, status_line
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 from fewbench.study.cache import is_folder
 
 Reader = Callable[["Call", Any], Any]
@@ -327,7 +327,7 @@ def _shared(
     """Return the options that are no parameters of the function."""
     own, hints = inspect.signature(function).parameters, get_type_hints(function)
     found = []
-    if hints.get("scores") is Scores:
+    if hints.get("scores") in (Scores, Scores | Benchmark):
         found.append(_parameter("average", AverageOption, None))
     if "scores" not in known and any("Evaluation" in str(one) for one in hints.values()):
         found.append(_parameter("scores", Annotated[Path | None, MOVED], None))

@@ -2,17 +2,17 @@
 
 from fewbench.cli.commands import Call, command
 from fewbench.cli.text import echo
-from fewbench.study import Plan
+from fewbench.study import Plan, SamplePlan
 from fewbench.study import plan as make_plan
 
 
-def _plan(call: Call) -> Plan:
+def _plan(call: Call) -> Plan | SamplePlan:
     """Print a first answer, too."""
 
     def early(first: Plan) -> None:
         echo(f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n")
 
-    made: Plan = call(on_first=None if call.given["as_json"] else early)
+    made: Plan | SamplePlan = call(on_first=None if call.given["as_json"] else early)
     return made
 
 

@@ -30,6 +30,7 @@ PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
 FIT = 2
 """Raise this number when the fit changes, so that kept fits are not used."""
+LEAST = Need("sources", 2, "items are told apart by how sources differ on them", required=True)
 NEEDS = (
     Need(
         "distinct sources",
@@ -52,9 +53,19 @@ def source_model(
     2 models, items are a sample, assisted by what all cells say of them. Parameters as for
     `source_kriging`.
     """
+    if learns_from_whole(scores):
+        return source_kriging(scores.whole, seed, asked, include, sources)
+    return sample_model(scores)
+
+
+def learns_from_whole(scores: Scores) -> bool:
+    """Whether the models that ran most items are enough, so that only they are learned from."""
     whole = scores.whole
-    if whole.n_models >= 2 and (whole is scores or distinct_sources(whole) >= FEW):
-        return source_kriging(whole, seed, asked, include, sources)
+    return whole.n_models >= 2 and (whole is scores or distinct_sources(whole) >= FEW)
+
+
+def sample_model(scores: Scores) -> SampleModel:
+    """Fit curves to all cells, for a sample."""
 
     def fit() -> SampleModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])

@@ -5,8 +5,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fewbench._blocks import Matrix, by_columns, by_rows
+from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import count_distinct, duplicate_groups
+from fewbench.errors import ScoresError
 from fewbench.scores import Scores
 
 COMPARED = 2000
@@ -16,6 +18,34 @@ RELIABLE = 0.5
 FEW_FAMILIES = 15
 """Independent families below which sources say little of a new one."""
 _GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
+
+
+def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
+    """Return the models that ran most of the items, and a note if others are left out.
+
+    Raises ScoresError if they are fewer than `what` needs, which is `least`.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> table = from_arrays([[1, 0, 1, 1], [1, 1, 0, 1], [np.nan, np.nan, np.nan, 0]])
+    >>> whole, notes = whole_sources(table, 2, "compare")
+    >>> whole.n_models, notes[0]
+    (2, '1 of 3 models ran less than half of the items and is left out')
+    """
+    whole = scores.whole
+    rest = scores.n_models - whole.n_models
+    if whole.n_models < least and (rest or not whole.n_models):
+        raise ScoresError(
+            f"{what} needs {counted(least, 'model')} that ran most of the items, and there "
+            f"{'is' if whole.n_models == 1 else 'are'} {whole.n_models}",
+            hint="run more models in full; fewbench start and plan need none",
+        )
+    if not rest:
+        return whole, []
+    verb = "is" if rest == 1 else "are"
+    said = f"{rest} of {counted(scores.n_models, 'model')} ran less than half of the items and "
+    return whole, [f"{said}{verb} left out"]
 
 
 def source_groups(scores: Scores) -> IntArray:

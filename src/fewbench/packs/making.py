@@ -24,7 +24,7 @@ from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
-from fewbench.methods.sources import reliability
+from fewbench.methods.sources import reliability, whole_sources
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
 from fewbench.scores.pack_files import (
@@ -50,6 +50,8 @@ KEPT_COLUMNS = (
 MOST_BYTES = 8 * 2**20
 """Most bytes that a benchmark's answers may take before compression."""
 SAME = 1e-9
+LEAST = 2
+"""Models that a pack is made of."""
 
 OnStep = Callable[[str], None]
 
@@ -182,10 +184,12 @@ class _Maker:
     ) -> None:  # fmt: skip
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
+        scores, self.notes = whole_sources(scores, LEAST, "a pack")
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance
-        self.notes = [chosen_note(chosen)] if chosen.reason is not None else []
+        if chosen.reason is not None:
+            self.notes.append(chosen_note(chosen))
         try:
             find_method(self.made.method)
         except MethodError as error:

@@ -4,6 +4,7 @@ from fewbench.study.compare import compare
 from fewbench.study.comparison import Comparison
 from fewbench.study.forecast import Forecast, Plan
 from fewbench.study.plan import plan
+from fewbench.study.sample_plan import SamplePlan
 from fewbench.study.splits import KINDS, Split, SplitSettings, make_split
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Comparison",
     "Forecast",
     "Plan",
+    "SamplePlan",
     "Split",
     "SplitSettings",
     "compare",

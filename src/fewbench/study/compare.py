@@ -16,6 +16,7 @@ from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.catalogue import AUTO
+from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
 from fewbench.study.cache import Cache
@@ -25,6 +26,8 @@ from fewbench.study.inference import FEWEST_TARGETS
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
 from fewbench.study.summary import summarise
 
+LEAST = 3
+"""Models: two sources and a target."""
 Progress = Callable[[int, int], None]
 
 
@@ -96,7 +99,7 @@ def compare(
     """
     if level is not None:
         check_level(level)
-    scores = as_scores(scores)
+    scores, warnings = whole_sources(as_scores(scores), LEAST, "compare")
     methods = [methods] if isinstance(methods, (str, Method)) else methods
     budgets = [budgets] if isinstance(budgets, int) else budgets
     if isinstance(split, str):
@@ -105,7 +108,7 @@ def compare(
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
     _check(scores, budgets, repeats, seed, workers, settings)
-    warnings = _incomplete(scores)
+    warnings += _incomplete(scores)
     cells = []
     for one in settings:
         splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]

@@ -7,15 +7,16 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from fewbench._names import counted, did_you_mean
+from fewbench._names import did_you_mean
 from fewbench._seeds import child_seed
 from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import FEW
-from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Scores, read_costs
+from fewbench.methods.kriging import learns_from_whole
+from fewbench.methods.sources import RELIABLE, reliability, whole_sources
+from fewbench.scores import Benchmark, Scores, read_costs
 from fewbench.scores.table import as_scores
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
@@ -25,18 +26,21 @@ from fewbench.study.goal import read_goal
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
+from fewbench.study.sample_plan import SamplePlan, plan_sample
 from fewbench.study.splits import count_twins
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
 MOST_TARGETS = 15
 """Targets of a repeat: more repeats say more than more targets."""
+LEAST = 4
+"""Models that can be divided into sources and targets."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
 
 
 def plan(
-    scores: Scores,
+    scores: Scores | Benchmark,
     *,
     error: float | None = None,
     half_width: float | None = None,
@@ -54,17 +58,20 @@ def plan(
     cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     on_first: Callable[[Plan], None] | None = None,
-) -> Plan:
+) -> Plan | SamplePlan:
     """Plan how many items to run and with which method.
 
     Backtests methods on the source models: each is estimated from the others. A first answer comes
     early; then models held out anew judge the methods that it chose. Give one of
     `budget`, `error`, `difference` and `half_width`.
 
+    Without source models, or with too few that ran most of the items, the items are a random
+    sample, and the plan says what to expect of it at every score.
+
     Parameters
     ----------
-    scores : Scores
-        Models with known full scores.
+    scores : Scores or Benchmark
+        Models with known full scores; or a benchmark alone, or models that ran a part of it.
     error : float
         Wanted mean absolute error of an estimate, on the scale of the scores.
     half_width : float
@@ -130,12 +137,10 @@ def plan(
         )
     if not 0.5 <= power < 1:
         raise StudyError(f"a power of {power:g}", hint="give a number from 0.5 to 0.99")
-    if scores.n_models < 4:
-        raise StudyError(
-            f"{counted(scores.n_models, 'model')} cannot be divided into sources and targets",
-            hint="plan needs 4 models or more, and 20 or more to say anything",
-        )
     prices = read_costs(scores, costs)
+    if not learns_from_whole(scores) or scores.whole.n_models < LEAST:
+        return plan_sample(scores, goal, wanted, level, prices)
+    scores, of_whole = whole_sources(scores, LEAST, "plan")
     table, notes = models_to_backtest(scores, seed)
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
@@ -159,7 +164,7 @@ def plan(
         return Plan(
             goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
             _curves(runs, span), learning,
-            (*notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
+            (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             scores.n_items, scores.n_models, span, facts,
         )  # fmt: skip
 

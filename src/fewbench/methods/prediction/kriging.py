@@ -11,7 +11,7 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.kriging import FAR, Draw, KrigingModel, Run
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.kriging import NEEDS, prediction_of, source_kriging
+from fewbench.methods.kriging import LEAST, NEEDS, prediction_of, source_kriging
 from fewbench.methods.needs import require
 from fewbench.methods.sources import distinct_sources
 from fewbench.methods.subset import Subset
@@ -30,7 +30,7 @@ class Kriging:
     """
 
     sources: int | None = None
-    needs: ClassVar = NEEDS
+    needs: ClassVar = (LEAST, *NEEDS)
     reach: ClassVar[float] = FAR
 
     def for_sources(self, scores: Scores) -> "Kriging":

@@ -10,7 +10,7 @@ import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench.algorithms.kriging import choose_static
-from fewbench.methods.kriging import NEEDS, item_costs, source_kriging
+from fewbench.methods.kriging import LEAST, NEEDS, item_costs, source_kriging
 from fewbench.methods.needs import require
 from fewbench.methods.sources import distinct_sources
 from fewbench.methods.subset import Subset
@@ -32,7 +32,7 @@ class OptimalDesign:
 
     cost: str | None = None
     sources: int | None = None
-    needs: ClassVar = NEEDS
+    needs: ClassVar = (LEAST, *NEEDS)
 
     def for_sources(self, scores: Scores) -> "OptimalDesign":
         """Return the selector that these sources decide on."""

@@ -1,0 +1,145 @@
+"""plan, compare, audit and pack where no models ran the whole benchmark, or too few."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewbench.audit import audit
+from fewbench.errors import ScoresError, StudyError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.sampling import exact_interval
+from fewbench.packs import pack
+from fewbench.scores import Benchmark, Scores, from_arrays
+from fewbench.scores.table import as_scores
+from fewbench.study import Plan, SamplePlan, compare, plan
+from fewbench.testing import simulate
+
+N = 400
+ITEMS = Benchmark(
+    pd.DataFrame({"task": ["x", "y"] * (N // 2)}, index=[f"q{at}" for at in range(N)])
+)
+
+
+def table(sparse: int, whole: int, n_items: int = N, run: int = 100) -> Scores:
+    """Return models that ran some items each, then models that ran all."""
+    known = simulate(sparse + whole, n_items, 3, seed=1)
+    cells = known.values.copy()
+    for row in range(sparse):
+        cells[row, np.random.default_rng(row).permutation(n_items)[run:]] = np.nan
+    return from_arrays(
+        cells,
+        models=list(known.model_ids),
+        items=list(known.item_ids),
+        tasks=list(known.items["task"]),
+    )
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    return table(30, 0)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    return table(30, 24)
+
+
+def test_of_a_benchmark_alone_the_interval_is_exact_at_worst():
+    found = plan(ITEMS, half_width=0.05)
+    assert isinstance(found, SamplePlan)
+    n = found.expected.items
+
+    def half(n):
+        low, high = exact_interval(n // 2, n, N, 0.9)
+        return (high - low) / 2
+
+    assert half(n) <= 0.0525
+    assert half(n - 20) > 0.05
+    assert max(one.items for one in found.scores) == n
+    assert found.anytime > n
+    assert found.answer.startswith(f"Run {n} items of {N}: interval ±0.0")
+    assert found.to_frame().index.tolist() == [at / 10 for at in range(1, 10)]
+    assert json.loads(found.to_json())["expected"]["items"] == n
+
+
+def test_a_budget_gives_the_half_width_to_expect():
+    found = plan(ITEMS, budget=100)
+    assert {one.items for one in found.scores} == {100}
+    low, high = exact_interval(50, 100, N, 0.9)
+    assert found.expected.half_width == pytest.approx((high - low) / 2)
+    assert found.anytime is None
+
+
+def test_what_models_ran_of_the_items_makes_the_plan_shorter(sparse):
+    nothing, some = plan(ITEMS, half_width=0.05), plan(sparse, half_width=0.05)
+    assert isinstance(some, SamplePlan)
+    assert max(one.items for one in some.scores) < nothing.expected.items
+    assert "what 30 models ran" in str(some).lower()
+    assert "20 models run in full would make intervals about 0.6 times as wide" in some.notes[-1]
+
+
+def test_the_forecast_is_what_runs_have(sparse):
+    new = simulate(31, N, 3, seed=1)
+    expected = plan(sparse, budget=100).to_frame()["half_width"]
+    ratios = []
+    for seed in range(8):
+        evaluation = Evaluation(sparse, "fewbench", 100, seed=seed, targets=["new"])
+        known = dict(zip(new.item_ids, new.values[seed], strict=True))
+        while asked := evaluation.ask():
+            evaluation.tell("new", {item: known[item] for item in asked["new"]})
+        found = evaluation.estimate()["new"]
+        half = (found.interval.high - found.interval.low) / 2
+        ratios.append(half / np.interp(found.score, expected.index, expected))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.12)
+
+
+def test_weights_of_items_make_intervals_wider():
+    weight = np.where(np.arange(N) < 40, 10.0, 1.0)
+    weighted = Benchmark(ITEMS.items.assign(weight=weight))
+    found = plan(weighted, budget=100)
+    assert found.expected.half_width > 0.9 * plan(ITEMS, budget=100).expected.half_width
+
+
+def test_differences_need_models_that_ran_most_items(sparse):
+    with pytest.raises(StudyError, match="0 models of 30 ran most of the items"):
+        plan(sparse, difference=0.05)
+
+
+def test_plan_backtests_on_whole_models_where_they_are_enough(mixed):
+    made = plan(mixed, budget=20, methods="random-ridge", target="like", repeats=3)
+    assert isinstance(made, Plan)
+    assert made.n_models == 24
+    assert made.notes[0] == "30 of 54 models ran less than half of the items and are left out"
+
+
+def test_compare_uses_whole_models(mixed):
+    found = compare(mixed, ["random-ridge"], [20], repeats=2)
+    assert "30 of 54 models ran less than half of the items and are left out" in found.warnings
+    assert set(found.cells["method"]) == {"random", "random-ridge"}
+
+
+def test_audit_uses_whole_models(mixed):
+    found = audit(mixed)
+    assert found.table["models"] == 24
+    assert found.of_kind("left-out").what.startswith("30 of 54 models")
+
+
+def test_a_pack_is_made_of_whole_models(mixed):
+    made = pack(mixed, "greedy-ridge", 20, backtest=False)
+    assert "30 of 54 models ran less than half of the items and are left out" in str(made.parts)
+
+
+@pytest.mark.parametrize(
+    ("run", "least"),
+    [
+        (audit, "audit needs 1 model that"),
+        (lambda scores: compare(scores, ["random-ridge"], [20]), "compare needs 3 models that"),
+        (lambda scores: pack(scores, budget=20), "a pack needs 2 models that"),
+    ],
+)
+def test_without_whole_models_the_error_says_how_many_there_are(run, least, sparse):
+    for scores in (as_scores(ITEMS), sparse):
+        with pytest.raises(ScoresError, match=f"{least} ran most of the items, and there are 0"):
+            run(scores)
