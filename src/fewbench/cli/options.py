@@ -11,9 +11,8 @@ from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderErr
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.packed import provenance_of
-from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
+from fewbench.scores import Average, Scale, Scores, Sources, load_scores, open_sources
 from fewbench.scores.pack_files import is_pack, pack_file
-from fewbench.scores.packed import PackedScores
 
 ScoresOrPack = Annotated[
     Path,
@@ -84,19 +83,24 @@ def group_of_commands() -> typer.Typer:
     )
 
 
-def load(path: Path, average: Average | None = None, *, pack: bool = False) -> Scores:
+def load_sources(path: Path, average: Average | None = None) -> Sources:
+    """Read a pack, or scores as `load` does."""
+    if not is_pack(path):
+        return load(path, average)
+    packed = open_sources(path)
+    return packed.averaged(average or packed.average)
+
+
+def load(path: Path, average: Average | None = None) -> Scores:
     """Read scores of any kind that needs no further options, and print notes.
 
-    `pack` says whether a pack will do; PackError if one is given and will not.
+    Raises PackError for a pack.
     """
     if is_pack(path):
-        if not pack:
-            raise PackError(
-                f"{path}: a pack serves to evaluate models; this command needs a scores file",
-                hint="use the scores that the pack was made from",
-            )
-        packed = load_scores(path)
-        return packed.averaged(average or packed.average)
+        raise PackError(
+            f"{path}: a pack serves to evaluate models; this command needs a scores file",
+            hint="use the scores that the pack was made from",
+        )
     if path.suffix == ".parquet":  # readers take long to import
         with at_work(f"reading {path}"):
             saved = load_scores(path)
@@ -120,9 +124,9 @@ def load(path: Path, average: Average | None = None, *, pack: bool = False) -> S
 def items_of(path: Path, items: int | None) -> int | None:
     """Return the number of items as given, or that of a pack."""
     if items is None and is_pack(path):
-        packed = load_scores(path)
-        if isinstance(packed, PackedScores):
-            return provenance_of(packed).budget
+        packed = open_sources(path)
+        if packed.origin is not None:
+            return provenance_of(packed.origin, packed.n_items).budget
     return items
 
 
@@ -139,7 +143,7 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
         )
     average = header.provenance.average
     is_saved = named.suffix == ".parquet" or is_pack(named)
-    scores = open_scores(named).averaged(average) if is_saved else load(named, average)
+    scores = open_sources(named).averaged(average) if is_saved else load(named, average)
     with at_work(f"opening {folder}"):
         return Evaluation.open(folder, scores)
 

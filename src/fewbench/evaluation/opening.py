@@ -10,7 +10,7 @@ from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, read_costs
+from fewbench.scores import Sources, read_costs
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -59,7 +59,7 @@ class Stop(BaseModel):
             raise ValueError("give items, half_width, cost, tokens or seconds")
         return self
 
-    def check_without_run(self, scores: Scores) -> None:
+    def check_without_run(self, scores: Sources) -> None:
         """Raise EvaluationError for a limit that only a run can keep."""
         if self.tokens is not None or self.seconds is not None:
             limit = "tokens" if self.seconds is None else "time"
@@ -85,7 +85,7 @@ class Stop(BaseModel):
             said.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
         return ", or ".join(said)
 
-    def budget(self, method: Method, scores: Scores) -> int:
+    def budget(self, method: Method, scores: Sources) -> int:
         """Return how many items a method may choose.
 
         Where only the width of the interval is given: three times what plain random sampling needs
@@ -132,7 +132,7 @@ def _items_for(half_width: float, level: float, n_items: int) -> int:
     return math.ceil(n / (1 + (n - 1) / n_items))
 
 
-def costs_of(scores: Scores) -> FloatArray:
+def costs_of(scores: Sources) -> FloatArray:
     """Return the cost of running each item, shape (items,); ScoresError without usable ones."""
     return read_costs(scores, COST)
 
@@ -170,7 +170,7 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
         )
 
 
-def check_targets(scores: Scores, targets: Sequence[str]) -> None:
+def check_targets(scores: Sources, targets: Sequence[str]) -> None:
     """Raise EvaluationError unless targets have distinct names that no source has."""
     if isinstance(targets, str):
         raise EvaluationError(
@@ -190,7 +190,7 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
         )
 
 
-def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
+def check_scores(scores: Sources, made: Provenance, folder: str) -> None:
     """Raise EvaluationError unless the evaluation was started with these scores."""
     if scores.fingerprint != made.fingerprint:
         raise EvaluationError(
