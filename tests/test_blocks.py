@@ -29,7 +29,7 @@ from fewbench.scores import (
     files,
     from_arrays,
     load_scores,
-    open_scores,
+    open_sources,
     save_scores,
 )
 from fewbench.scores.cells import Cells
@@ -86,7 +86,7 @@ def test_a_table_in_bytes_is_the_same_table(kind, small_blocks, tmp_path):
     assert pickle.loads(pickle.dumps(held)).digest == whole.digest
     for number, table in enumerate((held, filled)):
         path = save_scores(table, tmp_path / f"{number}.parquet")
-        opened = open_scores(path)
+        opened = open_sources(path)
         assert opened.item_ids.tolist() == whole.item_ids.tolist()
         for found in (load_scores(path), opened):
             assert found.digest == table.digest

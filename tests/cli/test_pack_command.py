@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from fewbench.scores import load_scores, save_scores
+from fewbench.packs import open_pack
+from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
 ANSWER = (
@@ -59,7 +60,7 @@ def test_mistakes(cli, ok, scores):
     assert "Next: fewbench start a.few:task-0 -o run" in said
     ok("start", "a.few:task-1", "-o", "run")
     assert len(ok("ask", "run").split()) == 5
-    assert load_scores("a.few:task-1").n_items == 41
+    assert open_pack("a.few:task-1").scores().n_items == 41
     for words, said in (
         (made, "a.few already exists"),
         (("pack", scores, "-o", "a.zip"), "a pack's name ends in .few"),

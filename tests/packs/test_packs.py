@@ -109,10 +109,10 @@ def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
         assert word.encode() not in described
     # What is not in it is refused, and never taken for a result.
     for use in (
-        lambda: scores.take([1, 2]),
-        lambda: np.isnan(scores.values),
-        lambda: scores.filled @ scores.item_weights,
-        lambda: scores.filled[:, np.setdiff1d(np.arange(90), scores.positions(chosen))],
+        lambda: scores.table(),
+        lambda: fewbench.load_scores(tmp_path / "a.few"),
+        lambda: scores.columns(np.setdiff1d(np.arange(90), scores.positions(chosen))),
+        lambda: scores.remember("what nobody learned", lambda: scores.table().full_scores()),
         lambda: scores.averaged("macro"),
         lambda: fewbench.compare(scores, ["random"], [5]),
         lambda: fewbench.pack(scores),
@@ -128,7 +128,7 @@ def test_one_pack_of_every_benchmark(tmp_path):
     pack = packed(tmp_path / "all.few", SOURCES, "random-ridge", 9, by="task")
     assert pack.names == tuple(SOURCES.tasks)
     assert len(pack.to_frame()) == 3
-    one = fewbench.load_scores(f"{tmp_path}/all.few:{SOURCES.tasks[1]}")
+    one = fewbench.open_pack(f"{tmp_path}/all.few:{SOURCES.tasks[1]}").scores()
     assert one.n_items == (SOURCES.task_of == 1).sum()
     found = fewbench.run(one, answer=lambda item: 1)
     assert found.targets["target"].items_run == 9
@@ -159,7 +159,7 @@ def test_refreshing_an_old_run(tmp_path):
         packed(tmp_path / "old.few", old, method, N)
         packed(tmp_path / "new.few", new, method, N)
         evaluation = fewbench.Evaluation(
-            fewbench.load_scores(tmp_path / "old.few"), targets=["new"]
+            fewbench.open_pack(tmp_path / "old.few").scores(), targets=["new"]
         )
         evaluation.save(tmp_path / method, tmp_path / "old.few")
         evaluated(evaluation, answers)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ScoresError
-from fewbench.scores import Benchmark, Scale, from_arrays, load_scores, open_scores, save_scores
+from fewbench.scores import Benchmark, Scale, from_arrays, load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import StoredProbabilities
 from fewbench.scores.table import as_scores
 from fewbench.testing import simulate
@@ -26,7 +26,7 @@ EXTRA = {
 }
 
 
-@pytest.mark.parametrize("read", [load_scores, open_scores])
+@pytest.mark.parametrize("read", [load_scores, open_sources])
 def test_a_table_without_models_keeps_its_items(tmp_path, read):
     columns = {"task": list("xxyy"), "weight": [1.0, 2, 3, 4], **EXTRA}
     items = pd.DataFrame(columns, index=list("abcd"))

@@ -19,7 +19,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.errors import NEARLY_COMPLETE
 from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
-from fewbench.scores import Average, Scores
+from fewbench.scores import Average, Scores, Sources
 
 MEASURING = "measuring errors on held-out source models …"
 
@@ -199,7 +199,7 @@ def _add(
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
 
 
-def _told(answers: Path, columns: Columns, scores: Scores, name: str) -> Scores:
+def _told(answers: Path, columns: Columns, scores: Sources, name: str) -> Scores:
     is_logs = columns.item is None and columns.score is None and are_logs(answers)
     if is_logs or (columns.item is None and columns.score is None):
         columns = Columns()

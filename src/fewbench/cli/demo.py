@@ -112,10 +112,10 @@ def _saved(outcome: "Comparison", zoo: Scores, split: str, whose: str) -> str:
         f"needs {needed} images for {100 * cell.mae:.1f} pp."
     )
     if not cell.ratio_to_random_high < 1:  # also without an interval
-        said += f"\n  The gain is not certain: the error is {cell.ratio_to_random:.2f} times random "
-        said += f"sampling's,\n  90% interval {cell.ratio_to_random_low:.2f} to "
-        said += f"{cell.ratio_to_random_high:.2f}."
-    said += f"\n  The 90% intervals contain the truth for {100 * cell.coverage:.0f}% of them."
+        ends = f"{cell.ratio_to_random_low:.2f} to {cell.ratio_to_random_high:.2f}"
+        said += f"\n  The gain is not certain: the error is {cell.ratio_to_random:.2f} times "
+        said += f"random sampling's,\n  90% interval {ends}."
+    said += f"\n  The 90% intervals contain the truth for {100 * cell.coverage90:.0f}% of them."
     return said
 
 

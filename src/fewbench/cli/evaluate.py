@@ -19,7 +19,7 @@ from fewbench.cli.options import (
     Seed,
     TargetName,
     items_of,
-    load,
+    load_sources,
     open_evaluation,
 )
 from fewbench.cli.outputs import (
@@ -39,7 +39,7 @@ from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
 from fewbench.methods.catalogue import AUTO
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 from fewbench.scores.table import HARNESS_VERSION
 
 MEASURING = "measuring the method's error on held-out source models …"
@@ -144,7 +144,7 @@ def start(
             f"cannot stop by half width {half_width}, level {level}, cost {cost}",
             hint="half width and cost are above 0, the level is between 0 and 1",
         ) from error
-    scores = load(scores_path, average, pack=True, items=True)
+    scores = load_sources(scores_path, average, items=True)
     with at_work("choosing items"):
         evaluation = Evaluation(
             scores,
@@ -263,7 +263,7 @@ def ask(
         say(f"run exactly these tasks: {','.join(tasks)}")
 
 
-def _ran_with(sources: Scores, items: list[str]) -> str:
+def _ran_with(sources: Sources, items: list[str]) -> str:
     if HARNESS_VERSION not in sources.items:
         return ""
     listed = ", ".join(sources.items[HARNESS_VERSION].loc[items]).split(", ")
@@ -272,8 +272,8 @@ def _ran_with(sources: Scores, items: list[str]) -> str:
 
 
 def _positions_now(
-    sources: Scores, items: list[str], logs: Path, harness: str
-) -> tuple[Scores, list[str]]:
+    sources: Sources, items: list[str], logs: Path, harness: str
+) -> tuple[Sources, list[str]]:
     """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
         raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")

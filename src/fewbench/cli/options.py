@@ -11,9 +11,8 @@ from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderErr
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.packed import provenance_of
-from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
+from fewbench.scores import Average, Scale, Scores, Sources, load_scores, open_sources
 from fewbench.scores.pack_files import is_pack, pack_file
-from fewbench.scores.packed import PackedScores
 from fewbench.scores.table import as_scores
 
 ScoresOrPack = Annotated[
@@ -86,22 +85,25 @@ def group_of_commands() -> typer.Typer:
     )
 
 
-def load(
-    path: Path, average: Average | None = None, *, pack: bool = False, items: bool = False
-) -> Scores:
+def load_sources(path: Path, average: Average | None = None, *, items: bool = False) -> Sources:
+    """Read a pack, or scores as `load` does."""
+    if not is_pack(path):
+        return load(path, average, items=items)
+    packed = open_sources(path)
+    return packed.averaged(average or packed.average)
+
+
+def load(path: Path, average: Average | None = None, *, items: bool = False) -> Scores:
     """Read scores of any kind that needs no further options, and print notes.
 
-    `pack` and `items` say whether a pack and a file of items without scores will do; PackError or
-    ReaderError if one is given and will not.
+    `items` says whether a file of items without scores will do. PackError for a pack, ReaderError
+    for such a file if it will not.
     """
     if is_pack(path):
-        if not pack:
-            raise PackError(
-                f"{path}: a pack serves to evaluate models; this command needs a scores file",
-                hint="use the scores that the pack was made from",
-            )
-        packed = load_scores(path)
-        return packed.averaged(average or packed.average)
+        raise PackError(
+            f"{path}: a pack serves to evaluate models; this command needs a scores file",
+            hint="use the scores that the pack was made from",
+        )
     if path.suffix != ".parquet" or _is_foreign(path):  # readers take long to import
         from fewbench.readers import are_items, read_items
 
@@ -151,9 +153,9 @@ def _checked(scores: Scores, path: Path, items: bool) -> Scores:
 def items_of(path: Path, items: int | None) -> int | None:
     """Return the number of items as given, or that of a pack."""
     if items is None and is_pack(path):
-        packed = load_scores(path)
-        if isinstance(packed, PackedScores):
-            return provenance_of(packed).budget
+        packed = open_sources(path)
+        if packed.origin is not None:
+            return provenance_of(packed.origin, packed.n_items).budget
     return items
 
 
@@ -170,7 +172,9 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
         )
     average = journal.header().provenance.average
     is_saved = named.suffix == ".parquet" or is_pack(named)
-    scores = open_scores(named).averaged(average) if is_saved else load(named, average, items=True)
+    scores: Sources = (
+        open_sources(named).averaged(average) if is_saved else load(named, average, items=True)
+    )
     with at_work(f"opening {folder}"):
         return Evaluation.open(folder, scores)
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from fewbench.cli.evaluate import MEASURING
-from fewbench.cli.options import AcceptDifferences, Json, Seed, Strict, items_of, load
+from fewbench.cli.options import AcceptDifferences, Json, Seed, Strict, items_of, load_sources
 from fewbench.cli.outputs import (
     FORMATS,
     Force,
@@ -27,7 +27,7 @@ from fewbench.cli.progress import status_line
 from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate, Evaluation, Stop
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import Runner
@@ -66,12 +66,14 @@ class Settings:
         of_run = {**self.of_run, "scores_path": None}
         return replace(self, scores_path=None, of_run=of_run), self.scores_path
 
-    def load(self) -> Scores | None:
+    def load(self) -> Sources | None:
         """Check the outputs, and read the scores, if there are any."""
         inputs = [self.scores_path] if self.scores_path is not None else []
         check_output_folder(self.folder, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        return None if self.scores_path is None else load(self.scores_path, pack=True, items=True)
+        if self.scores_path is None:
+            return None
+        return load_sources(self.scores_path, items=True)
 
 
 def _settings(
@@ -291,7 +293,7 @@ class Notes:
 
 
 def print_result(
-    result: "RunResult", scores: Scores | None, settings: Settings, told: Notes
+    result: "RunResult", scores: Sources | None, settings: Settings, told: Notes
 ) -> None:
     """Print a result, write it to the folder, and exit with its code if it is not whole."""
     from fewbench.runners.driving import INTERRUPTED

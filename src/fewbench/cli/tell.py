@@ -29,7 +29,7 @@ from fewbench.evaluation.answers import Taken
 from fewbench.readers import Columns, are_logs, read
 from fewbench.readers.join.notes import NO_OPTIONS
 from fewbench.runners import moved_documents
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 
 
 def tell(
@@ -185,7 +185,7 @@ def _say_taken(
         say(f"note: {answers}: {len(unasked)} items not used: not asked for")
 
 
-def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
+def _other_scores(sources: Sources, told: Scores) -> Iterator[str]:
     """Yield the tasks with another metric or filter than the sources'."""
     for column in ("metric", "filter"):
         known, given = (
@@ -202,7 +202,7 @@ def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
             )
 
 
-def _by_task(scores: Scores, column: str) -> dict[str, str]:
+def _by_task(scores: Sources, column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 

@@ -18,8 +18,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.errors import NEARLY_COMPLETE
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
-from fewbench.scores import Scores
-from fewbench.scores.packed import PackedScores
+from fewbench.scores import Scores, Sources
 
 METHOD = "fewbench-static"
 """Method that estimates checkpoints of a table, which ran items that no method chose."""
@@ -98,12 +97,13 @@ def read_run(
         different source scores.
     """
     evaluations = [] if isinstance(given, Scores) else list(given)
-    scores = given if isinstance(given, Scores) else _scores_of(evaluations)
-    if isinstance(scores, PackedScores):
+    sources = given if isinstance(given, Scores) else _scores_of(evaluations)
+    if sources.origin is not None:
         raise EvaluationError(
             "a pack holds no source models that checkpoints could join",
             hint="start the evaluations from the scores that the pack was made from",
         )
+    scores = sources.table()
     rows = [] if run is None else models_of(scores, run)
     if run is not None and not len(rows) and not evaluations:
         known = dict.fromkeys(scores.models[FAMILY]) if FAMILY in scores.models else {}
@@ -160,7 +160,7 @@ def models_of(scores: Scores, run: str) -> list[int]:
     ]
 
 
-def _scores_of(evaluations: Sequence[Evaluation]) -> Scores:
+def _scores_of(evaluations: Sequence[Evaluation]) -> Sources:
     if not evaluations:
         raise EvaluationError(
             "no checkpoints", hint="give evaluations of checkpoints, or scores and a run"

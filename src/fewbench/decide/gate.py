@@ -26,7 +26,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,7 +290,7 @@ class _Check:
     """One condition: the target's lead over another operand."""
 
     def __init__(
-        self, own: Operand, other: Operand, scores: Scores, level: float, sequential: bool
+        self, own: Operand, other: Operand, scores: Sources, level: float, sequential: bool
     ) -> None:
         self._own, self._other, self._scores, self._level = own, other, scores, level
         self._made = contrast(own, other, level=level, sequential=sequential)

@@ -9,13 +9,13 @@ from fewbench._types import IntArray
 from fewbench.algorithms.kriging import Run, next_together
 from fewbench.decide.operands import Operand
 from fewbench.methods.kriging import source_kriging
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 MOST = 200
 """Most items that a result names without being asked."""
 
 
-def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
+def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     """Choose items that all these targets run next; positions, the first ones first.
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
@@ -28,7 +28,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
     targets : sequence of Operand
     n : int
         At most so many, of those that none of the targets has answered.
-    scores : Scores
+    scores : Sources
         The sources.
     """
     evaluations = [one.evaluation for one in targets if one.evaluation is not None]
@@ -52,7 +52,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
         return np.concatenate([first, rng.permutation(rest)[:more]])
     if scores.n_models < 2:
         return first
-    model = source_kriging(scores, seed, len(closed) + more, closed)
+    model = source_kriging(scores.table(), seed, len(closed) + more, closed)
     runs = [Run(model) for _ in targets]
     for run, one in zip(runs, targets, strict=True):
         run.hear(np.searchsorted(model.candidates, one.items), one.answers)

@@ -19,7 +19,7 @@ from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
 from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.intervals import Scored, Uncertainty
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
@@ -165,7 +165,7 @@ def labels(one: Operand, other: Operand) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def scores_of(*given: Given, scores: Scores | None = None) -> Scores:
+def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
     """Return the source scores that all sides share; EvaluationError if they have not the same."""
     found = [one[0] if isinstance(one, tuple) else one for one in given]
     tables = [one.scores for one in found if isinstance(one, Evaluation)]
@@ -186,7 +186,7 @@ def scores_of(*given: Given, scores: Scores | None = None) -> Scores:
     return first
 
 
-def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Operand:
+def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Operand:
     """Return an operand from what a user gives.
 
     Parameters
@@ -226,7 +226,7 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
     )
 
 
-def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
+def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     made = scored(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
@@ -237,9 +237,9 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     )
 
 
-def _known(name: str, scores: Scores) -> Operand:
+def _known(name: str, scores: Sources) -> Operand:
     row = int(scores.model_positions([name])[0])
-    values = scores.cells[row]
+    values = scores.table().cells[row]
     missing = float(np.isnan(values).mean())
     if missing > NEARLY_COMPLETE:
         raise EvaluationError(
@@ -255,7 +255,7 @@ def _known(name: str, scores: Scores) -> Operand:
     return Operand(name, estimates, items, values[items], notes=notes)
 
 
-def at_score(score: float, scores: Scores) -> Operand:
+def at_score(score: float, scores: Sources) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = np.empty(0, dtype=np.intp)
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, np.empty(0))

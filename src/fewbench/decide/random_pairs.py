@@ -9,7 +9,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
 from fewbench.evaluation.contrast import Contrast
 from fewbench.evaluation.intervals import Uncertainty
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 PAIRS = 20
 """Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
@@ -35,7 +35,7 @@ class RandomPairs(BaseModel):
 
 
 def random_pairs(
-    one: Operand, other: Operand, made: Contrast, scores: Scores, level: float
+    one: Operand, other: Operand, made: Contrast, scores: Sources, level: float
 ) -> RandomPairs | None:
     """Return what random sampling would give; None if nothing was run for this difference.
 
@@ -48,7 +48,7 @@ def random_pairs(
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
     full = scores.full_scores()
     rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
-    cells = scores.filled_cells
+    cells = scores.table().filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])

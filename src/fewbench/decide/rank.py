@@ -29,7 +29,7 @@ from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 from fewbench.study.multiple import holm
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]
 
 
 def _next_items(
-    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
+    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Sources
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can."""
     given = allocate(

@@ -26,7 +26,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 
 
@@ -34,7 +34,7 @@ def versus(
     a: Given,
     b: Given,
     *,
-    scores: Scores | None = None,
+    scores: Sources | None = None,
     level: float = 0.9,
     margin: float | None = None,
     adjust: Adjust = "holm",
@@ -108,7 +108,7 @@ def compare(
     margin: float | None,
     adjust: Adjust,
     sequential: bool,
-    scores: Scores | None = None,
+    scores: Sources | None = None,
     next_items: int | None = None,
     ask: bool = False,
 ) -> Versus:
@@ -132,7 +132,7 @@ def compare(
     return made.model_copy(update={"warnings": (*made.warnings, *notes)})
 
 
-def check_margin(margin: float | None, scores: Scores) -> None:
+def check_margin(margin: float | None, scores: Sources) -> None:
     """Raise EvaluationError unless the margin is positive and below the range of the scores."""
     span = scores.scale.high - scores.scale.low
     if margin is not None and not 0 < margin < span:
@@ -145,7 +145,7 @@ def check_margin(margin: float | None, scores: Scores) -> None:
 def _result(
     one: Operand,
     other: Operand,
-    scores: Scores,
+    scores: Sources,
     level: float,
     margin: float | None,
     adjust: Adjust,
@@ -216,7 +216,7 @@ def _interval(sign: float, low: float, high: float) -> Interval:
 
 
 def _next_items(
-    open_: Sequence[Operand], needed: int | None, wanted: int | None, scores: Scores
+    open_: Sequence[Operand], needed: int | None, wanted: int | None, scores: Sources
 ) -> tuple[str, ...]:
     """Return as many items as are wanted, or needed, for both to run next."""
     if not open_ or (needed is None and wanted is None):
@@ -227,7 +227,7 @@ def _next_items(
 
 
 def _tasks(
-    one: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust, sign: float
+    one: Operand, other: Operand, scores: Sources, level: float, adjust: Adjust, sign: float
 ) -> tuple[TaskDifference, ...]:
     made = task_contrasts(one, other)
     p_values = np.array([1.0 if task is None else task.p_value for task in made])
@@ -252,7 +252,7 @@ def _tasks(
 
 
 def _deciding(
-    one: Operand, other: Operand, common: IntArray, scores: Scores
+    one: Operand, other: Operand, common: IntArray, scores: Sources
 ) -> tuple[ItemDifference, ...]:
     first, second = (
         side.answers[np.argsort(side.items)][np.searchsorted(np.sort(side.items), common)]

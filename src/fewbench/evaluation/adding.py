@@ -15,10 +15,9 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.journal import Header, Journal, Told
-from fewbench.scores import OptionProbabilities, Scores, open_scores
+from fewbench.scores import OptionProbabilities, Scores, Sources, open_sources
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
-from fewbench.scores.packed import PackedScores
-from fewbench.scores.table import NO_TASK, RUN, as_scores
+from fewbench.scores.table import NO_TASK, RUN, as_sources
 
 DEFAULT_TARGET = "target"
 SIDES = ("the table", "the run")
@@ -86,11 +85,12 @@ def add(
         raise EvaluationError(
             f"no run to give a name: {some(unknown)}", hint=f"name one of {some(known, most=8)}"
         )
-    table = as_scores(_started_with(found) if scores is None else scores)
-    if isinstance(table, PackedScores):
+    given = as_sources(_started_with(found) if scores is None else scores)
+    if not isinstance(given, Scores) or given.origin is not None:
         raise EvaluationError(
             "a pack takes no further models", hint="add to the scores that it was made from"
         )
+    table = given
     again: list[str] = []
     accepted: list[str] = []
     for one in found:
@@ -150,11 +150,11 @@ class _Run:
         return next((named[place] for place in places if place in named), default)
 
     @cached_property
-    def table(self) -> Scores | None:
+    def table(self) -> Sources | None:
         """The scores that it was started with, if their file is there and of fewbench."""
         path = self.journal.scores_path()
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
-        return open_scores(path) if is_there and path is not None else None
+        return open_sources(path) if is_there and path is not None else None
 
     def last(self, target: str, values: str) -> dict[str, Any]:
         """Return a field of the answers by item."""
@@ -179,7 +179,7 @@ def _pairs(texts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
     return ((text, at) for text, places in texts.items() for at in places)
 
 
-def _started_with(runs: Sequence[_Run]) -> Scores:
+def _started_with(runs: Sequence[_Run]) -> Sources:
     tables = [one.table for one in runs if one.table is not None]
     if not tables:
         raise EvaluationError(

@@ -15,7 +15,7 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Asked, Entry, Skipped, Told
 from fewbench.methods import Answers, Record
-from fewbench.scores import Scale, Scores
+from fewbench.scores import Scale, Scores, Sources
 from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 from fewbench.scores.replies import describe_replies, is_odd
@@ -56,7 +56,7 @@ class Taken(NamedTuple):
 class AnswerBook:
     """Checks answers against the sources' items, scale and options, and shows the record."""
 
-    def __init__(self, scores: Scores, record: Record) -> None:
+    def __init__(self, scores: Sources, record: Record) -> None:
         self._sources, self._record = scores, record
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
 
@@ -89,7 +89,7 @@ class AnswerBook:
             return np.zeros(sources.n_items, dtype=bool)
         if sources.is_binary:
             return np.ones(sources.n_items, dtype=bool)
-        whole = sources.remember("whole tasks", lambda: whole_tasks(sources))
+        whole = sources.remember("whole tasks", lambda: whole_tasks(sources.table()))
         return np.asarray(whole[sources.task_of], dtype=bool)
 
     def check(

@@ -30,7 +30,7 @@ from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.methods.ease import ease
 from fewbench.methods.sources import source_groups
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 
 FOLDS, DIVISIONS = 5, 3
 """Parts of the sources, and how often a method that learns quickly is measured on other parts."""
@@ -382,7 +382,7 @@ def _errors(said: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatArra
 def units_of(
     estimates: FloatArray,
     items: IntArray,
-    scores: Scores,
+    scores: Sources,
     spread: float | None,
     task_spread: FloatArray | None,
 ) -> FloatArray:

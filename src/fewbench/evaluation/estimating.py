@@ -13,7 +13,7 @@ from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.sampling import error_within, sampling_effect
 from fewbench.methods import Answers, Method, Prediction, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score beyond "
@@ -21,7 +21,7 @@ OUTSIDE = (
 )
 
 
-def scored(prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Scored:
+def scored(prediction: Prediction, row: int, answers: Answers, scores: Sources) -> Scored:
     """Return a target's estimates, each one that the answers leave possible.
 
     Task scores are shifted until their weighted mean is the full score. EvaluationError if the
@@ -109,7 +109,7 @@ def make_estimate(
     )
 
 
-def _interval(scores: Scores, low: float, high: float) -> Interval:
+def _interval(scores: Sources, low: float, high: float) -> Interval:
     low, high = scores.scale.interval_from_unit(low, high)
     return Interval(low=low, high=high)
 

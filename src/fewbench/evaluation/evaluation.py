@@ -37,7 +37,7 @@ from fewbench.evaluation.opening import (
     costs_of,
     with_items,
 )
-from fewbench.evaluation.packed import check_settings, known_errors, subset_of
+from fewbench.evaluation.packed import check_settings, known_errors, provenance_of, subset_of
 from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
@@ -53,11 +53,10 @@ from fewbench.methods import (
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.static import StaticSession
-from fewbench.scores import Benchmark, Scores, open_scores, save_scores
+from fewbench.scores import Benchmark, Scores, Sources, open_sources, save_scores
 from fewbench.scores.conditions import disagreements
-from fewbench.scores.packed import PackedScores
 from fewbench.scores.replies import describe_replies
-from fewbench.scores.table import as_scores
+from fewbench.scores.table import as_sources
 
 if TYPE_CHECKING:
     from fewbench.evaluation.intervals import Judge
@@ -118,7 +117,7 @@ class Evaluation:
 
     def __init__(
         self,
-        scores: Scores | Benchmark,
+        scores: Sources | Benchmark,
         method: str | Method = AUTO,
         budget: int | None = None,
         targets: Sequence[str] = ("target",),
@@ -129,7 +128,7 @@ class Evaluation:
         is_run: bool = False,
         opened: Header | None = None,
     ) -> None:
-        scores = as_scores(scores)
+        scores = as_sources(scores)
         if opened is None:
             check_targets(scores, targets)
         self.scores, self.targets = scores, tuple(targets)
@@ -169,12 +168,14 @@ class Evaluation:
     ) -> tuple[str | Method, Stop, int, Subset | None]:
         """Return the method, limits, seed and items of a new evaluation."""
         scores = self.scores
-        if isinstance(scores, PackedScores):
+        if (origin := scores.origin) is not None:
             if subset is not None:
                 raise EvaluationError("a pack brings its items", hint="leave out the subset")
             wanted = Stop(items=budget) if stop is None and budget is not None else stop
-            method, stop, seed = check_settings(scores, method, wanted, seed)
-            budget, subset = None, subset_of(scores)
+            method, stop, seed = check_settings(
+                provenance_of(origin, scores.n_items), method, wanted, seed
+            )
+            budget, subset = None, subset_of(origin)
         if (budget is None) == (stop is None):
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
@@ -186,7 +187,7 @@ class Evaluation:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
         if method == AUTO:
             check_given(subset)
-            method, self.reason = choose_for(scores, limits, seed)
+            method, self.reason = choose_for(scores.table(), limits, seed)
         return method, limits, seed, subset
 
     @cached_property
@@ -259,7 +260,7 @@ class Evaluation:
             if error := obstacle(method, scores):
                 raise error
             with self._working():
-                session = method.start(scores, made.budget, made.seed, self.targets)
+                session = method.start(scores.table(), made.budget, made.seed, self.targets)
         session.record = self.record
         return session
 
@@ -295,7 +296,7 @@ class Evaluation:
         named = None if scores_path is None else str(Path(scores_path).resolve())
         if not self.scores.n_models:  # a benchmark alone goes along with its evaluation
             journal.folder.mkdir(parents=True, exist_ok=True)
-            save_scores(self.scores, journal.folder / BENCHMARK)
+            save_scores(self.scores.table(), journal.folder / BENCHMARK)
             named = BENCHMARK
         journal.create(
             Header(
@@ -316,7 +317,7 @@ class Evaluation:
     def open(
         cls,
         folder: str | os.PathLike[str],
-        scores: Scores | None = None,
+        scores: Sources | None = None,
         method: Method | None = None,
     ) -> "Evaluation":
         """Open a saved evaluation with all items asked and answers recorded so far.
@@ -346,7 +347,7 @@ class Evaluation:
                     f"{folder}: the evaluation does not record where its scores are",
                     hint="pass the scores when you open it",
                 )
-            scores = open_scores(path).averaged(made.average)
+            scores = open_sources(path).averaged(made.average)
         scores = before_adding(scores, made.fingerprint)
         check_scores(scores, made, str(folder))
         evaluation = cls(

@@ -46,7 +46,7 @@ from fewbench.evaluation.sampling import (
 from fewbench.executors import Pool
 from fewbench.methods.base import Answers, Method
 from fewbench.methods.sources import source_groups
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
 
@@ -191,7 +191,7 @@ class Judge:
     """
 
     method: Method
-    scores: Scores
+    scores: Sources
     budget: int
     seed: int
     folder: Path | None = None
@@ -216,7 +216,7 @@ class Judge:
         if self.method.asks_once and self.half_width is None:
             few = len(every) > 1 and answered is not None and answered < every[-1]
             looks = every[:-1] if few else every[-1:]
-        how = (self.method, self.scores, self.budget, self.seed, looks)
+        how = (self.method, self.scores.table(), self.budget, self.seed, looks)
         return measure(*how, folder=self.folder, pool=self.pool)
 
     def quantiles(self, answered: int, *, tasks: bool = False) -> Quantiles | None:
@@ -342,7 +342,7 @@ class Judge:
         if scores.is_binary:
             full = scores.full_scores()
             return float((full * (1 - full)).mean())
-        return float(by_rows(scores.filled_cells, lambda part: part.var(axis=1)).mean())
+        return float(by_rows(scores.table().filled_cells, lambda part: part.var(axis=1)).mean())
 
     def _held_out(self, one: Scored, least: float, most: float, stopping: bool) -> Uncertainty:
         items, estimate = one.answers.items, float(one.estimates[0])
@@ -398,7 +398,7 @@ class Judge:
 
     def _too_few(self, found: Quantiles | None) -> str:
         if found is None:
-            groups = len(np.unique(source_groups(self.scores)[is_known(self.scores)]))
+            groups = len(np.unique(source_groups(self.scores)[is_known(self.scores.table())]))
             why = "the method's error could not be measured on parts of the source models"
             if groups < 2 * FEWEST_GROUPS:
                 few = counted(groups, "independent source model")
@@ -420,7 +420,7 @@ class Judge:
         if self.scores.n_models < 2:
             return None
         items, own = np.asarray(answers.items), answers.scores[0]
-        theirs = self.scores.filled_cells[:, items]
+        theirs = self.scores.columns(items, filled=True)
         places: IntArray = np.arange(len(items))
         abilities = self._abilities_by(items)
         return abilities.unlike(theirs, places, own, self.method.reach, MISFIT)
@@ -436,7 +436,7 @@ class Judge:
         key = items.tobytes()
         if key not in self._abilities:
             full = self.scores.full_scores()
-            theirs = self.scores.filled_cells[:, items]
+            theirs = self.scores.columns(items, filled=True)
             self._abilities[key] = fit_abilities(theirs, full, self.scores.n_items)
         return self._abilities[key]
 

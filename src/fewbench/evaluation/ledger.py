@@ -13,7 +13,7 @@ from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken
 from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told
 from fewbench.methods import Answers, Record
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.replies import replies_of
 
@@ -36,7 +36,7 @@ class Ledger:
     entries : list of Entry
     """
 
-    def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
+    def __init__(self, scores: Sources, targets: Sequence[str]) -> None:
         self.record = Record(tuple(targets), scores.n_items)
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []

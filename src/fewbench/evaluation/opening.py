@@ -12,7 +12,7 @@ from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, open_scores, read_costs
+from fewbench.scores import Scores, Sources, open_sources, read_costs
 from fewbench.scores.benchmark import changes
 from fewbench.scores.table import is_added
 
@@ -65,7 +65,7 @@ class Stop(BaseModel):
             raise ValueError("give items, half_width, cost, tokens or seconds")
         return self
 
-    def check_without_run(self, scores: Scores) -> None:
+    def check_without_run(self, scores: Sources) -> None:
         """Raise EvaluationError for a limit that only a run can keep."""
         if self.tokens is not None or self.seconds is not None:
             limit = "tokens" if self.seconds is None else "time"
@@ -91,7 +91,7 @@ class Stop(BaseModel):
             said.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
         return ", or ".join(said)
 
-    def budget(self, method: Method, scores: Scores) -> int:
+    def budget(self, method: Method, scores: Sources) -> int:
         """Return how many items a method may choose.
 
         Where only the width of the interval is given: three times what plain random sampling needs
@@ -138,7 +138,7 @@ def _items_for(half_width: float, level: float, n_items: int) -> int:
     return math.ceil(n / (1 + (n - 1) / n_items))
 
 
-def costs_of(scores: Scores) -> FloatArray:
+def costs_of(scores: Sources) -> FloatArray:
     """Return the cost of running each item, shape (items,); ScoresError without usable ones."""
     return read_costs(scores, COST)
 
@@ -176,7 +176,7 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
         )
 
 
-def check_targets(scores: Scores, targets: Sequence[str]) -> None:
+def check_targets(scores: Sources, targets: Sequence[str]) -> None:
     """Raise EvaluationError unless targets have distinct names that no source has."""
     if isinstance(targets, str):
         raise EvaluationError(
@@ -196,12 +196,12 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
         )
 
 
-def before_adding(scores: Scores, fingerprint: str) -> Scores:
+def before_adding(scores: Sources, fingerprint: str) -> Sources:
     """Return the table with this fingerprint that runs were added to since, or else the table.
 
     `add` puts new rows at the end.
     """
-    if scores.fingerprint == fingerprint:
+    if scores.fingerprint == fingerprint or not isinstance(scores, Scores):
         return scores
     added = is_added(scores)
     for n_models in range(scores.n_models - 1, -1, -1):
@@ -213,13 +213,13 @@ def before_adding(scores: Scores, fingerprint: str) -> Scores:
     return scores
 
 
-def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
+def check_scores(scores: Sources, made: Provenance, folder: str) -> None:
     """Raise EvaluationError unless the evaluation was started with these scores."""
     if scores.fingerprint != made.fingerprint:
         if not scores.n_models and (path := Path(folder) / BENCHMARK).exists():
             raise EvaluationError(
                 f"{folder}: the benchmark has changed since the evaluation was started: "
-                + "; ".join(changes(open_scores(path), scores)),
+                + "; ".join(changes(open_sources(path), scores)),
                 hint="restore the items, or start a new evaluation",
             )
         raise EvaluationError(

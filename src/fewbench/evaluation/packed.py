@@ -8,20 +8,20 @@ from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset, find_method
 from fewbench.methods.catalogue import AUTO
-from fewbench.scores import Scores
-from fewbench.scores.packed import PackedScores
+from fewbench.scores import Sources
+from fewbench.scores.sources import Origin
 
 if TYPE_CHECKING:
     from fewbench.evaluation.errors import HeldOut
 
 
-def provenance_of(scores: PackedScores) -> Provenance:
+def provenance_of(origin: Origin, n_items: int) -> Provenance:
     """Return the method, budget and seed that a pack was made with.
 
     Raises PackError if this fewbench does not know the method, or the budget does not fit.
     """
     try:
-        made = Provenance.model_validate(dict(scores.origin.provenance))
+        made = Provenance.model_validate(dict(origin.provenance))
     except ValidationError as error:
         raise _unfit(error) from error
     try:
@@ -31,22 +31,22 @@ def provenance_of(scores: PackedScores) -> Provenance:
             f"the pack's method is not known: {error.message}",
             hint=f"upgrade fewbench: version {made.version} made the pack",
         ) from error
-    subset = scores.origin.subset
+    subset = origin.subset
     items = made.budget if subset is None else len(subset.get("items", ()))
-    if made.budget != items or not 1 <= made.budget <= scores.n_items:
+    if made.budget != items or not 1 <= made.budget <= n_items:
         raise PackError(
-            f"the pack is for {made.budget} items and holds {items} of {scores.n_items}",
+            f"the pack is for {made.budget} items and holds {items} of {n_items}",
             hint="make the pack again",
         )
     return made
 
 
-def subset_of(scores: PackedScores) -> Subset | None:
+def subset_of(origin: Origin) -> Subset | None:
     """Return a pack's chosen items; None if its method chooses items as answers arrive."""
-    if scores.origin.subset is None:
+    if origin.subset is None:
         return None
     try:
-        return Subset.model_validate(dict(scores.origin.subset))
+        return Subset.model_validate(dict(origin.subset))
     except ValidationError as error:
         raise _unfit(error) from error
 
@@ -58,14 +58,13 @@ def _unfit(error: ValidationError) -> PackError:
 
 
 def check_settings(
-    scores: PackedScores, method: str | Method, stop: Stop | None, seed: int
+    made: Provenance, method: str | Method, stop: Stop | None, seed: int
 ) -> tuple[str, Stop, int]:
     """Return the method, limits and seed of an evaluation from a pack.
 
     A pack is for one method, number of items and seed; `auto`, limits without a number of items and
     the seed 0 stand for the pack's own. Raises EvaluationError for others.
     """
-    made = provenance_of(scores)
     named = method if isinstance(method, str) else method.describe()
     differ = []
     if named not in (AUTO, made.method, made.settings):
@@ -84,14 +83,14 @@ def check_settings(
     return made.method, limits, made.seed
 
 
-def known_errors(scores: Scores, method: Method, made: Provenance) -> "HeldOut | None":
+def known_errors(scores: Sources, method: Method, made: Provenance) -> "HeldOut | None":
     """Return the errors that a pack holds; None for other scores.
 
     Raises PackError if they do not fit together.
     """
-    if not isinstance(scores, PackedScores) or not scores.origin.errors:
+    if scores.origin is None or not scores.origin.errors:
         return None
-    own = provenance_of(scores)
+    own = provenance_of(scores.origin, scores.n_items)
     if (own.settings, own.budget, own.seed) != (method.describe(), made.budget, made.seed):
         return None
     from fewbench.evaluation.errors import HeldOut

@@ -11,7 +11,7 @@ from fewbench._page import Page, Section, Table
 from fewbench._types import FloatArray
 from fewbench.charts import estimating as figures
 from fewbench.errors import PackError
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 if TYPE_CHECKING:
     from fewbench.evaluation.estimate import Estimate, Estimates
@@ -87,7 +87,7 @@ def page_of(
     )
 
 
-def among_sources(one: "Estimate", scores: Scores) -> Any:
+def among_sources(one: "Estimate", scores: Sources) -> Any:
     """Return the chart of an estimate among the full scores of the source models."""
     ends = (one.interval.low, one.interval.high)
     down = scores.scale.lower_is_better
@@ -173,7 +173,7 @@ def _parts(
         yield _items(one.target, tab, digits, evaluation)
 
 
-def _near(one: "Estimate", scores: Scores, digits: int) -> list[list[str]]:
+def _near(one: "Estimate", scores: Sources, digits: int) -> list[list[str]]:
     """Return the source models with the target among them, the best first."""
     sign = 1 if scores.scale.lower_is_better else -1
     every = [(sign * score, name, score) for name, score in _sources(scores).items()]
@@ -189,7 +189,7 @@ def _near(one: "Estimate", scores: Scores, digits: int) -> list[list[str]]:
     return rows[start : start + MOST_SOURCES]
 
 
-def _sources(scores: Scores) -> dict[str, float]:
+def _sources(scores: Sources) -> dict[str, float]:
     full = scores.scale.from_unit(scores.full_scores())
     return dict(zip(map(str, scores.model_ids), map(float, full), strict=True))
 
@@ -237,7 +237,7 @@ def _more_items(one: "Estimate", digits: int) -> list[str]:
     return [f"More items would give about {' and '.join(said)}."] if said else []
 
 
-def _tasks(one: "Estimate", tab: str, digits: int, scores: Scores | None) -> Section:
+def _tasks(one: "Estimate", tab: str, digits: int, scores: Sources | None) -> Section:
     drawn = [] if scores is None else _middles(one, scores)
     medians = {row["task"]: row["median"] for row in drawn}
     head = [("Task", False), ("Score", True), (f"{one.level:.0%} interval", True)]
@@ -263,7 +263,7 @@ def _tasks(one: "Estimate", tab: str, digits: int, scores: Scores | None) -> Sec
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
 
 
-def _middles(one: "Estimate", scores: Scores) -> list[dict[str, Any]]:
+def _middles(one: "Estimate", scores: Sources) -> list[dict[str, Any]]:
     """Return the middle of the source models in every task, beside the target's score."""
     of_sources = scores.scale.from_unit(scores.task_scores())
     rows = []
@@ -307,10 +307,10 @@ def _items(target: str, tab: str, digits: int, evaluation: "Evaluation") -> Sect
     return Section("items", "Items", notes, tables=[shown], detail=True, tab=tab)
 
 
-def _means(scores: Scores, items: list[str]) -> FloatArray:
+def _means(scores: Sources, items: list[str]) -> FloatArray:
     """Return mean scores of the source models on items; a pack may not hold all of them."""
     try:
-        known = scores.cells[:, scores.positions(items)]
+        known = scores.columns(scores.positions(items))
     except PackError:
         return np.full(len(items), np.nan)
     counts = (~np.isnan(known)).sum(axis=0)

@@ -16,13 +16,13 @@ from fewbench._types import FloatArray
 from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 
 Proxy = Literal["scores", "probabilities"]
 PROBABILITIES = Need("probabilities", 1, "the scores have no option probabilities", required=True)
 
 
-def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
+def ease(scores: Sources, proxy: Proxy = "scores") -> FloatArray:
     """Return how easy each item is for the sources, in [0, 1], shape (items,).
 
     `proxy` is "scores", the mean filled score over the sources, or "probabilities", the mean
@@ -35,7 +35,7 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":  # rounded: ties despite rounding errors
-        return scores.remember("ease", lambda: np.round(_means(scores), 12))
+        return scores.remember("ease", lambda: np.round(_means(scores.table()), 12))
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
@@ -44,14 +44,15 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
         f"probabilities of right options of {counted(scores.n_models, 'model')} on "
         f"{counted(scores.n_items, 'item')}",
     )
+    table = scores.table()
     believed = np.empty((scores.n_models, scores.n_items))
     for items, options in scores.probabilities.by_items():
-        values = scores.cells[:, items]
+        values = table.cells[:, items]
         right = right_options(options, values, n_options[items])
         found = probabilities_of(options, right)
         found = np.where(np.isnan(found), values, found)
         believed[:, items] = np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
-    filled = replace(scores, values=believed, probabilities=None).filled
+    filled = replace(table, values=believed, probabilities=None).filled
     return np.asarray(np.round(filled.mean(axis=0), 12))
 
 

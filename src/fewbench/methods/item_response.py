@@ -26,8 +26,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
-from fewbench.scores.packed import PackedScores
+from fewbench.scores import Scores, Sources
 
 T = TypeVar("T")
 
@@ -62,7 +61,7 @@ class SourceModel:
         return self.model.abilities(items, binary(answers, self.cuts[items]), spread)
 
 
-def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2pl") -> SourceModel:
+def source_model(scores: Sources, dimensions: int | None = None, form: Form = "2pl") -> SourceModel:
     """Fit an item response model to the sources, or return the kept fit.
 
     Missing cells are left out. Fractional scores are cut into right and wrong, task by task (see
@@ -79,17 +78,18 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
     name = f"item response {dimensions} {form}"
 
     def fit() -> SourceModel:
-        key = (_digest(scores), dimensions, form)
-        return _remembered(key, lambda: _fitted(scores, slice(None), dimensions, form))
+        table = scores.table()
+        key = (_digest(table), dimensions, form)
+        return _remembered(key, lambda: _fitted(table, slice(None), dimensions, form))
 
     def fitted() -> SourceModel:
         name = f"item-response-{dimensions}-{form}"
-        return kept(scores, name, (dimensions, form, FIT), SourceModel, fit)
+        return kept(scores.table(), name, (dimensions, form, FIT), SourceModel, fit)
 
     def learned(part: str) -> FloatArray:
         return scores.remember(f"{name} {part}", lambda: _parts(fitted())[part])
 
-    if isinstance(scores, PackedScores):
+    if scores.origin is not None:
         parts = {part: learned(part) for part in _PARTS}
         return _joined(parts, () if scores.is_binary else (CUT,))
     for part in _PARTS:
@@ -98,7 +98,7 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
 
 
 def expectation_error(
-    scores: Scores, dimensions: int | None = None, spread: float = 1.0
+    scores: Sources, dimensions: int | None = None, spread: float = 1.0
 ) -> FloatArray:
     """Return mean absolute errors of the expected scores of unseen items, shape (1 + tasks,).
 
@@ -109,16 +109,17 @@ def expectation_error(
     found = source_model(scores, dimensions).model.dimensions
 
     def error() -> FloatArray:
-        key = (_digest(scores), scores.average, found, spread)
-        return _remembered(key, lambda: _error(scores, found, spread))
+        table = scores.table()
+        key = (_digest(table), scores.average, found, spread)
+        return _remembered(key, lambda: _error(table, found, spread))
 
     return scores.remember(f"expectation error {found} {spread}", error)
 
 
 def _fitted(
-    scores: Scores, at: IntArray | slice, dimensions: int | None, form: Form
+    scores: Sources, at: IntArray | slice, dimensions: int | None, form: Form
 ) -> SourceModel:
-    values = scores.cells[:, at]
+    values = scores.table().cells[:, at] if isinstance(at, slice) else scores.columns(at)
     _, task_of = np.unique(scores.task_of[at], return_inverse=True)
     cuts = best_cuts(values, task_of)[task_of]
     right = binary(values, cuts)
@@ -180,7 +181,7 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
     return found
 
 
-def subset_model(scores: Scores, at: IntArray) -> SourceModel:
+def subset_model(scores: Sources, at: IntArray) -> SourceModel:
     """Fit a model of one ability to the sources' answers on a few items, without keeping the fit.
 
     The model counts items by their place in `at`, shape (n,), and cuts scores as `source_model`

@@ -9,7 +9,7 @@ from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import count_distinct, duplicate_groups
 from fewbench.errors import ScoresError
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 
 COMPARED = 2000
 """Most items on which sources are compared."""
@@ -17,7 +17,7 @@ RELIABLE = 0.5
 """Reliability below which sources do not show how a better model answers."""
 FEW_FAMILIES = 15
 """Independent families below which sources say little of a new one."""
-_GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
+_GROUPS: WeakKeyDictionary[Sources, IntArray] = WeakKeyDictionary()
 
 
 def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
@@ -48,17 +48,17 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
     return whole, [f"{said}{verb} left out"]
 
 
-def source_groups(scores: Scores) -> IntArray:
+def source_groups(scores: Sources) -> IntArray:
     """Group models by family and by (nearly) identical answers, shape (models,)."""
     if scores not in _GROUPS:
         families = None
         if "family" in scores.models:
             families = scores.models["family"].fillna("").to_numpy(dtype=object)
-        _GROUPS[scores] = duplicate_groups(_compared(scores), families)
+        _GROUPS[scores] = duplicate_groups(_compared(scores.table()), families)
     return _GROUPS[scores]
 
 
-def distinct_sources(scores: Scores) -> int:
+def distinct_sources(scores: Sources) -> int:
     """Return the number of sources that can carry a model, near copies counted once.
 
     The number of families where these are few; 0 if the sources hardly differ in ability. It
@@ -71,7 +71,7 @@ def distinct_sources(scores: Scores) -> int:
         families = len(np.unique(source_groups(scores)))
         if families < FEW_FAMILIES:
             return families
-        return count_distinct(_compared(scores))
+        return count_distinct(_compared(scores.table()))
 
     return int(scores.remember("distinct sources", count))
 
@@ -81,7 +81,7 @@ def _compared(scores: Scores) -> FloatArray:
     return scores.filled_cells[:, items]
 
 
-def models_per_group(scores: Scores) -> float:
+def models_per_group(scores: Sources) -> float:
     """Return how many sources there are for each independent family or model.
 
     >>> from fewbench.testing import simulate
@@ -96,7 +96,7 @@ def models_per_group(scores: Scores) -> float:
     return float(scores.remember("models per group", ratio))
 
 
-def reliability(sources: Scores) -> float:
+def reliability(sources: Sources) -> float:
     """Return Cronbach's alpha of the sources' scores: 1 if they differ in one ability.
 
     At 0 or below, sources differ only by chance, for example because all guess.
@@ -107,7 +107,7 @@ def reliability(sources: Scores) -> float:
     >>> round(reliability(simulate(30, 200)), 1)
     1.0
     """
-    return float(sources.remember("reliability", lambda: _alpha(sources.filled_cells)))
+    return float(sources.remember("reliability", lambda: _alpha(sources.table().filled_cells)))
 
 
 def _alpha(values: Matrix) -> float:

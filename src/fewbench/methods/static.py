@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from fewbench.methods.needs import Extra, Need, extras_of, for_sources, is_costl
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.methods.subset import Subset
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class StaticSession(Session):
     def __init__(
         self,
         predictor: Predictor,
-        scores: Scores,
+        scores: Sources,
         subset: Subset,
         seed: int,
         targets: Sequence[str],
@@ -146,7 +146,10 @@ class StaticSession(Session):
     def _fit(self, places: tuple[int, ...]) -> FittedPredictor:
         if places not in self._fitted:
             subset = self.subset if len(places) == len(self._items) else self._part(places)
-            self._fitted[places] = self._predictor.fit(self._scores, subset, self._seed)
+            learner: Any = self._predictor
+            needs_table = not getattr(learner, "packs_answers", False)
+            sources = self._scores.table() if needs_table else self._scores
+            self._fitted[places] = learner.fit(sources, subset, self._seed)
         return self._fitted[places]
 
     def _part(self, places: tuple[int, ...]) -> Subset:

@@ -12,7 +12,7 @@ from fewbench._json import parse_json
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.errors import MethodError
-from fewbench.scores import Average, Scores
+from fewbench.scores import Average, Sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ class Subset(BaseModel):
         """Whether all items were drawn with known chances."""
         return self.chances is not None and None not in self.chances
 
-    def weights_over(self, scores: Scores) -> FloatArray:
+    def weights_over(self, scores: Sources) -> FloatArray:
         """Return the subset's weights, else the items' weights in the full score, shape (n,)."""
         if self.weights is None:
             return scores.item_weights[scores.positions(self.items)]
@@ -114,7 +114,7 @@ class Given:
 
     subset: Subset
 
-    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+    def select(self, scores: Sources, budget: int, seed: int) -> Subset:
         """Return the items."""
         return self.subset
 

@@ -18,6 +18,7 @@ from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
 from fewbench.methods import find_method
+from fewbench.scores import Sources
 from fewbench.scores.pack_files import (
     SUFFIX,
     PackRecord,
@@ -29,7 +30,6 @@ from fewbench.scores.pack_files import (
     scores_of,
     write_pack,
 )
-from fewbench.scores.packed import PackedScores
 
 MOST_ITEMS = 2000
 TARGETS = {
@@ -76,7 +76,7 @@ class Pack(Shown):
         """Names of the benchmarks."""
         return tuple(part.record.name for part in self.parts)
 
-    def scores(self, name: str | None = None) -> PackedScores:
+    def scores(self, name: str | None = None) -> Sources:
         """Return the scores of a benchmark, to be used in place of the source models' scores.
 
         `name` is needed if there are several. PackError if there is none of that name, or the
@@ -119,7 +119,8 @@ class Pack(Shown):
 
     def _row(self, part: Part) -> dict[str, Any]:
         scores = scores_of(self.source, part)
-        made, subset = provenance_of(scores), subset_of(scores)
+        assert scores.origin is not None
+        made, subset = provenance_of(scores.origin, scores.n_items), subset_of(scores.origin)
         known_errors(scores, find_method(made.method), made)  # refuses what does not fit
         full = scores.scale.from_unit(scores.full_scores())
         return {

@@ -26,7 +26,7 @@ from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
 from fewbench.methods.sources import reliability, whole_sources
 from fewbench.packs.contents import Pack
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 from fewbench.scores.pack_files import (
     SCHEMA,
     Cell,
@@ -36,8 +36,7 @@ from fewbench.scores.pack_files import (
     encode_scores,
     scores_of,
 )
-from fewbench.scores.packed import PackedScores
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, as_scores
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, as_sources
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -123,9 +122,10 @@ def pack(
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
     Pack: 10 of 80 items stand for all. benchmark, made ...
     """
-    scores = as_scores(scores)
-    if isinstance(scores, PackedScores):
+    sources = as_sources(scores)
+    if sources.origin is not None:
         raise PackError("the scores are those of a pack", hint="use the scores it was made from")
+    scores = sources.table()
     if repeats < 3 or workers < 1:
         raise PackError(
             f"{repeats} repeats, {workers} workers",
@@ -257,8 +257,7 @@ class _Maker:
         sampling_effect(scores, self.made.budget)
         if not scores.is_binary:
             scores.remember("whole tasks", lambda: whole_tasks(scores))
-        learned: Mapping[str, NDArray[Any]] = vars(scores).get("learned", {})
-        return learned
+        return scores.learned
 
     def _errors(self) -> Mapping[str, NDArray[Any]]:
         """Return the method's errors on held-out source models, at all looks."""
@@ -304,7 +303,7 @@ class _Maker:
 
 
 def _trial(
-    scores: Scores,
+    scores: Sources,
     method: str = AUTO,
     items: int | None = None,
     seed: int = 0,
@@ -325,7 +324,7 @@ def _is_right(item: str) -> bool:
     return hashlib.sha256(item.encode()).digest()[0] % 2 == 0
 
 
-def scores_on(scores: Scores, answers: Mapping[str, float]) -> dict[str, float]:
+def scores_on(scores: Sources, answers: Mapping[str, float]) -> dict[str, float]:
     """Return answers in [0, 1] on the user's scale."""
     return {item: float(scores.scale.from_unit(one)) for item, one in answers.items()}
 

@@ -17,8 +17,7 @@ from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
 from fewbench.packs.contents import open_pack
-from fewbench.scores import Scale
-from fewbench.scores.packed import PackedScores
+from fewbench.scores import Scale, Sources
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +157,7 @@ def _before(
 
 
 def _after(
-    scores: PackedScores,
+    scores: Sources,
     header: Header,
     entries: list[Entry],
     told: Mapping[str, Mapping[str, float]],

@@ -22,7 +22,7 @@ from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, Scores, load_scores
+from fewbench.scores import Scale, Sources, load_scores
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -108,7 +108,7 @@ def read(
     filter: str | None = None,
     only_tasks: str | None = None,
     skip_tasks: str | None = None,
-    like: Scores | None = None,
+    like: Sources | None = None,
     key: str | None = None,
     damaged: Damaged = "stop",
     same_model: SameModel = "stop",
@@ -319,7 +319,7 @@ def _read_logs(
     units: list[tuple[Harness, Unit]],
     others: list[Path],
     options: LogOptions,
-    like: Scores | None,
+    like: Sources | None,
     scale: Scale | None,
     work: Path | None,
     where: tuple[int, Executor],

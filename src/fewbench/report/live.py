@@ -28,7 +28,7 @@ from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
 from fewbench.report.frame import body_of, charts_of
 from fewbench.report.sections import render
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 HOST = "127.0.0.1"
 LARGEST = 100_000_000  # bytes of a file that is copied to be looked at
@@ -179,7 +179,7 @@ class History:
 
 def view(
     folder: str | Path,
-    scores: Scores | None = None,
+    scores: Sources | None = None,
     *,
     level: float = 0.9,
     port: int = 0,

@@ -17,8 +17,8 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.result import Progress, RunResult
 from fewbench.runners.run import Run
-from fewbench.scores import Benchmark, Scores
-from fewbench.scores.table import as_scores
+from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores.table import as_sources
 
 NO_ANSWER = "no answer and no reason given"
 INTERRUPTED = "interrupted"
@@ -60,7 +60,7 @@ class Runner(Protocol):
     def name(self) -> str:
         """Its name in messages."""
 
-    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
         """Check all that can be checked before anything is spent; return notes for the user.
 
         Raises RunError if the items cannot be run.
@@ -172,7 +172,7 @@ def _items_of(answers: Mapping[str, float] | Scores) -> set[str]:
 
 def run_with(
     runner: Runner,
-    scores: Scores | Benchmark | None,
+    scores: Sources | Benchmark | None,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     *,
@@ -208,7 +208,7 @@ def run_with(
                     hint="give scores of source models, or a file of items",
                 )
             scores = runner.benchmark()
-        scores = as_scores(scores)
+        scores = as_sources(scores)
         notes = runner.prepare(scores, targets)
         facts = getattr(runner, "facts", None)
         if settings.get("batch") is None:

@@ -25,7 +25,7 @@ from fewbench.runners.inspect_feed import inspect_with_sources
 from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
 from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
 RETRIES = "5"  # of a request, in about 90 s; Inspect's own default is to go on forever
@@ -49,7 +49,7 @@ class QuestionLine(BaseModel):
 def run_endpoint(
     path: str | Path,
     models: Sequence[str],
-    scores: Scores,
+    scores: Sources,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -105,7 +105,7 @@ def run_endpoint(
 
 def question_tasks(
     path: str | Path,
-    scores: Scores,
+    scores: Sources,
     scorer: Scorer = "auto",
     pattern: str | None = None,
     *,
@@ -155,7 +155,7 @@ def question_tasks(
     return tasks, metrics
 
 
-def read_questions(path: Path, scores: Scores) -> dict[str, list[Question]]:
+def read_questions(path: Path, scores: Sources) -> dict[str, list[Question]]:
     """Return the questions of a file for each task of the scores.
 
     Examples
@@ -253,7 +253,7 @@ def _sample(question: Question) -> Any:
 
 
 def _check_texts(
-    path: str | Path, scores: Scores, task: str, questions: Sequence[Question]
+    path: str | Path, scores: Sources, task: str, questions: Sequence[Question]
 ) -> None:
     """Raise RunError if the scores have other texts for the ids of questions."""
     if TEXT not in scores.items:

@@ -15,7 +15,7 @@ from fewbench.methods import Method
 from fewbench.runners.driving import INTERRUPTED, Answered, OnProgress, run_with
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.result import RunResult
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Benchmark, Sources
 
 Answer = Callable[..., Any]
 
@@ -45,7 +45,7 @@ class FunctionRunner:
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
 
-    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
         """Check that there is a function for every target; RunError if not."""
         lacking = [name for name in targets if not callable(self._of(name))]
         if lacking:
@@ -143,7 +143,7 @@ def _mapping(found: Any, given: Any, batched: bool) -> Mapping[str, Any]:
 
 
 def run(
-    scores: Scores | Benchmark,
+    scores: Sources | Benchmark,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     answer: Answer | Mapping[str, Answer] | None = None,

@@ -25,8 +25,8 @@ from fewbench.runners.inspect_pool import Pool, Settings
 from fewbench.runners.inspect_samples import task_in
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
-from fewbench.scores import Scores, open_scores
-from fewbench.scores.table import as_scores
+from fewbench.scores import Sources, open_sources
+from fewbench.scores.table import as_sources
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
 MakeTasks = Callable[[], Sequence[Any]]
@@ -45,7 +45,7 @@ REFUSED = {
 
 def estimated(
     task: Any,
-    scores: Scores | str | Path,
+    scores: Sources | str | Path,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -166,7 +166,7 @@ def result(task: Any) -> RunResult:
 
 def run_inspect(
     arguments: Sequence[str],
-    scores: Scores,
+    scores: Sources,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -255,10 +255,10 @@ def run_inspect(
     return found
 
 
-def _opened(scores: Scores | str | Path) -> tuple[Scores, Path | None]:
+def _opened(scores: Sources | str | Path) -> tuple[Sources, Path | None]:
     if isinstance(scores, str | Path):
-        return open_scores(Path(scores)), Path(scores)
-    scores = as_scores(scores)
+        return open_sources(Path(scores)), Path(scores)
+    scores = as_sources(scores)
     return scores, None
 
 

@@ -36,7 +36,7 @@ from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.inspect_kept import first_of, kept_logs
 from fewbench.runners.inspect_pool import Loss, Pool
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
-from fewbench.scores import Scores, from_arrays
+from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
@@ -279,7 +279,7 @@ class Feed:
         sources, settings = self.pool.scores, self.pool.settings
         items = list(self.samples)
         self._check_alike(sources, items)
-        values = sources.cells[:, sources.positions(items)]
+        values = sources.columns(sources.positions(items))
         whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
         means = self._epochs > 1 and self._reducer is None
         if means and whole and not settings.accept_fractions:
@@ -291,7 +291,7 @@ class Feed:
             )
 
     def _check_alike(
-        self, before: Scores, items: list[str], names: tuple[str, str] = NAMES
+        self, before: Sources, items: list[str], names: tuple[str, str] = NAMES
     ) -> None:
         now = self._table(items, [before.scale.low] * len(items))
         differences = compare_conditions(before, now, items, names).differences
@@ -376,7 +376,7 @@ def _spent_on(sample: Any) -> Loss:
     )
 
 
-def _metric_of(scores: Scores, items: list[str]) -> str | None:
+def _metric_of(scores: Sources, items: list[str]) -> str | None:
     if "metric" not in scores.items or not items:
         return None
     return str(scores.items["metric"].loc[items[0]]) or None

@@ -10,7 +10,7 @@ from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
 from fewbench.runners.driving import OnProgress
 from fewbench.runners.run import Run
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Sources
 
 if TYPE_CHECKING:
     from fewbench.runners.inspect_feed import Feed
@@ -67,7 +67,7 @@ class Pool:
 
     def __init__(
         self,
-        scores: Scores,
+        scores: Sources,
         open_run: Callable[[Any], Run],
         target_of: Callable[[str], str],
         settings: Settings,

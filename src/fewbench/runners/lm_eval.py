@@ -25,11 +25,11 @@ from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval_benchmark import Chosen, choose_tasks
 from fewbench.runners.lm_eval_logs import Logs, header_of
 from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
-from fewbench.runners.lm_eval_sources import Sources, without_sampler
+from fewbench.runners.lm_eval_sources import Documents, without_sampler
 from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, run_documents
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.conditions import NAMES, compare_conditions
 from fewbench.scores.table import SETTINGS
 
@@ -102,7 +102,7 @@ class LmEvalRunner:
         self._chosen = choose_tasks(self._setup, self._key, **self._wanted)
         return self._chosen.benchmark
 
-    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
         if self._chosen is None:
             for name, value in ({"tasks": self._setup.tasks} | self._wanted).items():
@@ -111,7 +111,7 @@ class LmEvalRunner:
                         f"--{name} is not accepted: the scores name the tasks, metrics and filters",
                         hint="leave it out, or leave out the scores",
                     )
-        self._sources, self._targets = Sources(scores), list(targets)
+        self._sources, self._targets = Documents(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
                 f"two of the targets {some(targets)} would share a folder of logs",
@@ -189,7 +189,7 @@ class LmEvalRunner:
         self,
         target: str,
         hashes: Mapping[str, tuple[str, str]],
-        before: Scores | None = None,
+        before: Sources | None = None,
         names: tuple[str, str] = NAMES,
     ) -> None:
         """Compare what would run with the sources or earlier answers, before the model is asked."""
@@ -294,7 +294,7 @@ class LmEvalRunner:
 
 
 def run_lm_eval(
-    scores: Scores | None,
+    scores: Sources | None,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     arguments: Sequence[str] = (),

@@ -15,17 +15,17 @@ from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.options import COMPARED
 from fewbench.runners.exports import POSITION, check_origin
 from fewbench.runners.lm_eval_tasks import Task
-from fewbench.scores import Scores, from_arrays
+from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
 from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
 
 
-class Sources:
+class Documents:
     """The items of the source models as documents of lm-eval's tasks.
 
     Parameters
     ----------
-    scores : Scores
+    scores : Sources
         FewbenchError if they come from another harness.
 
     Attributes
@@ -34,7 +34,7 @@ class Sources:
         Item to lm-eval's name of its task. The user may have renamed the tasks of the scores.
     """
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: Sources) -> None:
         check_origin(scores.items, "lm-eval")
         self.scores = scores
         self.task_of = {

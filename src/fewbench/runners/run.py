@@ -21,15 +21,14 @@ from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import COST, FEWEST
-from fewbench.evaluation.packed import check_settings
+from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
 from fewbench.methods.catalogue import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.scores import Benchmark, Scores
-from fewbench.scores.packed import PackedScores
-from fewbench.scores.table import as_scores
+from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores.table import as_sources
 
 LOCK = "run.lock"
 ITEMS = 100
@@ -93,7 +92,7 @@ class Run:
     @classmethod
     def open(
         cls,
-        scores: Scores | Benchmark,
+        scores: Sources | Benchmark,
         method: str | Method,
         stop: Stop | None,
         folder: str | Path | None = None,
@@ -149,9 +148,10 @@ class Run:
         EvaluationError, MethodError
             If the evaluation cannot be started or opened.
         """
-        scores = as_scores(scores)
-        if isinstance(scores, PackedScores):
-            method, stop, seed = check_settings(scores, method, stop, seed)
+        scores = as_sources(scores)
+        if scores.origin is not None:
+            made = provenance_of(scores.origin, scores.n_items)
+            method, stop, seed = check_settings(made, method, stop, seed)
         stop = stop or Stop(items=ITEMS)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
@@ -470,7 +470,7 @@ class Run:
 
 def _reopened(
     folder: Path,
-    scores: Scores,
+    scores: Sources,
     method: str | Method,
     stop: Stop,
     targets: Sequence[str],

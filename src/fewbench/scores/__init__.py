@@ -3,9 +3,10 @@
 from fewbench.scores.benchmark import Average, Benchmark
 from fewbench.scores.build import from_long, from_wide
 from fewbench.scores.costs import read_costs
-from fewbench.scores.files import load_scores, open_scores, save_scores
+from fewbench.scores.files import load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
+from fewbench.scores.sources import Sources
 from fewbench.scores.table import Scores, from_arrays
 
 __all__ = [
@@ -14,11 +15,12 @@ __all__ = [
     "OptionProbabilities",
     "Scale",
     "Scores",
+    "Sources",
     "from_arrays",
     "from_long",
     "from_wide",
     "load_scores",
-    "open_scores",
+    "open_sources",
     "read_costs",
     "save_scores",
 ]

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, some
+from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, Scores
 
 COLUMNS = (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "harness")
@@ -153,7 +154,7 @@ def _joined_versions(texts: Iterable[str]) -> str:
 
 
 def compare_conditions(
-    sources: Scores, told: Scores, items: Iterable[str], names: tuple[str, str] = NAMES
+    sources: ItemTable, told: ItemTable, items: Iterable[str], names: tuple[str, str] = NAMES
 ) -> Comparison:
     """Compare how answers and those of the source models were asked and scored, on some items.
 
@@ -228,7 +229,7 @@ def compare_conditions(
     return Comparison((*others, *differences, *keys), (*notes, *unscored))
 
 
-def disagreements(scores: Scores) -> tuple[str, ...]:
+def disagreements(scores: ItemTable) -> tuple[str, ...]:
     """Return how the models of a table were scored in different ways, as the user accepted."""
     found = []
     if KEYS in scores.items:
@@ -268,13 +269,15 @@ def _unrecorded(who: str, what: str = "prompts and settings") -> str:
     return f"{who} do not record their {what}, so these are not compared"
 
 
-def _texts_by_task(scores: Scores, name: str, items: list[str], tasks: list[str]) -> dict[str, str]:
+def _texts_by_task(
+    scores: ItemTable, name: str, items: list[str], tasks: list[str]
+) -> dict[str, str]:
     column = scores.items[name].loc[items] if name in scores.items else [""] * len(items)
     return {task: str(text) for task, text in dict(zip(tasks, column, strict=True)).items()}
 
 
 def _of_other_harnesses(
-    sources: Scores, told: Scores, items: list[str], tasks: list[str]
+    sources: ItemTable, told: ItemTable, items: list[str], tasks: list[str]
 ) -> set[str]:
     """Return the tasks that ran in another harness, whose keys and scorers are other texts."""
     theirs, ours = (_texts_by_task(one, "harness", items, tasks) for one in (sources, told))
@@ -357,8 +360,8 @@ def _said(
 
 
 def _compare_keys(
-    sources: Scores,
-    told: Scores,
+    sources: ItemTable,
+    told: ItemTable,
     items: list[str],
     tasks: list[str],
     foreign: Container[str],
@@ -416,7 +419,7 @@ class _Prompts:
 
 
 def _compare_prompts(
-    sources: Scores, told: Scores, items: list[str], tasks: list[str]
+    sources: ItemTable, told: ItemTable, items: list[str], tasks: list[str]
 ) -> dict[str, _Prompts]:
     found: dict[str, _Prompts] = {}
     for item, task, old, new in zip(
@@ -443,7 +446,7 @@ def _compare_prompts(
     return found
 
 
-def _hashes_of(scores: Scores, name: str, items: list[str]) -> list[list[str]]:
+def _hashes_of(scores: ItemTable, name: str, items: list[str]) -> list[list[str]]:
     if name not in scores.items:
         return [[] for _ in items]
     column = scores.items[name].loc[items]
@@ -461,7 +464,7 @@ def _draws_examples(theirs: Settings, ours: Settings) -> bool:
     )
 
 
-def _covers(sources: Scores, told: Scores, item: str) -> bool:
+def _covers(sources: ItemTable, told: ItemTable, item: str) -> bool:
     """Whether all items of an item's task were run."""
     known = sources.items.index[sources.items["task"] == sources.items["task"].loc[item]]
     return bool(known.isin(told.items.index).all())

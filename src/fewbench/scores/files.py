@@ -28,6 +28,7 @@ from fewbench.scores import item_files
 from fewbench.scores.cells import Unread
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.scale import Scale
+from fewbench.scores.sources import Sources
 from fewbench.scores.table import Scores
 
 FORMAT = 1
@@ -107,9 +108,11 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     ------
     ScoresError
         If the file is not fewbench's, or was changed.
+    PackError
+        For a pack that holds the chosen items alone. Use `fewbench.open_pack`.
     """
     if is_pack(path):
-        return open_packed(path)
+        return open_packed(path).table()
     source = Path(path)
     with _opened(source, with_cells=True) as (parts, meta, cells):
         scores = Scores(cells, **parts)
@@ -120,8 +123,8 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     return scores
 
 
-def open_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read only the labels of a scores file; cells are read when they are first used.
+def open_sources(path: str | os.PathLike[str]) -> Sources:
+    """Read a pack, or the labels of a scores file; cells are read when they are first used.
 
     Takes a few milliseconds where `load_scores` takes seconds. A changed file is found out when
     the cells are read. Raises the errors of `load_scores`.

@@ -26,8 +26,9 @@ from fewbench._names import did_you_mean
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, PackError, first_line
 from fewbench.scores.benchmark import Average
-from fewbench.scores.packed import Origin, PackedScores, chosen_columns, whole_table
+from fewbench.scores.packed import ChosenAnswers
 from fewbench.scores.scale import Scale
+from fewbench.scores.sources import Origin, Sources
 from fewbench.scores.table import Scores
 
 SUFFIX = ".few"
@@ -52,7 +53,7 @@ class PartRecord(_Record):
     keeps : str
         "answers": the source models' answers on the chosen items; "table": on all items.
     provenance, subset
-        See `fewbench.scores.packed.Origin`.
+        See `fewbench.scores.sources.Origin`.
     scale : tuple
         Lowest and highest score, and whether lower is better.
     items, models : mapping of str to list
@@ -209,7 +210,7 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     return record, parts
 
 
-def open_packed(path: str | os.PathLike[str]) -> PackedScores:
+def open_packed(path: str | os.PathLike[str]) -> Sources:
     """Read the scores of a pack, or of one benchmark of it (`FILE.few:NAME`).
 
     Raises PackError as `read_pack` does, and if the pack has several benchmarks and none is named.
@@ -234,7 +235,7 @@ def choose_part(source: Path, parts: list[Part], name: str | None) -> Part:
     return parts[names.index(name)]
 
 
-def scores_of(source: Path, part: Part) -> PackedScores:
+def scores_of(source: Path, part: Part) -> Sources:
     """Return the scores of a part; PackError if its content does not fit together."""
     try:
         return _scores(part)
@@ -265,7 +266,7 @@ class _Versioned(BaseModel):
     schema_version: int = Field(strict=True)
 
 
-def _scores(part: Part) -> PackedScores:
+def _scores(part: Part) -> Sources:
     record, arrays = part.record, part.arrays
     models, items = _table(record.models, "model"), _table(record.items, "item")
     low, high, lower_is_better = record.scale
@@ -275,16 +276,17 @@ def _scores(part: Part) -> PackedScores:
     sizes = {"items": len(items), "models": len(models), "tasks": len(set(record.items["task"]))}
     for name, array in learned.items():
         _check_learned(name, array, sizes)
-    origin = Origin(record.provenance, record.subset, errors)
     fingerprint = str(record.provenance["fingerprint"])
+    origin = Origin(fingerprint, record.provenance, record.subset, errors)
     n_models, n_items = len(models), len(items)
     check_fits(16.0 * n_models * n_items, f"a pack of {n_models:,} models and {n_items:,} items")
     if record.keeps == "table":
         values = _values(arrays, n_models, n_items)
-        table = Scores(values, models, items, None, scale, record.average)
+        table = Scores(values, models, items, None, scale, record.average, origin)
         if table.is_binary != record.is_binary:
             raise ValueError("scores are not of the stated kind")
-        return whole_table(table, origin, learned, fingerprint)
+        table.learned.update(learned)
+        return table
     kept = arrays["kept"].astype(np.intp)
     if kept.ndim != 1 or not len(kept) or len(np.unique(kept)) < len(kept):
         raise ValueError("chosen items are missing or repeated")
@@ -297,25 +299,24 @@ def _scores(part: Part) -> PackedScores:
         filled[np.isnan(values)] = _unit(arrays["filled"], (int(np.isnan(values).sum()),))
     if record.is_binary and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise ValueError("scores are not of the stated kind")
-    scores = chosen_columns(
+    sources = ChosenAnswers(
         models,
         items,
         scale,
         record.average,
-        kept=kept,
-        values=values,
-        filled=filled,
-        full=_unit(arrays["full"], (n_models,)),
-        tasks=_unit(arrays["tasks"], (n_models, sizes["tasks"])),
-        is_binary=record.is_binary,
-        origin=origin,
-        learned=learned,
-        fingerprint=fingerprint,
+        origin,
+        kept,
+        values,
+        filled,
+        _unit(arrays["full"], (n_models,)),
+        _unit(arrays["tasks"], (n_models, sizes["tasks"])),
+        record.is_binary,
+        learned,
     )
     chosen = None if record.subset is None else record.subset.get("items")
-    if not isinstance(chosen, list) or set(chosen) != set(scores.item_ids[kept]):
+    if not isinstance(chosen, list) or set(chosen) != set(sources.item_ids[kept]):
         raise ValueError("the chosen items are not those with answers")
-    return scores
+    return sources
 
 
 def _table(columns: Mapping[str, list[Cell]], label: str) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Scores: what models scored on items, with their labels."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -15,10 +15,11 @@ from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
+from fewbench.scores.benchmark import Average, Benchmark, check_labels
 from fewbench.scores.cells import Cells, Unread, compact
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
+from fewbench.scores.sources import Origin, Sources
 
 MODEL_ATTRIBUTES = ("date", "family", "role")
 # Columns of items that say how they were asked and scored; estimates do not depend on them.
@@ -51,7 +52,7 @@ class _Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(ItemTable):
+class Scores(Sources):
     """An immutable, labelled table of scores: models × items.
 
     Build it with `from_arrays`, `from_long`, `from_wide`, or a reader of `fewbench.readers`.
@@ -74,6 +75,8 @@ class Scores(ItemTable):
         The user's scale, on which estimates are reported.
     average : {"micro", "macro"}
         Full score: the mean over items, or the mean of the task means.
+    origin : Origin, optional
+        Of scores that come from a pack. Parts of them have none.
 
     Raises
     ------
@@ -98,6 +101,8 @@ class Scores(ItemTable):
     probabilities: OptionProbabilities | None = None
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
+    origin: Origin | None = None
+    learned: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
     _given: Any = field(init=False)  # what `values` was given as
 
     def __post_init__(self) -> None:
@@ -170,21 +175,6 @@ class Scores(ItemTable):
     # -- size and labels ---------------------------------------------------------------------
 
     @property
-    def n_models(self) -> int:
-        """Number of models."""
-        return len(self.models)
-
-    @cached_property
-    def model_ids(self) -> list[str]:
-        """Model ids, in order."""
-        return [str(model) for model in self.models.index]
-
-    @cached_property
-    def benchmark(self) -> Benchmark:
-        """The items without the models."""
-        return Benchmark(self.items, self.scale, self.average)
-
-    @property
     def has_missing(self) -> bool:
         """Whether any cell was not run."""
         held = self._bytes
@@ -229,6 +219,7 @@ class Scores(ItemTable):
 
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""
+        self._check_average(average)
         if average == self.average:
             return self
         return self.changed(average=average)
@@ -239,18 +230,15 @@ class Scores(ItemTable):
         As `dataclasses.replace`, which makes the whole array of a large table. The new scores keep
         nothing of what was computed from these.
         """
-        return replace(self, **({"values": self.held} | parts))
+        return replace(self, **({"values": self.held, "origin": None} | parts))
 
-    def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
-        """Return what was learned from the whole table under this name, or learn it now.
+    def table(self) -> "Scores":
+        """Return these scores."""
+        return self
 
-        A pack keeps what was learned, and not the table.
-        """
-        learned = vars(self).setdefault("learned", {})
-        if name not in learned:
-            learned[name] = np.asarray(make())
-        found: NDArray[Any] = learned[name]
-        return found
+    def columns(self, items: IntArray, *, filled: bool = False) -> FloatArray:
+        """Return the scores on some items, shape (models, items); NaN where not run, or filled."""
+        return (self.filled_cells if filled else self.cells)[:, items]
 
     # -- parts -------------------------------------------------------------------------------
 
@@ -280,6 +268,7 @@ class Scores(ItemTable):
             models=self.models.iloc[rows],
             items=self.items.iloc[columns],
             probabilities=kept,
+            origin=None,
         )
 
     @property
@@ -296,11 +285,7 @@ class Scores(ItemTable):
         """Return the same scores with missing cells filled (see `filled`)."""
         if not self.has_missing:
             return self
-        return replace(self, values=cast(FloatArray, self.filled_cells))
-
-    def model_positions(self, models: Iterable[str]) -> IntArray:
-        """Return the positions of model ids; ScoresError names unknown ids."""
-        return positions_in(self.models.index, list(models), "model")
+        return self.changed(values=self.filled_cells)
 
     # -- identity ----------------------------------------------------------------------------
 
@@ -310,6 +295,8 @@ class Scores(ItemTable):
 
         Excludes attributes of models that fewbench does not use.
         """
+        if self.origin is not None:
+            return self.origin.fingerprint
         if isinstance(self._given, Unread):
             return self._given.fingerprint
         known = [name for name in MODEL_ATTRIBUTES if name in self.models]
@@ -447,20 +434,25 @@ def is_added(scores: Scores) -> BoolArray:
 
 
 def as_scores(given: object) -> Scores:
-    """Return scores; of a benchmark alone, those of no models.
+    """Return whole scores as `as_sources` does; PackError for a pack of the chosen items alone."""
+    return as_sources(given).table()
+
+
+def as_sources(given: object) -> Sources:
+    """Return the scores of source models; of a benchmark alone, those of no models.
 
     ScoresError for a path or a Reading in place of scores.
 
     Examples
     --------
-    >>> as_scores(Benchmark(pd.DataFrame({"task": ["x", "x"]}, index=["q1", "q2"])))
+    >>> as_sources(Benchmark(pd.DataFrame({"task": ["x", "x"]}, index=["q1", "q2"])))
     Scores: 0 models × 2 items, 1 task
     """
     if isinstance(given, Benchmark):
         nothing = pd.DataFrame(index=pd.Index([], dtype=object))
         values = np.empty((0, given.n_items))
         return Scores(values, nothing, given.items, None, given.scale, given.average)
-    if not isinstance(given, Scores):
+    if not isinstance(given, Sources):
         raise ScoresError(
             f"the scores are a {type(given).__name__}, not Scores",
             hint="use fewbench.load_scores(path), or .scores of what import_results returned",

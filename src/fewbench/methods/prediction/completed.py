@@ -29,7 +29,7 @@ from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need, require
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Benchmark, Scores, Sources
 
 
 def completed(
@@ -73,7 +73,7 @@ class SeparateFits:
     `fit` learns outputs, shape (sources, outputs), and returns a function of targets' features.
     """
 
-    sources: Scores
+    sources: Sources
     fit: Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
 
     @cached_property
@@ -117,7 +117,7 @@ class TaskLines:
         return np.where(np.isnan(tasks), np.clip(line, 0.0, 1.0), tasks)
 
 
-def task_lines(scores: Scores) -> TaskLines:
+def task_lines(scores: Sources) -> TaskLines:
     """Fit the lines to the sources."""
     x, y = scores.full_scores(), scores.task_scores()
     centered = x - x.mean()
@@ -126,7 +126,7 @@ def task_lines(scores: Scores) -> TaskLines:
     return TaskLines(float(x.mean()), y.mean(axis=0), slopes)
 
 
-def lines_for(scores: Scores, task_of: IntArray, weights: FloatArray) -> TaskLines | None:
+def lines_for(scores: Sources, task_of: IntArray, weights: FloatArray) -> TaskLines | None:
     """Return the lines if some task has no weight among the chosen items, else None."""
     mass = np.bincount(task_of, weights, minlength=len(scores.tasks))
     return None if (mass > 0).all() else task_lines(scores)

@@ -15,7 +15,7 @@ from fewbench.methods.base import Answers
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Sources
 
 
 class FittedFeatures(Protocol):
@@ -32,7 +32,7 @@ class FittedFeatures(Protocol):
 class Features(Protocol):
     """The features of a model's answers on a subset."""
 
-    def fit(self, scores: Scores, subset: Subset) -> FittedFeatures:
+    def fit(self, scores: Sources, subset: Subset) -> FittedFeatures:
         """Learn from the sources what the features need."""
 
 
@@ -59,9 +59,9 @@ class AnswerFeatures:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many numbers from"),)
 
-    def fit(self, scores: Scores, subset: Subset) -> Weighted:
+    def fit(self, scores: Sources, subset: Subset) -> Weighted:
         """Take the sources' scores on the items."""
-        return Weighted(scores.filled_cells[:, scores.positions(subset.items)])
+        return Weighted(scores.columns(scores.positions(subset.items), filled=True))
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,12 @@ class SubsetScore:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
 
-    def fit(self, scores: Scores, subset: Subset) -> Weighted:
+    def fit(self, scores: Sources, subset: Subset) -> Weighted:
         """Take the weights and the sources' scores on the subset."""
         weights = subset.weights_over(scores)
         weights = (weights / weights.sum())[:, None]
-        return Weighted(scores.filled_cells[:, scores.positions(subset.items)] @ weights, weights)
+        answers = scores.columns(scores.positions(subset.items), filled=True)
+        return Weighted(answers @ weights, weights)
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,14 @@ class TaskMeans:
         Need("distinct sources", 10, "few sources to weigh tasks by"),
     )
 
-    def fit(self, scores: Scores, subset: Subset) -> Weighted:
+    def fit(self, scores: Sources, subset: Subset) -> Weighted:
         """Take the weights and the sources' means."""
         at = scores.positions(subset.items)
         tasks = scores.task_of[at]
         member = np.equal.outer(tasks, np.unique(tasks)) * subset.weights_over(scores)[:, None]
         total = member.sum(axis=0)
         weights = np.asarray(member[:, total > 0] / total[total > 0])
-        return Weighted(scores.filled_cells[:, at] @ weights, weights)
+        return Weighted(scores.columns(at, filled=True) @ weights, weights)
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,11 @@ class Signature:
         Need("probabilities", 1, "the signature is right and wrong alone"),
     )
 
-    def fit(self, scores: Scores, subset: Subset) -> "Weighted | FittedSignature":
+    def fit(self, scores: Sources, subset: Subset) -> "Weighted | FittedSignature":
         """Take the sources' signatures."""
         at = scores.positions(subset.items)
         if scores.probabilities is None:
-            return Weighted(scores.filled_cells[:, at])
+            return Weighted(scores.columns(at, filled=True))
         options = scores.probabilities.of_items(at)
         means = _mean_options(options)
         options = np.where(np.isnan(options), means, options)

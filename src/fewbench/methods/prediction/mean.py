@@ -20,7 +20,7 @@ from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Benchmark, Sources
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mean:
 
     packs_answers: ClassVar[bool] = True
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
+    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
         task_of, weights = scores.task_of[at], subset.weights_over(scores)
@@ -102,7 +102,7 @@ class AnchorRatio:
     anchor: str | None = None
     packs_answers: ClassVar[bool] = True
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAnchorRatio":
+    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedAnchorRatio":
         """Compute the ratio; MethodError if no source has the anchor's name."""
         if self.anchor is None:
             models = np.arange(scores.n_models)
@@ -112,7 +112,7 @@ class AnchorRatio:
             raise MethodError(f"no source model is called {self.anchor!r}", hint="name a source")
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
-        of_chosen = float((scores.filled_cells[:, at][models] @ weights).sum() / weights.sum())
+        of_chosen = float((scores.columns(at, filled=True)[models] @ weights).sum() / weights.sum())
         full = float(scores.full_scores()[models].sum())
         ratio = full / of_chosen if of_chosen > 0 else 1.0
         return FittedAnchorRatio(Mean().fit(scores, subset, seed), ratio)
@@ -157,7 +157,7 @@ class Difference:
         some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
         return (some, PROBABILITIES) if self.proxy == "probabilities" else (some,)
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedDifference":
+    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedDifference":
         """Compute the proxy of all items and the weights of the chosen items."""
         check_words(self)
         at = scores.positions(subset.items)
