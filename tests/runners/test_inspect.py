@@ -22,6 +22,8 @@ from fewbench.readers.harnesses.inspect_logs import content_of
 from fewbench.readers.values import content_id
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
 from fewbench.runners.run import Run
+from fewbench.scores.conditions import COLUMNS
+from fewbench.scores.table import as_scores
 from fewbench.testing import simulate
 
 inspect_ai = pytest.importorskip("inspect_ai")
@@ -555,3 +557,17 @@ class TestOwnTask:
         assert not asked()
         with pytest.raises(fewbench.FewbenchError, match="did you mean"):
             estimated(quiz.quiz(), scores, "fluidd", 8)
+
+
+def test_a_run_without_sources_becomes_one_with_its_settings(scores, tmp_path, asked):
+    unknown = [name for name in COLUMNS if name in scores.items and name != "harness"]
+    items = scores.items.drop(columns=unknown)
+    run(as_scores(fewbench.Benchmark(items)), tmp_path / "first", method="random")
+    table = fewbench.add(tmp_path / "first")
+    assert table.model_ids == ["scripted/new-9"]
+    assert set(table.items["task_settings"]) == set(scores.items["task_settings"])
+    ran = table.items.index[~np.isnan(table.values[0])]
+    keys, known = (one.items["key_hashes"].loc[ran].tolist() for one in (table, scores))
+    assert keys == known
+    with pytest.raises(RunError, match=r"temperature of task 'quiz': 0.5 in the answers, not"):
+        run(table, tmp_path / "second", "--temperature", "0.5", method="random", targets=["next"])

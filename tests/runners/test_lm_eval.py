@@ -24,11 +24,13 @@ from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
-from fewbench import Evaluation, Stop, import_results, save_scores
+import fewbench
+from fewbench import Benchmark, Evaluation, Stop, import_results, save_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, MissingExtraError, ReaderError, RunError
 from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
 from fewbench.runners.run import Run
+from fewbench.scores.conditions import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 N_MODELS, N_ITEMS = 12, 24  # of which 42 in all tasks
@@ -163,6 +165,23 @@ def test_the_logs_are_those_of_lm_eval_and_the_results_are_marked_as_an_estimate
     found = import_results(logs, like=scores).scores
     assert again.tell_table(found, "made/new").answers == 12
     assert again.estimate()["made/new"].score == pytest.approx(estimate.score)
+
+
+def test_a_run_without_sources_becomes_one_with_its_prompts_and_keys(scores, zoo, tmp_path):
+    items = scores.items.drop(columns=[name for name in COLUMNS if name != "harness"])
+    run(Benchmark(items), zoo, 16, "random", folder=tmp_path / "first")
+    table = fewbench.add(tmp_path / "first", names={str(tmp_path / "first"): "first"})
+    ran = table.items.index[~np.isnan(table.values[0])]
+    assert len(ran) == 16
+    for name in ("prompt_hashes", "key_hashes"):
+        assert table.items[name].loc[ran].tolist() == scores.items[name].loc[ran].tolist()
+    assert set(table.items["prompt_hashes"].drop(ran)) == {""}
+    again, _ = run(table, zoo, 16, "random", seed=1, folder=tmp_path / "second")
+    assert again.targets["new"].items_run == 16
+    two = fewbench.add(tmp_path / "second", table)
+    assert two.model_ids == ["first", "new"]
+    with pytest.raises(RunError, match="few-shot examples of task"):
+        run(table, zoo, more=["--num_fewshot", "1"], method="random")
 
 
 def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path):

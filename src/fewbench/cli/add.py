@@ -1,5 +1,6 @@
 """fewbench add: put evaluated models into a scores file."""
 
+import warnings
 from pathlib import Path
 
 from fewbench._files import only_process
@@ -7,8 +8,8 @@ from fewbench._names import counted
 from fewbench.cli.commands import Call, command
 from fewbench.cli.import_ import described
 from fewbench.cli.outputs import check_outputs
-from fewbench.cli.text import echo
-from fewbench.errors import FewbenchError
+from fewbench.cli.text import echo, say
+from fewbench.errors import EstimateWarning, FewbenchError
 from fewbench.evaluation import add as add_runs
 from fewbench.scores import Scores, load_scores, save_scores
 
@@ -30,10 +31,15 @@ def _add(call: Call, *, output: Path) -> None:
     check_outputs(output, inputs=call.paths(), force=grows or call.given["force"])
     output.parent.mkdir(parents=True, exist_ok=True)
     lock = output.with_name(f".{output.name}.lock")
-    with only_process(lock, f"{output}: another fewbench add is writing it"):
-        before = load_scores(output) if grows else None
-        table: Scores = call() if before is None else call(scores=before)
+    with (
+        only_process(lock, f"{output}: another fewbench add is writing it"),
+        warnings.catch_warnings(record=True) as accepted,
+    ):
+        warnings.simplefilter("always", EstimateWarning)
+        table: Scores = call(scores=load_scores(output)) if grows else call()
         save_scores(table, output)
+    for one in accepted:
+        say(f"note: {one.message}")
     runs = counted(len(call.given["runs"]), "run")
     echo(f"{output}: {runs} added; {described(table)}")
 

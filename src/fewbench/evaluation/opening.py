@@ -191,7 +191,7 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
     known = [target for target in targets if target in scores.models.index]
     if known:
         raise EvaluationError(
-            f"{some(known)} is a source model already, so its full score is known",
+            f"{some(known)} is a source model already",
             hint="give the target another name",
         )
 
