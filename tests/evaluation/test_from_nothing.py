@@ -15,7 +15,7 @@ from fewbench.testing import simulate
 def benchmark(**columns) -> Benchmark:
     tasks = ["easy"] * 150 + ["hard"] * 50
     ids = [f"q{at}" for at in range(200)]
-    return Benchmark(pd.DataFrame({"task": tasks, **columns}, index=ids))
+    return Benchmark(pd.DataFrame({"task": tasks} | columns, index=ids))
 
 
 def answers(table: Benchmark, seed: int = 0) -> dict[str, float]:
@@ -131,6 +131,12 @@ def test_a_folder_goes_on(tmp_path):
         opened.tell("new", {item: known[item] for item in asked["new"]})
     whole = evaluated(table, known)
     assert opened.estimate()["new"].score == whole.estimate()["new"].score
+
+
+def test_a_task_without_an_answer_has_the_full_score():
+    table = benchmark(task=["easy"] * 199 + ["rare"])
+    found = evaluated(table, answers(benchmark()), 10, method="random").estimate()["new"]
+    assert found.tasks["rare"] == pytest.approx(found.score)
 
 
 def test_other_methods_say_how_many_whole_models_they_need():

@@ -15,19 +15,20 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.journal import Header, Journal, Told
-from fewbench.scores import OptionProbabilities, Scores, Sources, open_sources
+from fewbench.scores import Benchmark, OptionProbabilities, Scores, Sources, open_sources
+from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.table import NO_TASK, RUN, as_sources
 
 DEFAULT_TARGET = "target"
 SIDES = ("the table", "the run")
-CONTENT = ("task", "content", "content_hash")
+CONTENT = ("task", WEIGHT, "content", "content_hash")
 """Columns of the items that must be the same in a run's benchmark and in the table."""
 
 
 def add(
     runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    scores: Scores | None = None,
+    scores: Scores | Benchmark | None = None,
     *,
     names: Mapping[str, str] | None = None,
     accept_differences: bool = False,
@@ -42,7 +43,7 @@ def add(
     ----------
     runs : path or sequence of paths
         Folders of evaluations of one benchmark. They may have other seeds and numbers of items.
-    scores : Scores, optional
+    scores : Scores or Benchmark, optional
         The table to add to (default: the one that the runs were started with; of several, the one
         with most models). Its models come first.
     names : mapping of str to str, optional
@@ -299,32 +300,20 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
 def _other_items(table: Scores, run: _Run) -> Iterator[str]:
     """Yield how a run's benchmark differs from the table's."""
     ours = run.table
-    answered = list(
-        dict.fromkeys(item for name in run.targets for item in run.last(name, "scores"))
-    )
-    ids = pd.Index(answered, dtype=object) if ours is None else ours.items.index
-    if ours is not None and ours.scale != table.scale:
+    if ours is None:
+        answered = {item: None for name in run.targets for item in run.last(name, "scores")}
+        if unknown := [item for item in answered if item not in table.items.index]:
+            yield f"{counted(len(unknown), 'item')} not in the table: {some(unknown)}"
+        return
+    if ours.scale != table.scale:
         raise EvaluationError(
             f"{run.place}: scores on the scale {ours.scale}, but those of the table are on "
             f"{table.scale}",
             hint="add runs of one benchmark",
         )
-    if len(extra := ids[~ids.isin(table.items.index)]):
-        yield f"{counted(len(extra), 'item')} of the run not in the table, such as {extra[0]!r}"
-    if ours is None:
-        return
-    if len(lacking := table.items.index[~table.items.index.isin(ids)]):
-        yield f"{counted(len(lacking), 'item')} of the table not in the run, such as {lacking[0]!r}"
-    common = ids[ids.isin(table.items.index)]
-    for column in CONTENT:
-        if not all(column in one.items for one in (table, ours)):
-            continue
-        theirs, mine = (one.items[column].loc[common].astype(str) for one in (table, ours))
-        if column == "task" and {NO_TASK} in (set(theirs), set(mine)):
-            continue
-        if (differ := (theirs != mine).to_numpy()).any():
-            at = common[differ][0]
-            yield (
-                f"{counted(int(differ.sum()), 'item')} with another {column}, such as {at!r}: "
-                f"{mine[at]!r} in the run, {theirs[at]!r} in the table"
-            )
+    columns = [name for name in CONTENT if name in table.items and name in ours.items]
+    before, now = (one.items[columns] for one in (table, ours))
+    if {NO_TASK} in (set(before["task"]), set(now["task"])):
+        before, now = before.assign(task=NO_TASK), now.assign(task=NO_TASK)
+    if sorted(before.index) != sorted(now.index) or not before.equals(now.loc[before.index]):
+        yield from changes(Benchmark(before), Benchmark(now))

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from fewbench._blocks import is_large
 from fewbench._names import some
 from fewbench._page import Page
 from fewbench._threads import one_thread
@@ -29,8 +30,9 @@ from fewbench.evaluation.opening import (
     BENCHMARK,
     COST,
     FEWEST,
+    SCORES,
     Stop,
-    before_adding,
+    as_started,
     check_scores,
     check_subset,
     check_targets,
@@ -56,7 +58,7 @@ from fewbench.methods.static import StaticSession
 from fewbench.scores import Benchmark, Scores, Sources, open_sources, save_scores
 from fewbench.scores.conditions import disagreements
 from fewbench.scores.replies import describe_replies
-from fewbench.scores.table import as_sources
+from fewbench.scores.table import as_sources, is_added
 
 if TYPE_CHECKING:
     from fewbench.evaluation.intervals import Judge
@@ -289,15 +291,18 @@ class Evaluation:
         folder : path
             Created if missing; EvaluationError if it holds an evaluation.
         scores_path : path, optional
-            File of the scores, for `open` to read. A benchmark alone is saved in the folder.
+            File of the scores, for `open` to read. A benchmark alone is saved in the folder, and
+            so is a table that runs were added to, as their rows may change.
         """
         journal = Journal(Path(folder))
         journal.check_free()
         named = None if scores_path is None else str(Path(scores_path).resolve())
-        if not self.scores.n_models:  # a benchmark alone goes along with its evaluation
+        n_cells = self.scores.n_models * self.scores.n_items
+        grows = is_added(self.scores).any() and not is_large(n_cells)
+        if grows or not self.scores.n_models:
+            named = SCORES if grows else BENCHMARK
             journal.folder.mkdir(parents=True, exist_ok=True)
-            save_scores(self.scores.table(), journal.folder / BENCHMARK)
-            named = BENCHMARK
+            save_scores(self.scores.table(), journal.folder / named)
         journal.create(
             Header(
                 id=token_hex(8),
@@ -348,7 +353,8 @@ class Evaluation:
                     hint="pass the scores when you open it",
                 )
             scores = open_sources(path).averaged(made.average)
-        scores = before_adding(scores, made.fingerprint)
+        is_own = path is not None and path.parent == journal.folder.absolute()
+        scores = as_started(scores, made, path if is_own else None)
         check_scores(scores, made, str(folder))
         evaluation = cls(
             scores, method or made.method, made.budget, header.targets, made.seed,

@@ -12,7 +12,7 @@ from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, Sources, open_sources, read_costs
+from fewbench.scores import Sources, open_sources, read_costs
 from fewbench.scores.benchmark import changes
 from fewbench.scores.table import is_added
 
@@ -20,6 +20,8 @@ COST = "cost"
 """Column of the items with the cost of running each."""
 BENCHMARK = "benchmark.parquet"
 """File in the folder of an evaluation without sources: its items."""
+SCORES = "scores.parquet"
+"""File in the folder of an evaluation whose sources include evaluated models: the sources."""
 FEWEST = 10
 """Fewest answers before a half width may end the run."""
 
@@ -196,21 +198,24 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
         )
 
 
-def before_adding(scores: Sources, fingerprint: str) -> Sources:
-    """Return the table with this fingerprint that runs were added to since, or else the table.
+def as_started(scores: Sources, made: Provenance, own: Path | None) -> Sources:
+    """Return the table that an evaluation was started with, if runs were added to it since.
 
-    `add` puts new rows at the end.
+    Parameters
+    ----------
+    scores : Sources
+    made : Provenance
+        Of the evaluation.
+    own : Path, optional
+        The table in the folder of the evaluation.
     """
-    if scores.fingerprint == fingerprint or not isinstance(scores, Scores):
-        return scores
     added = is_added(scores)
-    for n_models in range(scores.n_models - 1, -1, -1):
-        if not added[n_models]:
-            break
-        before = scores.take(models=np.arange(n_models))
-        if before.fingerprint == fingerprint:
-            return before
-    return scores
+    if scores.fingerprint == made.fingerprint or not added.any():
+        return scores
+    before = scores.table().take(models=np.flatnonzero(~added))
+    if before.fingerprint == made.fingerprint:
+        return before
+    return scores if own is None else open_sources(own).averaged(made.average)
 
 
 def check_scores(scores: Sources, made: Provenance, folder: str) -> None:

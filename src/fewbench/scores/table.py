@@ -425,7 +425,7 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
         )
 
 
-def is_added(scores: Scores) -> BoolArray:
+def is_added(scores: Sources) -> BoolArray:
     """Whether each model was added from an evaluation (`fewbench.add`), shape (models,)."""
     if RUN not in scores.models:
         return np.zeros(scores.n_models, dtype=bool)

@@ -118,7 +118,9 @@ class TaskLines:
 
 
 def task_lines(scores: Sources) -> TaskLines:
-    """Fit the lines to the sources."""
+    """Fit the lines to the sources; without any, a task's score is the full score."""
+    if not scores.n_models:
+        return TaskLines(0.0, np.zeros(len(scores.tasks)), np.ones(len(scores.tasks)))
     x, y = scores.full_scores(), scores.task_scores()
     centered = x - x.mean()
     spread = float(centered @ centered)
