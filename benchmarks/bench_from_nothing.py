@@ -4,9 +4,10 @@
 
 A repeat draws up to 80 models of a table (at most 3,000 items). The first is evaluated without
 sources; each run of 100 items then is a sparse row of the sources of the next. In random order, and
-in rising order: each model about the best so far. Rows of the table: how many runs there were
-before; coverage of 90 % intervals; their width, their Winkler score and the estimate's error over
-those of exact intervals of as many random items. ± are standard errors over repeats of a table.
+in rising order: each model about the best so far. All of them are also evaluated without sources.
+Rows of the table: how many runs there were before; coverage of 90 % intervals; their width, their
+Winkler score and the estimate's error over those of exact intervals of as many random items. ± are
+standard errors over repeats of a table.
 
 With `--half-width`, runs stop at that width instead. Then `items` are the mean number of items, and
 `items / random` is that over what random items need, at the true score, for as narrow an exact
@@ -84,38 +85,48 @@ def random_items(truth: float, width: float, n_items: int) -> int:
 def evaluate(
     table: Scores, values: np.ndarray, order: str, seed: int, half_width: float | None
 ) -> Iterator[dict[str, float]]:
-    """Yield a row for each model of a repeat."""
-    truths, n_items = values.mean(axis=1), table.n_items
-    rows = np.empty((0, n_items))
-    names: list[str] = []
+    """Yield a row for each model of a repeat, and one for each model without sources."""
     stop = Stop(items=BUDGET) if half_width is None else Stop(half_width=half_width)
-    for at in in_order(truths, order, np.random.default_rng([seed, 1])):
-        name, own, truth = table.model_ids[at], values[at], float(truths[at])
-        known = dict(zip(table.item_ids, own.tolist(), strict=True))
-        how = sources(rows, names, table)
-        evaluation = Evaluation(how, "auto", targets=[name], seed=seed, stop=stop)
-        while asked := evaluation.ask():
-            evaluation.tell(name, {item: known[item] for item in asked[name]})
-        found = evaluation.estimate()[name]
-        run = evaluation.record.answered(name)
-        n, (low, high) = len(run), (found.interval.low, found.interval.high)
-        ends = random_widths(n, n_items)
-        chance = hypergeometric(np.arange(n + 1), n_items, np.array(round(truth * n_items)), n)
-        yield {
-            "runs": len(names),
-            "covered": low - EPSILON <= truth <= high + EPSILON,
-            "width": high - low,
-            "winkler": winkler(np.array(low), np.array(truth), np.array(high)),
-            "error": abs(found.score - truth),
-            "items": n,
-            "random_width": chance @ (ends[:, 1] - ends[:, 0]),
-            "random_winkler": chance @ winkler(ends[:, 0], np.array(truth), ends[:, 1]),
-            "random_error": expected_random_error(truth, n, n_items),
-            "random_items": 0 if half_width is None else random_items(truth, high - low, n_items),
-        }
-        row = np.full((1, n_items), np.nan)
-        row[0, run] = own[run]
+    rows = np.empty((0, table.n_items))
+    names: list[str] = []
+    for at in in_order(values.mean(axis=1), order, np.random.default_rng([seed, 1])):
+        name, own = table.model_ids[at], values[at]
+        if names:
+            yield run(sources(rows[:0], [], table), name, own, stop, seed)[0]
+        found, items = run(sources(rows, names, table), name, own, stop, seed)
+        yield found
+        row = np.full((1, table.n_items), np.nan)
+        row[0, items] = own[items]
         rows, names = np.vstack([rows, row]), [*names, name]
+
+
+def run(
+    table: Scores, name: str, own: np.ndarray, stop: Stop, seed: int
+) -> tuple[dict[str, float], np.ndarray]:
+    """Evaluate a model by what others ran; return a row, and the items that it ran."""
+    truth, n_items = float(own.mean()), table.n_items
+    known = dict(zip(table.item_ids, own.tolist(), strict=True))
+    evaluation = Evaluation(table, "auto", targets=[name], seed=seed, stop=stop)
+    while asked := evaluation.ask():
+        evaluation.tell(name, {item: known[item] for item in asked[name]})
+    found = evaluation.estimate()[name]
+    items = evaluation.record.answered(name)
+    n, (low, high) = len(items), (found.interval.low, found.interval.high)
+    ends = random_widths(n, n_items)
+    chance = hypergeometric(np.arange(n + 1), n_items, np.array(round(truth * n_items)), n)
+    row = {
+        "runs": table.n_models,
+        "covered": low - EPSILON <= truth <= high + EPSILON,
+        "width": high - low,
+        "winkler": winkler(np.array(low), np.array(truth), np.array(high)),
+        "error": abs(found.score - truth),
+        "items": n,
+        "random_width": chance @ (ends[:, 1] - ends[:, 0]),
+        "random_winkler": chance @ winkler(ends[:, 0], np.array(truth), ends[:, 1]),
+        "random_error": expected_random_error(truth, n, n_items),
+        "random_items": random_items(truth, high - low, n_items) if stop.half_width else 0,
+    }
+    return row, items
 
 
 def show(frame: pd.DataFrame, order: str, name: str, what: list[str]) -> Iterator[str]:

@@ -126,3 +126,15 @@ def test_the_command_plans_from_a_sparse_table(ok, tmp_path):
     assert out.startswith("Run ")
     assert f"Next: fewbench start {path} --budget " in out
     assert json.loads(ok("plan", path, "--budget", 60, "--json"))["expected"]["items"] == 60
+
+
+def test_the_command_plans_from_a_file_of_items(ok, tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text("id,task,tokens\n" + "".join(f"q{n},t{n % 3},{n + 1}\n" for n in range(300)))
+    out = " ".join(ok("plan", path, "--half-width", 0.05, "--costs", "tokens").split())
+    assert "items of 300: interval ±0.0" in out
+    assert "Nothing is known of the items" in out
+    assert "Cost of a run: " in out
+    page = tmp_path / "plan.html"
+    ok("plan", path, "--budget", 50, "-o", page)
+    assert "Run 50 items of 300" in body_of(page.read_text())

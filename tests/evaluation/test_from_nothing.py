@@ -159,6 +159,17 @@ def test_models_that_ran_a_part_make_the_estimate_more_precise():
     assert np.mean(errors) >= 0.75
 
 
+def test_an_interval_that_ends_a_run_is_wider():
+    table, new = parts(40, 400, 100)
+    known = dict(zip(new.item_ids, new.values[0], strict=True))
+    stopped = evaluated(table, known, None, stop=Stop(half_width=0.08)).estimate()["new"]
+    planned = evaluated(table, known, stopped.items_run).estimate()["new"]
+    assert stopped.items_run < 400
+    assert stopped.score == planned.score
+    widths = [one.interval.high - one.interval.low for one in (planned, stopped)]
+    assert widths[0] < widths[1] <= 0.16
+
+
 def test_whole_models_are_used_by_themselves_where_they_are_enough():
     table, new = parts(5, 200, 60)
     whole = simulate(56, 200, 3, seed=0)

@@ -72,6 +72,12 @@ def test_a_budget_gives_the_half_width_to_expect():
     assert found.anytime is None
 
 
+def test_of_few_items_all_are_run():
+    found = plan(Benchmark(ITEMS.items.iloc[:5]), half_width=0.02)
+    assert found.answer.startswith("Run all 5 items: no part of them is enough")
+    assert found.notes == ()
+
+
 def test_what_models_ran_of_the_items_makes_the_plan_shorter(sparse):
     nothing, some = plan(ITEMS, half_width=0.05), plan(sparse, half_width=0.05)
     assert isinstance(some, SamplePlan)

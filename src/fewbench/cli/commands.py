@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -114,9 +115,9 @@ class Call:
             self._opened[key] = open_evaluation(Path(folder), self.given["scores"])
         return self._opened[key]
 
-    def scores(self, path: Path) -> Scores | None:
-        """Read scores; None if evaluations were opened with them."""
-        return None if self._opened else load(path, self.given.get("average"))
+    def scores(self, path: Path, *, items: bool = False) -> Scores | None:
+        """Read scores; None if evaluations were opened with them. `items` as for `load`."""
+        return None if self._opened else load(path, self.given.get("average"), items=items)
 
 
 def command(
@@ -284,7 +285,7 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
     if Evaluation in one_of:
         return str, Call.target, "Written as DIR or DIR:TARGET."
     if Scores in one_of:
-        return Path, Call.scores, ""
+        return Path, partial(Call.scores, items=Benchmark in one_of), ""
     if os.PathLike[str] in one_of:
         return Path, _as_typed, ""
     if Sequence[str] in one_of:

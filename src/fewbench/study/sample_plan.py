@@ -118,6 +118,8 @@ class SamplePlan(Shown):
     def notes(self) -> tuple[str, ...]:
         """What to know of these numbers."""
         one, d = self.expected, self.digits
+        if one.items >= self.n_items:
+            return ()
         found = []
         if not self.n_models:
             found.append(
