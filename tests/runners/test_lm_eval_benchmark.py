@@ -15,7 +15,7 @@ pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from fewbench import Evaluation, import_results, load_scores
+from fewbench import Evaluation, add, import_results, load_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
 from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
@@ -216,6 +216,26 @@ def test_full_logs_can_be_told_and_those_of_another_task_not(zoo, tasks):
     other.ask()
     with pytest.raises(AnswersError, match="items of task 'made_order' have another right answer"):
         other.tell_table(logs, NEW)
+
+
+def test_runs_become_the_source_models_of_the_next(zoo, tasks, tmp_path):
+    folders = [tmp_path / f"run-{at}" for at in range(3)]
+    for at, folder in enumerate(folders):
+        models = {f"model-{at}": made.scripted(f"made/model-{at:02d}")}
+        given = arguments(zoo, "evenly")
+        run_lm_eval(None, "auto", 8, given, models=models, folder=folder, seed=at)
+    scores = add(folders)
+    assert scores.run.sum(axis=1).tolist() == [8, 8, 8]
+    given = arguments(zoo, "evenly")[:2]
+    models = {"new": made.scripted(NEW)}
+    result = run_lm_eval(scores, "auto", 18, given, models=models, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 18
+    results = results_of(tmp_path / "run")["results"]  # as lm-eval weights the group
+    assert results["evenly"]["acc,none"] == pytest.approx(result.estimates["new"].score)
+    path = tasks / "tasks" / "made_words.yaml"
+    path.write_text(path.read_text().replace("Question: ", "Q: "))
+    with pytest.raises(RunError, match="of task 'made_words' has another prompt"):
+        run_lm_eval(scores, "auto", 18, arguments(tasks)[:2], models=models)
 
 
 def test_from_the_command_line_with_the_dummy_model(zoo, tmp_path, capsys):
