@@ -233,7 +233,6 @@ def test_equal_documents_and_renamed_tasks(tmp_path):
         (["--limit", "0"], "fewbench chooses the documents"),
         (["--samples", '{"made_sums": [1]}'], "fewbench chooses the documents"),
         (["--cache_requests", "true"], "the prompts of the first documents|invalid choice"),
-        (["--tasks", "made_choice"], "the scores name the tasks"),
         (["--predict_only"], "answers would have no scores"),
         (["--output_path", "x"], "logs are written to the folder of the run"),
         (["--no_such_option", "1"], "unrecognized arguments"),

@@ -48,11 +48,12 @@ def lm_eval(
 ) -> None:
     """Run a model in lm-eval on chosen documents.
 
-    Arguments of lm-eval follow --. The model is loaded once. Without SCORES, --tasks names the
-    tasks, and documents are drawn from all of them. With scores, which must come from logs of
-    lm-eval, these say which tasks are run; documents and prompts are compared with those of the
-    source models before the model is asked. Logs in lm-eval's own form are written to DIR/lm_eval.
-    Rerun the command to resume. Needs the extra lm-eval.
+    Arguments of lm-eval follow --. The model is loaded once. Without SCORES, --tasks names tasks,
+    groups and tags, and documents are drawn from all of them. The full score is then the mean over
+    documents; in a group with weight_by_size: false, each task counts the same. With scores, which
+    must come from logs of lm-eval, these say which tasks are run; documents and prompts are
+    compared with those of the source models before the model is asked. Logs in lm-eval's own form
+    are written to DIR/lm_eval. Rerun the command to resume. Needs the extra lm-eval.
 
     \b
     fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X --tasks gsm8k

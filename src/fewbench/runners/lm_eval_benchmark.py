@@ -155,8 +155,10 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
             }
         return flattened(manager.load_task_or_group(listed))
     except Exception as error:  # of any data set
+        empty = isinstance(error, StopIteration)  # lm-eval looks at the first document
         raise RunError(
-            f"lm-eval cannot load {some(listed)}: {first_line(error)}",
+            f"lm-eval cannot load {some(listed)}: "
+            + ("a task has no documents" if empty else first_line(error)),
             hint=f"try lm-eval run --model dummy --tasks {','.join(names)} --limit 1",
         ) from error
 

@@ -95,7 +95,7 @@ def require(*preferences: Preference) -> None:
     """Raise ReaderError if a task is undecided."""
     for preference in preferences:
         if preference.unknown:
-            raise ReaderError(preference.unknown, hint="use a name from the logs")
+            raise ReaderError(preference.unknown, hint="use one of these names")
     left = [preference for preference in preferences if preference.question]
     if left:
         raise ReaderError(

@@ -1,0 +1,302 @@
+"""lm-eval without source models: tasks become items, and scores are lm-eval's own."""
+
+import importlib.util
+import json
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
+
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from fewbench import Evaluation, add, import_results, load_scores
+from fewbench.cli import app
+from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
+from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
+from fewbench.runners.lm_eval_benchmark import flattened
+from fewbench.scores.table import PROMPTS
+
+SCRIPT = Path(__file__).parents[2] / "scripts/make_runs.py"
+spec = importlib.util.spec_from_file_location("make_runs", SCRIPT)
+made = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(made)
+
+N_ITEMS = 24  # of made_sums; 42 in all tasks
+NEW = "made/new"
+GROUP = """\
+group: {name}
+task: [{parts}]
+aggregate_metric_list:
+  - metric: {metric}
+    weight_by_size: {by_size}
+    filter_list: [none, strict-match]
+"""
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("zoo")
+    made.run_lm_eval(folder, [NEW], N_ITEMS)
+    add_groups(folder)
+    return folder
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    """Tasks that a test may change."""
+    made.write_tasks(tmp_path / "changed", N_ITEMS)
+    add_groups(tmp_path / "changed")
+    return tmp_path / "changed"
+
+
+def add_groups(folder):
+    """Add groups whose tasks count the same, and one in another."""
+    write_group(folder, "evenly", "made_order, made_words", by_size="false")
+    write_group(folder, "even_outside", "made_choice, made_more", by_size="false")
+    write_group(folder, "by_size_outside", "evenly, made_more", by_size="true")
+    text = (folder / "tasks" / "made_words.yaml").read_text()
+    more = text.replace("task: made_words", "task: made_more").replace("made_words", "made_order")
+    (folder / "tasks" / "made_more.yaml").write_text(more.replace("choices[0]", "choices"))
+
+
+def write_group(folder, name, parts, by_size, metric="acc"):
+    text = GROUP.format(name=name, parts=parts, by_size=by_size, metric=metric)
+    (folder / "tasks" / f"_{name}.yaml").write_text(text)
+
+
+def arguments(folder, *tasks):
+    return ["--include_path", str(folder / "tasks"), "--tasks", *tasks]
+
+
+def benchmark(folder, *tasks, **how):
+    return LmEvalRunner(arguments(folder, *tasks), models={}, **how).benchmark()
+
+
+def run(made_in, tasks, stop, model=None, **settings):
+    models = {"new": model or made.scripted(NEW)}
+    return run_lm_eval(None, "auto", stop, arguments(made_in, tasks), models=models, **settings)
+
+
+def results_of(folder):
+    (path,) = (folder / "lm_eval" / "new").glob("results_*.json")
+    return json.loads(path.read_text())
+
+
+def test_items_are_those_of_an_import_of_full_logs(zoo):
+    found = import_results(zoo / "logs", metric="acc,exact_match", filter="strict-match").scores
+    now = benchmark(zoo, "made_sums,made_choice").items
+    expected = found.items.drop(columns=PROMPTS)
+    assert sorted(now.columns) == sorted(expected.columns)
+    assert now[expected.columns.tolist()].equals(expected)
+    assert benchmark(zoo, "made_s*", "made_choice").items.equals(now)
+    flexible = benchmark(
+        zoo, "made_s*,made_ch*", metric="acc_norm", filter="flexible-extract"
+    ).items
+    assert set(flexible["metric"]) == {"exact_match", "acc_norm"}
+    assert set(flexible["filter"]) == {"flexible-extract", ""}
+
+
+@pytest.mark.parametrize(
+    "name", ["made_choice", "evenly", "even_outside", "by_size_outside", "made_sums,made_choice"]
+)
+def test_scores_of_a_full_run_are_lm_eval_s_own(zoo, name, tmp_path):
+    names = name.split(",")
+    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    model = made.scripted(NEW)
+    whole = simple_evaluate(model=model, tasks=names, task_manager=manager, bootstrap_iters=0)[
+        "results"
+    ]
+    n_items = benchmark(zoo, *names).n_items
+    result = run(zoo, name, n_items, folder=tmp_path / "run")
+    found = results_of(tmp_path / "run")["results"]
+    estimate = result.estimates["new"]
+    assert estimate.interval.low == estimate.interval.high == estimate.score
+    for part in whole:
+        metric = next(key for key in found[part] if "stderr" not in key and "," in key)
+        assert found[part][metric] == pytest.approx(whole[part][metric]), part
+    if len(names) == 1:
+        assert estimate.score == pytest.approx(found[name]["acc,none"])
+    else:  # over all documents
+        sizes = {"made_sums": 24, "made_choice": 18}
+        scores = found["made_sums"]["exact_match,strict-match"], found["made_choice"]["acc,none"]
+        mean = sum(n * score for n, score in zip(sizes.values(), scores, strict=True)) / 42
+        assert estimate.score == pytest.approx(mean)
+
+
+def test_groups_of_older_versions_are_the_same(zoo):
+    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    with pytest.warns(DeprecationWarning, match="load"):
+        nested = manager.load_task_or_group(["by_size_outside", "made_sums"])
+    tasks, groups = flattened(nested)
+    assert set(tasks) == {"made_sums", "made_order", "made_words", "made_more"}
+    assert groups["by_size_outside"].parts == ("evenly", "made_more")
+    assert groups["by_size_outside"].by_size == {"acc": True}
+    assert groups["evenly"].by_size == {"acc": False}
+    assert groups["evenly"].filters == {"acc": "none"}
+
+
+def test_a_sample_is_spread_over_tasks_and_its_notes_name_the_metric(zoo, tmp_path):
+    result = run(zoo, "made_sums,made_choice", 14, folder=tmp_path / "run")
+    sizes = results_of(tmp_path / "run")["n-samples"]
+    ran = {name: size["effective"] for name, size in sizes.items()}
+    fair = {"made_sums": 8, "made_order": 4, "made_words": 2}
+    assert sum(ran.values()) == 14
+    assert all(abs(ran[name] - n) <= 1 for name, n in fair.items())
+    notes = " ".join(result.notes)
+    assert "metric 'exact_match', filter 'strict-match', of 1 task: 'made_sums'" in notes
+    assert "lm-eval also has filter 'flexible-extract'" in notes
+    assert "metric 'acc_norm', see --metric" in notes
+    assert "not compared" not in notes
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_and_resumed_it_gives_the_same_items_and_answers(zoo, tmp_path):
+    folder, log = tmp_path / "run", tmp_path / "asked"
+    expected = run(zoo, "made_sums", 20, folder=tmp_path / "whole", batch=2)
+    kills = 0
+    for _ in range(40):
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            code = 1
+            try:
+                run(zoo, "made_sums", 20, slow(log), folder=folder, batch=2)
+                code = 0
+            finally:
+                os._exit(code)
+        time.sleep(0.15 + 0.02 * kills)
+        if kills < 12:
+            os.kill(child, signal.SIGKILL)
+            kills += 1
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 0
+            break
+    found = run(zoo, "made_sums", 20, slow(log), folder=folder, batch=2)
+    told, before = (
+        Evaluation.open(one).record.answers("new") for one in (folder, tmp_path / "whole")
+    )
+    assert sorted(told.items) == sorted(before.items)
+    assert found.estimates["new"].score == expected.estimates["new"].score
+    asked = Counter(log.read_text().split())
+    assert len(asked) == 20
+    assert sum(asked.values()) <= 20 + 2 * kills  # the batch in flight
+
+
+def slow(log):
+    model = made.scripted(NEW)
+    answer = model._is_right
+
+    def right(request):
+        with log.open("a") as file:
+            file.write(f"{request.doc['id']}\n")
+        time.sleep(0.02)
+        return answer(request)
+
+    model._is_right = right
+    return model
+
+
+def test_full_logs_can_be_told_and_those_of_another_task_not(zoo, tasks):
+    items = benchmark(zoo, "made_choice")
+    evaluation = Evaluation(items, budget=8, targets=[NEW])
+    asked = evaluation.ask()[NEW]
+    logs = import_results(zoo / "logs", like=evaluation.scores, filter="strict-match").scores
+    taken = evaluation.tell_table(logs, NEW)
+    assert (taken.answers, taken.notes) == (len(asked), ())
+    path = tasks / "tasks" / "made_order.yaml"
+    path.write_text(path.read_text().replace("target: gold", 'target: "{{(gold + 1) % 3}}"'))
+    other = Evaluation(benchmark(tasks, "made_choice"), budget=8, targets=[NEW])
+    other.ask()
+    with pytest.raises(AnswersError, match="items of task 'made_order' have another right answer"):
+        other.tell_table(logs, NEW)
+
+
+def test_runs_become_the_source_models_of_the_next(zoo, tasks, tmp_path):
+    folders = [tmp_path / f"run-{at}" for at in range(3)]
+    for at, folder in enumerate(folders):
+        models = {f"model-{at}": made.scripted(f"made/model-{at:02d}")}
+        given = arguments(zoo, "evenly")
+        run_lm_eval(None, "auto", 8, given, models=models, folder=folder, seed=at)
+    scores = add(folders)
+    assert scores.run.sum(axis=1).tolist() == [8, 8, 8]
+    given = arguments(zoo, "evenly")[:2]
+    models = {"new": made.scripted(NEW)}
+    result = run_lm_eval(scores, "auto", 18, given, models=models, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 18
+    results = results_of(tmp_path / "run")["results"]  # as lm-eval weights the group
+    assert results["evenly"]["acc,none"] == pytest.approx(result.estimates["new"].score)
+    path = tasks / "tasks" / "made_words.yaml"
+    path.write_text(path.read_text().replace("Question: ", "Q: "))
+    with pytest.raises(RunError, match="of task 'made_words' has another prompt"):
+        run_lm_eval(scores, "auto", 18, arguments(tasks)[:2], models=models)
+
+
+def test_from_the_command_line_with_the_dummy_model(zoo, tmp_path, capsys):
+    begin = ["run", "lm-eval", "-n", "10", "-o", str(tmp_path / "run"), "--json", "--"]
+    given = ["--model", "dummy", *arguments(zoo, "evenly")]
+    app([*begin, *given], standalone_mode=False)
+    first = json.loads(capsys.readouterr().out)
+    assert first["targets"]["target"]["items_run"] == 10
+    assert load_scores(tmp_path / "run" / "benchmark.parquet").items["weight"].nunique() == 2
+    app([*begin, *given], standalone_mode=False)  # nothing is left to run
+    assert json.loads(capsys.readouterr().out)["targets"] == first["targets"]
+    with pytest.raises(EvaluationError, match="another weight of 18 items"):
+        app([*begin, *given[:-1], "made_choice"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "error", "why"),
+    [
+        (["made_sum"], {}, RunError, "lm-eval has no task 'made_sum'"),
+        ([], {}, RunError, "no tasks and no scores of source models"),
+        (["made_choice"], {"metric": "f1"}, ReaderError, "no task has the metric 'f1'"),
+        (["made_sums"], {"filter": "none"}, ReaderError, "no task has the filter 'none'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(zoo, given, how, error, why):
+    with pytest.raises(error, match=why):
+        LmEvalRunner(arguments(zoo, *given) if given else [], models={}, **how).benchmark()
+
+
+def test_limits_and_tasks_beside_scores_are_refused(zoo, tmp_path):
+    with pytest.raises(RunError, match="fewbench chooses the documents"):
+        LmEvalRunner([*arguments(zoo, "made_sums"), "--limit", "5"])
+    found = import_results(zoo / "logs", metric="acc,exact_match", filter="strict-match").scores
+    for given, how, name in (
+        (arguments(zoo, "made_sums"), {}, "tasks"),
+        ([], {"metric": "acc"}, "metric"),
+    ):
+        with pytest.raises(RunError, match=f"--{name} is not accepted: the scores name the tasks"):
+            run_lm_eval(found, "random", 5, given, models={"new": made.scripted(NEW)}, **how)
+
+
+def test_a_task_without_documents_or_with_another_kind_of_score_is_refused(tasks):
+    path = tasks / "tasks" / "made_sums.yaml"
+    text = path.read_text()
+    (tasks / "data" / "made_words.jsonl").write_text("")
+    path.write_text(text.replace("aggregation: mean", "aggregation: perplexity"))
+    with pytest.raises(RunError, match="'exact_match' of task 'made_sums' is not the mean of its"):
+        benchmark(tasks, "made_sums")
+    path.write_text(text.replace("better: true", "better: false"))
+    with pytest.raises(RunError, match="of metric 'exact_match' of task 'made_sums', lower is"):
+        benchmark(tasks, "made_sums")
+    path.write_text(text.replace("test_split: test\n", ""))
+    with pytest.raises(RunError, match=r"cannot load 'made_sums': .* must have valid or test docs"):
+        benchmark(tasks, "made_sums")
+    with pytest.raises(RunError, match="load 'made_words': a task has no documents"):
+        benchmark(tasks, "made_words")
+
+
+def test_a_group_that_changed_between_two_runs_is_refused_and_named(tasks, tmp_path):
+    run(tasks, "made_choice", 6, folder=tmp_path / "run")
+    path = tasks / "tasks" / "_made_choice.yaml"
+    path.write_text(path.read_text().replace("made_words", "made_more"))
+    with pytest.raises(EvaluationError, match=r"6 items are gone: .*; 12 items are new: 'made_mo"):
+        run(tasks, "made_choice", 6, folder=tmp_path / "run")
