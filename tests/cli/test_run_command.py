@@ -102,6 +102,6 @@ def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     said = cli(*ran)
     assert said.code == 2
     assert "the benchmark has changed" in said.err
-    assert "1 item gone: '0'; 1 new item: '40'" in said.err
+    assert "1 item is gone: '0'; 1 item is new: '40'" in said.err
     said = cli("audit", "items.csv")
     assert "items without scores of models, which this command needs" in said.err
