@@ -107,7 +107,7 @@ def match_samples(
     by_id = {str(sample.id): sample for sample in samples}
     if harness and not foreign and all(HASHED.search(item) for item in own_of):
         return _by_content(task, own_of, by_id, has_sources=bool(scores.n_models))
-    return _by_id(task, own_of, by_id)
+    return _by_id(task, own_of, by_id, has_sources=bool(scores.n_models))
 
 
 def benchmark_of(
@@ -226,7 +226,7 @@ def _by_content(
 
 
 def _by_id(
-    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any]
+    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any], has_sources: bool
 ) -> tuple[dict[str, Any], list[str]]:
     found, unknown = {}, []
     for item, own_id in own_of.items():
@@ -242,6 +242,8 @@ def _by_id(
             f"{some(unknown)}; its samples are {some(list(by_id))}",
             hint="the ids of items must be those of the samples",
         )
+    if not has_sources:
+        return found, []
     note = f"samples of task {task!r} are compared with the sources by id only"
     return found, [f"{note}: the scores do not record what the samples say"]
 
