@@ -248,3 +248,32 @@ def test_the_estimate_is_that_of_the_same_answers(run, plain, tmp_path):
     other = fewbench.run(table, "random", 8, lambda item: float(item != first))
     estimate = other.targets["target"].estimate
     assert kept["targets"][MODEL]["estimate"]["score"] == estimate.score
+
+
+def test_the_questions_alone_are_the_benchmark(cli, ok, tmp_path):
+    lines = lines_of([f"q{at}" for at in range(30)], task="b")
+    lines += lines_of([f"q{at}" for at in range(25, 40)], task="a")  # five ids are in both
+    written(tmp_path / "items.jsonl", lines)
+
+    def run():
+        parts = {"asked": []}
+        with serving(type("Handler", (Server,), parts)) as url:
+            given = ("items.jsonl", "-n", 12, "-o", "run", "--model", MODEL, "--url", url)
+            return cli("run", "endpoint", *given, "--accept-changes"), parts["asked"]
+
+    said, asked = run()
+    assert said.code == 0, said.err
+    assert "Estimated from 12 of 45 items" in said.out
+    assert "compared with" not in said.err
+    assert len(asked) == 12
+    made = load_scores(tmp_path / "run" / "benchmark.parquet")
+    assert made.tasks == ["b", "a"]
+    assert {"q0", "b/q25", "a/q25", "q39"} <= set(made.item_ids)
+    assert made.items["answer"].tolist() == ["A"] * 45
+    said, asked = run()
+    assert (said.code, asked) == (0, [])
+    written(tmp_path / "items.jsonl", [lines[0] | {"answer": "B"}, *lines[1:]])
+    said, asked = run()
+    assert (said.code, asked) == (2, [])
+    assert "the benchmark has changed since" in said.err
+    assert "another answer of 1 item: 'q0'" in said.err

@@ -86,7 +86,7 @@ def edited_amid_a_run(scores, folder, monkeypatch):
 def run(scores, folder, *arguments, task="quiz", model="scripted/new-9", **settings):
     from fewbench.runners.inspect import run_inspect
 
-    given = {"method": ADAPTIVE, "stop": 8} | settings
+    given = {"method": "auto" if scores is None else ADAPTIVE, "stop": 8} | settings
     arguments = [f"{QUIZ}@{task}", "--model", model, *arguments]
     return run_inspect(arguments, scores, folder=folder, quiet=True, **given)
 
@@ -401,6 +401,10 @@ class TestFaults:
             assert out.read_text() == str(peace)
 
 
+def question_id(at):
+    return content_id(f"Is {at} so?", "yes")
+
+
 def estimate_of(scores, folder):
     found = run(scores, folder, "--max-samples", "2", stop=12, batch=6)
     return None if found.stopped else found.estimates["scripted/new-9"].score
@@ -445,6 +449,92 @@ def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
         assert (code, "Traceback" in err) == (2, False)
         assert what in err
     assert len(asked()) == 6
+
+
+@pytest.mark.usefixtures("quiz")  # which registers the model
+class TestWithoutSources:
+    def test_items_settings_and_metric_are_those_of_an_import(self, tmp_path, asked):
+        both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
+        notes = []
+        first = run(None, tmp_path / "run", both[1], stop=12, on_notes=notes.extend)
+        found = first.estimates["scripted/new-9"]
+        assert (found.items_run, len(asked())) == (12, 12)
+        assert any("there are no source models" in note for note in notes)
+        made = fewbench.load_scores(tmp_path / "run" / "benchmark.parquet")
+        how = {"model": "scripted/one-9", "log_dir": str(tmp_path / "whole"), "display": "none"}
+        inspect_ai.eval(both, **how)
+        whole = fewbench.import_results(tmp_path / "whole").scores
+        assert made.n_models == 0
+        assert made.items.equals(whole.items)
+        # Rerun: the same samples, nothing is asked again; the folder's logs can be told.
+        asked_before = len(asked())
+        again = run(None, tmp_path / "run", both[1], stop=12)
+        assert len(asked()) == asked_before
+        assert again.estimates["scripted/new-9"].score == found.score
+        by_hand = Evaluation(whole.benchmark, budget=12, targets=["scripted/new-9"])
+        while by_hand.ask():
+            reading = fewbench.import_results(tmp_path / "run" / "logs", like=by_hand.scores)
+            assert by_hand.tell_table(reading.scores).answers
+        assert by_hand.estimate()["scripted/new-9"].interval == found.interval
+
+    @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+    def test_killed_at_any_moment(self, tmp_path, asked, monkeypatch):
+        monkeypatch.setenv("SLOW", ".03")
+        started = time.monotonic()
+        peace = estimate_of(None, tmp_path / "peace")
+        longest, rng = time.monotonic() - started, random.Random(2)
+        folder, out = tmp_path / "run", tmp_path / "estimate"
+        for _ in range(3):
+            kept, before = told(folder), len(asked())
+            pid = forked(None, folder, out)
+            time.sleep(rng.uniform(0.3, 0.9) * longest)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            numbers = {f"Is {at} so?": at for at in range(30)}
+            again = {numbers[question] for question in asked()[before:]}
+            assert not {f"quiz/{question_id(at)}" for at in again} & set(kept)
+        assert estimate_of(None, folder) == peace
+
+    def test_models_tasks_and_values_of_scorers(self, tmp_path, quiz, asked):
+        models = "scripted/good-16,scripted/bad-2"
+        found = run(None, tmp_path / "two", f"{QUIZ}@more", model=models, stop=12)
+        assert {name: one.items_run for name, one in found.estimates.items()} == dict.fromkeys(
+            models.split(","), 12
+        )
+        with pytest.raises(ReaderError, match=r"task 'quiz' has 'parts.right', 'parts.brief'"):
+            run(None, tmp_path / "parts", "-T", "scored=parts")
+        how = {"metric": "parts.right"}
+        run(None, tmp_path / "parts", "-T", "scored=parts", **how)
+        assert set(told(tmp_path / "parts").values()) <= {0.5, 1.0}
+        (tmp_path / "parts" / "answers.jsonl").write_text("")
+        with pytest.raises(RunError, match=r"scores task 'quiz' by 'parts.right', not 'parts.bri"):
+            run(None, tmp_path / "parts", "-T", "scored=parts", metric="parts.brief")
+        tasks = estimated([quiz.quiz(), quiz.more()], None, stop=12, folder=tmp_path / "own")
+        options = {"model": "scripted/a-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
+        inspect_ai.eval(tasks, max_tasks=2, **options)
+        assert result(tasks[0]).estimates["scripted/a-9"].items_run == 12
+
+    def test_what_is_refused(self, scores, tmp_path, asked, monkeypatch):
+        run(None, tmp_path / "run")
+        path = tmp_path / "run" / "answers.jsonl"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+        asked_before = len(asked())
+        began = "task 'quiz' has changed since this run began"
+        for arguments, what in (
+            (["-T", "changed=q7"], rf"{began}: 1 sample changed: 'q7' \(of 30\)"),
+            (["-T", "n=28"], rf"{began}: 2 samples missing: 'q28', 'q29'"),
+            (["-T", "n=31"], rf"{began}: 1 sample added: 'q30'"),
+            (["--temperature", "0.5"], "temperature of task 'quiz': 0.5 in the task now, not set"),
+            ([f"{QUIZ}@more"], "the run in this folder has no task 'more'; its tasks are 'quiz'"),
+        ):
+            with pytest.raises(RunError, match=what):
+                run(None, tmp_path / "run", *arguments)
+        with pytest.raises(RunError, match="dataset is empty"):
+            run(None, tmp_path / "empty", "-T", "n=0")
+        run(scores, tmp_path / "sources")
+        with pytest.raises(RunError, match="the evaluation there has scores of source models"):
+            run(None, tmp_path / "sources")
+        assert len(asked()) == asked_before + 8
 
 
 class TestReplies:

@@ -6,12 +6,13 @@ docs/run.md has a table of the file's fields.
 import csv
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
 from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr
 
 from fewbench._json import loads
@@ -20,12 +21,16 @@ from fewbench.errors import ReaderError, RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.methods.catalogue import AUTO
+from fewbench.readers.harness import key_of, key_text
+from fewbench.readers.harnesses.inspect_logs import answer_key
 from fewbench.runners.inspect import run_inspect
 from fewbench.runners.inspect_feed import inspect_with_sources
+from fewbench.runners.inspect_samples import OWN_ID
 from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
 from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult
-from fewbench.scores import Sources
+from fewbench.scores import Benchmark, Sources
+from fewbench.scores.table import KEYS, NO_TASK, as_sources
 
 Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
 RETRIES = "5"  # of a request, in about 90 s; Inspect's own default is to go on forever
@@ -49,7 +54,7 @@ class QuestionLine(BaseModel):
 def run_endpoint(
     path: str | Path,
     models: Sequence[str],
-    scores: Sources,
+    scores: Sources | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -68,7 +73,8 @@ def run_endpoint(
     models : sequence of str
         Inspect's names of the models, such as `openai-api/local/NAME`.
     scores, method, stop
-        As for `fewbench.runners.inspect.run_inspect`.
+        As for `fewbench.runners.inspect.run_inspect`. Without scores, questions are drawn from all
+        of the file's, in the order of a random sample.
     url : str, optional
         Address of the server.
     scorer : {"auto", "choice", "exact", "match", "pattern"}
@@ -94,6 +100,8 @@ def run_endpoint(
             hint=f"name the provider too, as openai-api/local/{plain[0]} for a server of your own",
         )
     accepts = bool(settings.get("accept_differences", False))
+    if scores is None:
+        scores = as_sources(question_benchmark(path))
     make = partial(question_tasks, path, scores, scorer, pattern, accept_differences=accepts)
     metrics = make()[1]
     given = ["--model", ",".join(models), *(("--model-base-url", url) if url else ()), *arguments]
@@ -155,8 +163,34 @@ def question_tasks(
     return tasks, metrics
 
 
-def read_questions(path: Path, scores: Sources) -> dict[str, list[Question]]:
-    """Return the questions of a file for each task of the scores.
+def question_benchmark(path: str | Path) -> Benchmark:
+    """Return the questions of a file as items: task, text, answer, options.
+
+    Items have the ids of questions, TASK/ID where tasks share an id.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read, has no questions, or a line has a mistake.
+    """
+    asked = [(task, one) for task, several in read_questions(Path(path)).items() for one in several]
+    if not asked:
+        raise ReaderError(f"{path}: no questions", hint="write one question a line")
+    often = Counter(one.id for _, one in asked)
+    columns: dict[str, list[str]] = {
+        "task": [task for task, _ in asked],
+        TEXT: [one.text for _, one in asked],
+        "answer": ["\n".join([one.shown, *one.also]) for _, one in asked],
+        "options": [json.dumps(one.options, ensure_ascii=False) for _, one in asked],
+        OWN_ID: [one.id for _, one in asked],
+        KEYS: [key_text(key_of(*answer_key(_sample(one)))) for _, one in asked],
+    }
+    ids = [one.id if often[one.id] == 1 else f"{task}/{one.id}" for task, one in asked]
+    return Benchmark(pd.DataFrame(columns, index=pd.Index(ids, dtype=object), dtype=object))
+
+
+def read_questions(path: Path, scores: Sources | None = None) -> dict[str, list[Question]]:
+    """Return the questions of a file for each task of the scores, or for each of the file's.
 
     Examples
     --------
@@ -167,12 +201,13 @@ def read_questions(path: Path, scores: Sources) -> dict[str, list[Question]]:
     >>> [one.text for one in read_questions(path, simulate(5, 9, 1))["task-0"]]
     ['2 + 2 =']
     """
-    tasks = scores.items["task"].astype(str).to_dict()
+    tasks = {} if scores is None else scores.items["task"].astype(str).to_dict()
+    names = [NO_TASK] if scores is None else scores.tasks
     found: dict[str, dict[str, Question]] = defaultdict(dict)
     for where, data in _rows(path):
         line = parse_line(data, where, QuestionLine)
         own = str(line.id)
-        task = line.task or tasks.get(own) or (scores.tasks[0] if len(scores.tasks) == 1 else None)
+        task = line.task or tasks.get(own) or (names[0] if len(names) == 1 else None)
         if task is None:
             raise RunError(
                 f"{where}: the scores have no item {own!r}, and several tasks",
@@ -183,12 +218,13 @@ def read_questions(path: Path, scores: Sources) -> dict[str, list[Question]]:
         fields = {"question": line.question, "options": line.options, "answer": line.answer}
         asked = made(Line, where, **fields, also=line.also)
         found[task][own] = question_of(asked, own, where)
-    if lacking := [task for task in scores.tasks if task not in found]:
+    names = list(found) if scores is None else names
+    if lacking := [task for task in names if task not in found]:
         raise RunError(
             f"{path}: no question of task {some(lacking)}",
             hint="write every item of the scores, with its id or text there",
         )
-    return {task: list(found[task].values()) for task in scores.tasks}
+    return {task: list(found[task].values()) for task in names}
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:

@@ -24,11 +24,12 @@ from fewbench.runners.inspect_kept import close_logs
 from fewbench.runners.inspect_pool import Pool, Settings
 from fewbench.runners.inspect_samples import task_in
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run
-from fewbench.scores import Sources, open_sources
+from fewbench.runners.run import Run, saved_benchmark
+from fewbench.scores import Benchmark, Sources, open_sources
 from fewbench.scores.table import as_sources
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
+MOST_TASKS = 1000  # that run at a time, where their number is not known before
 MakeTasks = Callable[[], Sequence[Any]]
 LOGS = "logs"
 """Folder of the logs, in that of the evaluation."""
@@ -45,7 +46,7 @@ REFUSED = {
 
 def estimated(
     task: Any,
-    scores: Sources | str | Path,
+    scores: Sources | Benchmark | str | Path | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -70,8 +71,9 @@ def estimated(
     task : Task, or list of Task
         Changed in place. A benchmark of several tasks needs all of them, and `max_tasks` of `eval`
         must be their number.
-    scores : Scores or path
-        Scores of the source models, imported from logs of the task.
+    scores : Scores, Benchmark, path or None
+        Scores of the source models, imported from logs of the task. None: there are no source
+        models, and samples are drawn from all of the tasks'.
     method : str or Method
         As for `fewbench.Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
@@ -85,7 +87,7 @@ def estimated(
     batch : int, optional
         Most samples at a time (default: all that the method asks at a time).
     metric : str, optional
-        Which value of the scorers (default: that of the scores).
+        Which value of the scorers (default: that of the scores, or the only one).
     accept_differences, accept_fractions, strict : bool
         As for `fewbench.Evaluation.tell_table`.
     accept_changes : bool
@@ -110,12 +112,12 @@ def estimated(
     >>> len(task.dataset), task.tags  # fewbench gives out the samples as the task runs
     (0, ['fewbench'])
     """
-    table, path = _opened(scores)
+    table, path = _opened(scores, folder)
     limits = Stop(items=stop) if isinstance(stop, int) else stop
     if isinstance(method, str) and method != AUTO:
         find_method(method)  # a name that is none is named now
 
-    def open_run(spec: Any) -> Run:
+    def open_run(table: Sources, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
         return Run.open(
             table,
@@ -166,7 +168,7 @@ def result(task: Any) -> RunResult:
 
 def run_inspect(
     arguments: Sequence[str],
-    scores: Sources,
+    scores: Sources | Benchmark | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -232,34 +234,49 @@ def run_inspect(
     keep_secrets(dict(one.partition("=")[::2] for one in given["m"]))
     facts |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
     facts |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
-    opened = Run.open(scores, method, limits, place, names, tries=1, facts=facts, **settings)
-    with opened as run:
-        if on_notes is not None:
-            on_notes(run.notes)
-        pool = Pool(
-            scores,
-            lambda _: run,
-            lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
-            Settings(metric, **accepted, logs=place / LOGS),
-            on_progress,
-        )
-        if any(run.next(name) for name in names):
+    if isinstance(method, str) and method != AUTO:
+        find_method(method)  # a name that is none is named now
+    runs: list[Run] = []
+
+    def open_run(table: Sources, _: Any) -> Run:
+        if not runs:
+            runs.append(
+                Run.open(table, method, limits, place, names, tries=1, facts=facts, **settings)
+            )
+            if on_notes is not None:
+                on_notes(runs[0].notes)
+        return runs[0]
+
+    pool = Pool(
+        _opened(scores, place)[0],
+        open_run,
+        lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
+        Settings(metric, **accepted, logs=place / LOGS),
+        on_progress,
+    )
+    try:
+        if pool.known is None or any(pool.open().next(name) for name in names):
             _set_defaults(context, place / LOGS, tries, quiet)
             # They wait for each other.
-            context.params["max_tasks"] = len(names) * len(scores.tasks)
-            _evaluate(context, pool, run, place / LOGS, make_tasks)
+            n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
+            context.params["max_tasks"] = len(names) * n_tasks
+            _evaluate(context, pool, place / LOGS, make_tasks)
         if on_end is not None:
             on_end()
-        found = run.result()
+        found = runs[0].result()
+    finally:
+        for run in runs:
+            run.close()
     issue(found.estimates.warnings)
     return found
 
 
-def _opened(scores: Sources | str | Path) -> tuple[Sources, Path | None]:
+def _opened(
+    scores: Sources | Benchmark | str | Path | None, folder: str | Path | None
+) -> tuple[Sources | None, Path | None]:
     if isinstance(scores, str | Path):
         return open_sources(Path(scores)), Path(scores)
-    scores = as_sources(scores)
-    return scores, None
+    return (saved_benchmark(folder) if scores is None else as_sources(scores)), None
 
 
 def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
@@ -315,7 +332,7 @@ def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
         given["display"] = "none"
 
 
-def _evaluate(context: Any, pool: Pool, run: Run, logs: Path, make_tasks: MakeTasks | None) -> None:
+def _evaluate(context: Any, pool: Pool, logs: Path, make_tasks: MakeTasks | None) -> None:
     """Run Inspect's command on adapted tasks; raise what went wrong."""
     why = None
     if make_tasks is not None:
@@ -337,8 +354,13 @@ def _evaluate(context: Any, pool: Pool, run: Run, logs: Path, make_tasks: MakeTa
         why = close_logs(logs, pool.evals()) if why is None else why
     if pool.error is not None:
         raise pool.error
+    if pool.run is None:
+        raise RunError(
+            f"Inspect ended before any sample ran: {why or INTERRUPTED}",
+            hint="inspect eval with the same arguments shows more",
+        )
     if why is not None:  # Inspect takes Ctrl-C itself, and ends well
-        run.halt(f"Inspect: {why}" if why else INTERRUPTED, is_failure=bool(why))
+        pool.run.halt(f"Inspect: {why}" if why else INTERRUPTED, is_failure=bool(why))
 
 
 @contextmanager
@@ -353,12 +375,14 @@ def _adapting(pool: Pool, make_tasks: MakeTasks | None) -> Iterator[None]:
 
     def load(*given: Any, **named: Any) -> list[Any]:
         tasks = plain(*given, **named) if make_tasks is None else make_tasks()
+        if pool.known is None:
+            return [adapt(pool, task) for task in tasks]
         names = [task.name for task in tasks]
         there = {task_in(pool.scores, name) for name in names}
         if lacking := sorted(set(pool.scores.tasks) - there):
+            whose = "the scores have" if pool.scores.n_models else "the run in this folder has"
             raise RunError(
-                f"Inspect would run {some(names)}, but the scores have items of "
-                f"{some(lacking)} too",
+                f"Inspect would run {some(names)}, but {whose} items of {some(lacking)} too",
                 hint="name all tasks of the scores, or import scores of these tasks only "
                 "(--only-tasks)",
             )

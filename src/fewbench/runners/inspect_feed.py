@@ -40,6 +40,7 @@ from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
+BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
 
@@ -90,9 +91,14 @@ class Feed:
         self.out: set[str] = set()  # given and not yet answered
         self.is_over = False
         self._host: Any = None  # the coroutine of Inspect that asks for samples
-        self.pool, self._dataset = pool, dataset
+        self.pool, self.dataset = pool, dataset
         self._is_checked, self._has_metric = False, False
         self._seen: dict[str, dict[int, Any]] = {}
+
+    @property
+    def header(self) -> Any:
+        """What a log of the task says at its start."""
+        return SimpleNamespace(eval=self.spec, plan=self._plan)
 
     def begin(self, spec: Any, plan: Any) -> None:
         """Take up what Inspect says at the start of the task, also of a retry."""
@@ -124,7 +130,9 @@ class Feed:
         self._watch_end()
         try:
             if not self._is_checked:
-                self._check()
+                await self.pool.learn_items()
+                if self.pool.error is None:
+                    self._check()
             items = await self.pool.share(self)
             if self.given and self.pool.error is None:
                 self.pool.show(self.target)
@@ -247,16 +255,14 @@ class Feed:
         self.samples, notes = match_samples(
             pool.scores,
             self._task,
-            with_ids(self._dataset),
+            with_ids(self.dataset),
             accept_differences=pool.settings.accept_differences,
         )
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         self._epochs = config.epochs or 1
         self._reducer = reducer_of(config.epochs_reducer)
-        given = pool.settings.metric
-        metric = given.get(self._task) if isinstance(given, Mapping) else given
-        self._metric = metric or _metric_of(pool.scores, list(self.samples))
-        self._settings = self._settings_of(SimpleNamespace(eval=spec, plan=self._plan))
+        self._metric = self._chosen_metric()
+        self._settings = self._settings_of(self.header)
         self._check_conditions()
         run = pool.open(spec)
         if self.target not in run.targets:
@@ -269,6 +275,19 @@ class Feed:
         if pool.settings.logs is not None:
             self._recover(pool.settings.logs)
 
+    def _chosen_metric(self) -> str | None:
+        """Return the metric that the user named, or that of the scores."""
+        given, known = self.pool.settings.metric, _metric_of(self.pool.scores, list(self.samples))
+        named = given.get(self._task) if isinstance(given, Mapping) else given
+        if self.pool.scores.n_models or known is None:
+            return named or known
+        if named and known not in [one.strip() for one in named.split(",")]:
+            raise RunError(
+                f"the run in this folder scores task {self._task!r} by {known!r}, not {named!r}",
+                hint="give the same --metric to go on, or another folder to start anew",
+            )
+        return known
+
     def _settings_of(self, header: Any) -> str:
         """Return the settings of a run of the task, with the scorer of the sources' metric."""
         found = dict(task_settings_of(header))
@@ -278,11 +297,11 @@ class Feed:
     def _check_conditions(self) -> None:
         sources, settings = self.pool.scores, self.pool.settings
         items = list(self.samples)
-        self._check_alike(sources, items)
+        self._check_alike(sources, items, NAMES if sources.n_models else BEFORE)
         values = sources.columns(sources.positions(items))
         whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
         means = self._epochs > 1 and self._reducer is None
-        if means and whole and not settings.accept_fractions:
+        if sources.n_models and means and whole and not settings.accept_fractions:
             raise RunError(
                 f"means over {self._epochs} epochs are fractions, but the source models' answers "
                 f"to task {self._task!r} are right or wrong",
@@ -299,7 +318,7 @@ class Feed:
             raise RunError(
                 f"samples would be asked or scored in another way than in {names[0]}: "
                 + "; ".join(differences),
-                hint="run the task as for the source models, or pass --accept-differences to use "
+                hint=f"run the task as for {names[0]}, or pass --accept-differences to use "
                 "the answers anyway (in Python accept_differences=True)",
             )
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
 from fewbench.runners.driving import OnProgress
+from fewbench.runners.inspect_samples import benchmark_of
 from fewbench.runners.run import Run
 from fewbench.scores import Scores, Sources
+from fewbench.scores.table import as_sources
 
 if TYPE_CHECKING:
     from fewbench.runners.inspect_feed import Feed
@@ -49,10 +51,11 @@ class Pool:
 
     Parameters
     ----------
-    scores : Scores
-        Scores of the source models.
+    scores : Scores, optional
+        Scores of the source models, or of none. By default the samples of all tasks are the items:
+        they are known once all tasks have begun.
     open_run : callable
-        Returns the run, given Inspect's specification of an eval.
+        Returns the run, given the scores and Inspect's specification of an eval, if one has begun.
     target_of : callable
         Returns the target, given the name of a model.
     settings : Settings
@@ -67,13 +70,13 @@ class Pool:
 
     def __init__(
         self,
-        scores: Sources,
-        open_run: Callable[[Any], Run],
+        scores: Sources | None,
+        open_run: Callable[[Sources, Any], Run],
         target_of: Callable[[str], str],
         settings: Settings,
         on_progress: OnProgress | None = None,
     ) -> None:
-        self.scores, self.settings, self.target_of = scores, settings, target_of
+        self.known, self.settings, self.target_of = scores, settings, target_of
         self.error: FewbenchError | None = None
         self.feeds: list[Feed] = []
         self.run: Run | None = None
@@ -82,14 +85,20 @@ class Pool:
         self._changed: Any = None
         self._lost: dict[str, Loss] = defaultdict(Loss)
 
+    @property
+    def scores(self) -> Sources:
+        """The scores, once they are known."""
+        assert self.known is not None
+        return self.known
+
     def evals(self) -> set[str]:
         """Return Inspect's ids of the evals that have started."""
         return {feed.spec.eval_id for feed in self.feeds if feed.spec is not None}
 
-    def open(self, spec: Any) -> Run:
+    def open(self, spec: Any = None) -> Run:
         """Open the run, unless it is open."""
         if self.run is None or not self._is_open:
-            self.run = self._open_run(spec)
+            self.run = self._open_run(self.scores, spec)
             self._is_open = True
         return self.run
 
@@ -107,10 +116,17 @@ class Pool:
             self.run.halt(error.message)
         self._announce()
 
+    async def learn_items(self) -> None:
+        """Wait until all tasks have begun, unless the items are known; their samples are these."""
+        while self.known is None and self.error is None:
+            if all(feed.spec is not None for feed in self.feeds):
+                self.known = as_sources(benchmark_of(self.feeds, self.settings.metric))
+                self._announce()
+            else:
+                await self._wait()
+
     async def share(self, feed: "Feed") -> list[str] | None:
         """Return the items that a feed is to run next; None if it is done."""
-        import anyio
-
         run, target = self.run, feed.target
         assert run is not None
         while self.error is None:
@@ -120,17 +136,23 @@ class Pool:
                 return mine
             if not self._may_change(feed, items):
                 return None
-            self._changed = self._changed or anyio.Event()
-            with anyio.move_on_after(WAIT) as wait:
-                await self._changed.wait()
-            left = sum(one.spec is None for one in self.feeds)
-            if wait.cancelled_caught and left and not any(one.out for one in self.feeds):
-                raise RunError(
-                    f"{counted(left, 'task')} of Inspect did not start, and the others wait for "
-                    "their samples",
-                    hint=f"pass max_tasks={len(self.feeds)} to eval",
-                )
+            await self._wait()
         return None
+
+    async def _wait(self) -> None:
+        """Wait until something changes; RunError if nothing does, and tasks have not begun."""
+        import anyio
+
+        self._changed = self._changed or anyio.Event()
+        with anyio.move_on_after(WAIT) as wait:
+            await self._changed.wait()
+        left = sum(one.spec is None for one in self.feeds)
+        if wait.cancelled_caught and left and not any(one.out for one in self.feeds):
+            raise RunError(
+                f"{counted(left, 'task')} of Inspect did not start, and the others wait for "
+                "their samples",
+                hint=f"pass max_tasks={len(self.feeds)} to eval",
+            )
 
     def _may_change(self, feed: "Feed", items: Sequence[str]) -> bool:
         """Whether other tasks may bring new items to a feed that has none."""

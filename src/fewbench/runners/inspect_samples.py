@@ -1,4 +1,4 @@
-"""Which sample of an Inspect task is which item of the scores.
+"""Which sample of an Inspect task is which item of the scores; a benchmark of all samples.
 
 Items of imported Inspect logs are named by a hash of what the sample says. A sample that moved, or
 got another id, is found by that hash; a sample that says something else is refused.
@@ -7,13 +7,27 @@ got another id, is found by that hash; a sample that says something else is refu
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted, some
 from fewbench.errors import RunError
-from fewbench.readers.harnesses.inspect_logs import content_of
+from fewbench.readers.harness import UNKNOWN, Rows
+from fewbench.readers.harness import Run as ReadRun
+from fewbench.readers.harnesses.inspect_logs import (
+    answer_key,
+    content_of,
+    metrics_of,
+    scorer_of,
+    task_settings_of,
+)
+from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
-from fewbench.scores import Sources
+from fewbench.scores import Benchmark, Sources
+
+if TYPE_CHECKING:
+    from fewbench.runners.inspect_feed import Feed
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"
@@ -31,6 +45,11 @@ def task_in(scores: Sources, name: str) -> str:
     short = [task for task in tasks if task.rpartition("/")[2] == name.rpartition("/")[2]]
     if len(short) == 1:
         return short[0]
+    if not scores.n_models and OWN_ID in scores.items:
+        raise RunError(
+            f"the run in this folder has no task {name!r}; its tasks are {some(tasks)}",
+            hint="run the same tasks to go on, or others in another folder",
+        )
     if len(tasks) == 1:
         return tasks[0]
     raise RunError(
@@ -87,12 +106,75 @@ def match_samples(
         )
     by_id = {str(sample.id): sample for sample in samples}
     if harness and not foreign and all(HASHED.search(item) for item in own_of):
-        return _by_content(task, own_of, by_id)
-    return _by_id(task, own_of, by_id)
+        return _by_content(task, own_of, by_id, has_sources=bool(scores.n_models))
+    return _by_id(task, own_of, by_id, has_sources=bool(scores.n_models))
+
+
+def benchmark_of(
+    feeds: Sequence["Feed"], metric: str | Mapping[str, str] | None = None
+) -> Benchmark:
+    """Return the samples of tasks that have begun, as an import of logs of all of them names them.
+
+    Parameters
+    ----------
+    feeds : sequence of Feed
+        Several of one task, for several models, count once.
+    metric : str or mapping of task to str, optional
+        Comma-separated metrics in order of preference, needed where a task has several.
+
+    Raises
+    ------
+    ReaderError
+        If a metric is undecided.
+    RunError
+        If two samples of a task have one id, or the values of a scorer are not known.
+    """
+    named = ",".join(dict.fromkeys(metric.values())) if isinstance(metric, Mapping) else metric
+    tasks = {feed.spec.task: feed for feed in feeds}
+    runs = [_run_of(feed, (named or "").split(",")) for feed in tasks.values()]
+    return join(runs, metric=named).scores.benchmark
+
+
+def _run_of(feed: "Feed", named: Sequence[str]) -> ReadRun:
+    """Return the samples of a task as a run that scored nothing on all of them."""
+    header, task = feed.header, feed.spec.task
+    metrics = metrics_of(header)
+    if open_ := [name for name in metrics if name.endswith("*")]:
+        metrics = [name for name in metrics if name not in open_]
+        metrics += [one.strip() for one in named if fnmatchcase(one.strip(), open_[0])]
+    if not metrics:
+        raise RunError(
+            f"task {task!r} has no scorer, or one whose values are not known before it runs",
+            hint="name the value with --metric, as SCORER.KEY (in Python metric=…)",
+        )
+    rows = Rows(Path(task), "sample")
+    is_ordered = not getattr(feed.dataset, "shuffled", False)
+    for at, sample in enumerate(with_ids(feed.dataset)):
+        answer, choices = answer_key(sample)
+        rows.append(
+            content_id(*content_of(sample)),
+            dict.fromkeys(metrics, 0.0),
+            at + 1,
+            position=at if is_ordered else UNKNOWN,
+            own_id=str(sample.id),
+            answer=answer,
+            choices=choices,
+        )
+    scorers = {name: scorer_of(header, name) for name in metrics}
+    return rows.run(
+        "target",
+        task,
+        total=len(rows),
+        harness="inspect",
+        version=str(feed.spec.task_version),
+        task_settings=task_settings_of(header),
+        scorers={name: text for name, text in scorers.items() if text is not None},
+        harness_version=str(feed.spec.packages.get("inspect_ai", "")),
+    )
 
 
 def _by_content(
-    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any]
+    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any], has_sources: bool
 ) -> tuple[dict[str, Any], list[str]]:
     same: dict[str, dict[str, Any]] = defaultdict(dict)
     for own_id, sample in by_id.items():
@@ -115,9 +197,19 @@ def _by_content(
             media.append(own_id)
         else:
             (changed if own_id in by_id else gone).append(own_id or item)
-    if changed or gone:
+    ran = {str(sample.id) for sample in found.values()}
+    new = [] if has_sources else [one for one in by_id if one not in ran and one not in changed]
+    if changed or gone or new:
         said = [f"{counted(len(changed), 'sample')} changed: {some(changed)}"] if changed else []
         said += [f"{counted(len(gone), 'sample')} missing: {some(gone)}"] if gone else []
+        said += [f"{counted(len(new), 'sample')} added: {some(new)}"] if new else []
+        if not has_sources:
+            raise RunError(
+                f"task {task!r} has changed since this run began: {'; '.join(said)} (of "
+                f"{len(own_of)})",
+                hint="run the task with the data and arguments that it had, or run it in another "
+                "folder",
+            )
         raise RunError(
             f"task {task!r} is not the task that the source models ran: {'; '.join(said)} (of "
             f"{len(own_of)})",
@@ -134,7 +226,7 @@ def _by_content(
 
 
 def _by_id(
-    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any]
+    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any], has_sources: bool
 ) -> tuple[dict[str, Any], list[str]]:
     found, unknown = {}, []
     for item, own_id in own_of.items():
@@ -150,6 +242,8 @@ def _by_id(
             f"{some(unknown)}; its samples are {some(list(by_id))}",
             hint="the ids of items must be those of the samples",
         )
+    if not has_sources:
+        return found, []
     note = f"samples of task {task!r} are compared with the sources by id only"
     return found, [f"{note}: the scores do not record what the samples say"]
 

@@ -20,14 +20,14 @@ from fewbench._text import plain
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER, Journal
-from fewbench.evaluation.opening import COST, FEWEST
+from fewbench.evaluation.opening import BENCHMARK, COST, FEWEST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
 from fewbench.methods.catalogue import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores, Sources, open_sources
 from fewbench.scores.table import as_sources
 
 LOCK = "run.lock"
@@ -466,6 +466,22 @@ class Run:
             note = f"no {name} reported: the limit on {name} was not kept"
             if note not in self.notes:
                 self.notes.append(note)
+
+
+def saved_benchmark(folder: str | Path | None) -> Sources | None:
+    """Return the items of the run without source models in a folder; None if none was started.
+
+    RunError if the run there has source models.
+    """
+    if folder is None or not (Path(folder) / HEADER).exists():
+        return None
+    path = Path(folder) / BENCHMARK
+    if not path.exists():
+        raise RunError(
+            f"{folder}: the evaluation there has scores of source models",
+            hint="name them to go on, or another folder to start anew",
+        )
+    return open_sources(path)
 
 
 def _reopened(

@@ -261,14 +261,32 @@ def scorer_of(header: Any, metric: str) -> str | None:
 
     A metric is a scorer's name, or SCORER.KEY. Inspect numbers scorers of one name.
     """
-    named: list[str] = []
+    for name, scorer in _named_scorers(header):
+        if name in (metric, metric.partition(".")[0]):
+            plain = scorer.name.rpartition("/")[2]
+            return called(plain, scorer.options or {}, _defaults_of(plain))
+    return None
+
+
+def metrics_of(header: Any) -> list[str]:
+    """Return the metrics that the scorers of a header give; SCORER.* where keys are not known."""
+    found = []
+    for name, scorer in _named_scorers(header):
+        given = scorer.metrics or []
+        several = [given] if isinstance(given, dict) else given
+        keys = [key for one in several if isinstance(one, dict) for key in one]
+        found += [f"{name}.{key}" for key in keys] if keys else [name]
+    return found
+
+
+def _named_scorers(header: Any) -> list[tuple[str, Any]]:
+    """Return scorers with the names that scores have; those of one name are numbered."""
+    named: dict[str, Any] = {}
     for scorer in header.eval.scorers or []:
         plain = scorer.name.rpartition("/")[2]
         numbered = chain([plain], (f"{plain}{n}" for n in count(1)))
-        named.append(next(name for name in numbered if name not in named))
-        if named[-1] in (metric, metric.partition(".")[0]):
-            return called(plain, scorer.options or {}, _defaults_of(plain))
-    return None
+        named[next(name for name in numbered if name not in named)] = scorer
+    return list(named.items())
 
 
 def _defaults_of(scorer: str) -> dict[str, str]:
