@@ -66,7 +66,7 @@ def test_every_beginning_is_spread_over_tasks():
     asked = Evaluation(table, budget=100, targets=["new"]).ask()["new"]
     evaluation = evaluated(table, answers(table), budget=100)
     order = np.concatenate(evaluation.record.rounds("new"))
-    assert len(asked) == 5
+    assert len(asked) == 100
     for n in (8, 20, 52, 100):
         assert (table.task_of[order[:n]] == 1).sum() == pytest.approx(n / 4, abs=1.5)
 

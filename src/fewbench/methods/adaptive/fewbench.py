@@ -119,7 +119,7 @@ class FewbenchSession(Session):
         chosen: dict[str, IntArray] = {}
         for group in dict.fromkeys(self._group(name) for name in targets):
             asked = self._asked(group)
-            n = min(self._round(len(asked)), self._budget - len(asked))
+            n = min(self._round(group, len(asked)), self._budget - len(asked))
             if n <= 0:
                 continue
             if not set(group) <= set(targets):
@@ -151,8 +151,14 @@ class FewbenchSession(Session):
         every = [self.record.asked(name) for name in group]
         return every[0] if len(every) == 1 else np.unique(np.concatenate(every))
 
-    def _round(self, done: int) -> int:
-        """Return how many items the round after so many answers has."""
+    def _round(self, group: tuple[str, ...], done: int) -> int:
+        """Return how many items the round after so many answers has.
+
+        A sample whose chances are settled is asked at once.
+        """
+        model = self._model(done)
+        if model.is_flat or (model.is_sampled and len(self._runs(group)[0].draws) > 1):
+            return self._budget
         if not done:
             return self._method.first
         return max(1, int(np.ceil(done * self._method.growth - 1e-9)) - done)
