@@ -74,7 +74,7 @@ def add(
     >>> with TemporaryDirectory() as folder:
     ...     _ = run(new.benchmark, stop=20, answer=right.get, targets=["a"], folder=folder)
     ...     add(folder)
-    Scores: 1 model × 60 items, 1 task, 66.7% missing
+    Scores: 1 model × 60 items, 3 tasks, 66.7% missing
     """
     listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
     found = [_Run.read(Path(one)) for one in listed]
