@@ -277,3 +277,6 @@ def test_the_questions_alone_are_the_benchmark(cli, ok, tmp_path):
     assert (said.code, asked) == (2, [])
     assert "the benchmark has changed since" in said.err
     assert "another answer of 1 item: 'q0'" in said.err
+    written(tmp_path / "items.jsonl", [])
+    said, _ = run()
+    assert (said.code, "no questions" in said.err) == (2, True)

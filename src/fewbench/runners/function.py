@@ -163,7 +163,7 @@ def run(
     Parameters
     ----------
     scores : Scores or Benchmark
-        Scores of the source models; a benchmark alone is run without.
+        Scores of the source models; a benchmark alone (see `read_items`) is run without.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
@@ -207,6 +207,9 @@ def run(
     >>> right = dict(zip(new.item_ids, new.values[0]))
     >>> run(sources, "random", 10, answer=right.get).targets["target"].items_run
     10
+    >>> alone = run(sources.benchmark, stop=10, answer=right.get)
+    >>> alone.estimates["target"].interval_kind
+    'exact'
     """
     if answer is None:
         raise RunError("no function to run", hint="pass answer=f, where f(item) returns a score")
