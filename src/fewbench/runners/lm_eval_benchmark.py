@@ -153,7 +153,10 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
                 name: _group(parts[name], one.aggregate_metric_list)
                 for name, one in loaded["groups"].items()
             }
-        return flattened(manager.load_task_or_group(listed))
+        nested = [manager.load_task_or_group([name]) for name in listed]
+        if not all(nested):  # it drops a task without documents, and those after it
+            raise StopIteration
+        return flattened({key: value for one in nested for key, value in one.items()})
     except Exception as error:  # of any data set
         empty = isinstance(error, StopIteration)  # lm-eval looks at the first document
         raise RunError(
