@@ -17,7 +17,7 @@ from fewbench.cli.progress import at_work, progress_bar, status_line
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.study.cache import is_folder
 
 Reader = Callable[["Call", Any], Any]
@@ -284,7 +284,7 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
         return str, Call.operand, "Written as DIR, DIR:TARGET or NAME."
     if Evaluation in one_of:
         return str, Call.target, "Written as DIR or DIR:TARGET."
-    if Scores in one_of:
+    if {Scores, Sources} & one_of:
         return Path, partial(Call.scores, items=Benchmark in one_of), ""
     if os.PathLike[str] in one_of:
         return Path, _as_typed, ""
@@ -328,7 +328,7 @@ def _shared(
     """Return the options that are no parameters of the function."""
     own, hints = inspect.signature(function).parameters, get_type_hints(function)
     found = []
-    if hints.get("scores") in (Scores, Scores | Benchmark):
+    if hints.get("scores") in (Scores, Sources, Scores | Benchmark, Sources | Benchmark):
         found.append(_parameter("average", AverageOption, None))
     if "scores" not in known and any("Evaluation" in str(one) for one in hints.values()):
         found.append(_parameter("scores", Annotated[Path | None, MOVED], None))

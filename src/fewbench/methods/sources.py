@@ -28,7 +28,8 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
     Examples
     --------
     >>> from fewbench import from_arrays
-    >>> table = from_arrays([[1, 0, 1, 1], [1, 1, 0, 1], [np.nan, np.nan, np.nan, 0]])
+    >>> cells = [[1, 0, 1, 1], [1, 1, 0, 1], [np.nan, np.nan, np.nan, 0]]
+    >>> table = from_arrays(cells, models=["a", "b", "c"])
     >>> whole, notes = whole_sources(table, 2, "compare")
     >>> whole.n_models, notes[0]
     (2, '1 of 3 models ran less than half of the items and is left out')

@@ -62,6 +62,8 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
         raise ReaderError(
             f"{source}: no array {some(lacking)}", hint=f"it has {some(arrays, most=8)}"
         )
+    if not len(arrays["models"]):
+        raise ReaderError(f"{source}: no scores: the array models is empty")
     try:
         return Reading(_build(arrays, scale), tuple(_notes(arrays)))
     except FewbenchError as error:

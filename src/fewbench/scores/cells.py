@@ -147,11 +147,15 @@ class Cells:
 
 @dataclass(frozen=True)
 class Unread:
-    """Scores in a file, with the hashes of their table (`Scores.digest`, `Scores.fingerprint`)."""
+    """Scores in a file, with what is known of their table without reading it.
+
+    `digest`, `fingerprint` and `missing_shares` are those of `Scores`.
+    """
 
     read: Callable[[], "FloatArray | Cells"]
     digest: str
     fingerprint: str
+    missing_shares: FloatArray
 
 
 def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:

@@ -67,6 +67,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         "probabilities": told,
         "digest": scores.digest,
         "fingerprint": scores.fingerprint,
+        "missing_shares": scores.missing_shares.tolist(),
     } | (item_files.layout(scores) if by_items else {})
     metadata = {b"fewbench": json.dumps(meta).encode(), MODELS: _packed(scores.models)}
     if by_items:
@@ -134,7 +135,8 @@ def open_sources(path: str | os.PathLike[str]) -> Sources:
     source = Path(path)
     with _opened(source) as (parts, meta, _):
         read = partial(_read_again, source, meta["digest"])
-        unread = Unread(read, str(meta["digest"]), str(meta["fingerprint"]))
+        shares = np.array(meta["missing_shares"], dtype=np.float64)
+        unread = Unread(read, str(meta["digest"]), str(meta["fingerprint"]), shares)
         return Scores(cast(FloatArray, unread), **parts)
 
 

@@ -148,6 +148,9 @@ class OptionProbabilities:
         """Send a mapped file to other processes as its name, not its content."""
         state: dict[str, Any] = dict(vars(self))
         array = self._array
+        for name, n in (("_models", array.shape[0]), ("_items", array.shape[1])):
+            if np.array_equal(state[name], np.arange(n)):
+                state[name] = n
         base = getattr(array, "base", None)  # a slice's base is an array
         if isinstance(array, np.memmap) and isinstance(base, mmap) and array.filename:
             if array.mode != "r":
@@ -160,6 +163,9 @@ class OptionProbabilities:
         if isinstance(state["_array"], tuple):
             path, kind, offset, shape, order = state["_array"]
             state["_array"] = np.memmap(path, kind, "r", offset, shape, order)
+        for name in ("_models", "_items"):
+            if isinstance(state[name], int):  # all of them
+                state[name] = np.arange(state[name])
         vars(self).update(state)
 
     @property

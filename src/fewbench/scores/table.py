@@ -169,6 +169,8 @@ class Scores(Sources):
     @cached_property
     def missing_shares(self) -> FloatArray:
         """The share of the items that each model was not run on, shape (models,)."""
+        if isinstance(self._given, Unread):
+            return self._given.missing_shares
         found: FloatArray = by_rows(self.cells, lambda part: np.isnan(part).mean(axis=1))
         return found
 
