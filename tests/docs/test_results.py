@@ -28,8 +28,8 @@ def test_every_method_has_one_page_with_all_sections(script):
     assert sorted(found) == sorted(CATALOGUE), "list it once: <!-- numbers: NAME NAME -->"
     for path in script.pages():
         text = path.read_text(encoding="utf-8")
-        for section in ("What it does", "When to use it", "When not"):
-            assert f"\n## {section}" in text, f"{path.name} lacks {section}"
+        for section in ("What it does", "When to use it", "When not", "Settings", "Numbers"):
+            assert f"\n## {section}\n" in text, f"{path.name} lacks {section}"
 
 
 def test_a_page_is_filled_between_its_markers_and_nowhere_else(script):
