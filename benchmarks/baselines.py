@@ -1,34 +1,33 @@
-"""Every method of the catalogue on every table, beside random sampling: writes docs/baselines.md.
+"""Every method of the catalogue on every table: writes benchmarks/results.
 
-    python benchmarks/baselines.py FOLDER -o docs/baselines.md --pages docs/methods \\
-        --readme README.md
+    python benchmarks/baselines.py FOLDER
+    python scripts/make_results.py
 
-FOLDER holds the tables (see _baselines/tables.py). With --cache FOLDER what is finished is kept,
-and a run that was stopped goes on; `--repeats 1` shows what each method costs, and what a whole run
-would. A method that cannot run a table is listed with its reason, and so is one that breaks, which
-also makes the exit status 1.
+The first command measures, the second writes docs/results.md and the numbers of other pages. FOLDER
+holds the tables (see _baselines/tables.py). With --cache FOLDER finished cells are kept, and the
+same command resumes a run that was stopped. A method that fails unexpectedly makes the exit status
+1.
 """
 
 import argparse
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from _baselines.cells import Done, Plan, Record, run_all
+from _baselines.data import methods_table, tables_table
 from _baselines.figures import Cells, cells_of
-from _baselines.page import Outcome, costs, page
-from _baselines.pages import MarkerError, advice, check_pages, fill, fill_pages, kept_claims
-from _baselines.tables import BUDGETS, SPLITS, TABLES, Loaded, divisions, facts, load
+from _baselines.tables import SPLITS, TABLES, Loaded, divisions, load
 from fewbench.methods import CATALOGUE
 from fewbench.study import Split
 from fewbench.study.inference import table_groups
+
+RESULTS = Path(__file__).parent / "results"
 
 
 def options() -> argparse.ArgumentParser:
@@ -36,9 +35,7 @@ def options() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("-o", "--output", type=Path, help="by default the page is printed")
-    parser.add_argument("--pages", type=Path, help="fill the figures in the pages of this folder")
-    parser.add_argument("--readme", type=Path, help="fill the advice in this page")
+    parser.add_argument("-o", "--output", type=Path, help="folder of the data files")
     parser.add_argument(
         "--only", default="", help="tables whose name holds one of these, by commas"
     )
@@ -69,21 +66,12 @@ def main() -> int:
     unknown = [name for name in (*chosen, *words(given.changed or "")) if name not in CATALOGUE]
     if unknown:
         parser.error(f"{unknown[0]!r} is not in the catalogue")
-    if (given.pages or given.readme) and (only or chosen):
-        parser.error(
-            "--pages and --readme need all tables and methods, or the pages would lose some"
-        )
+    part = only or chosen or given.repeats or given.minutes < float("inf")
+    if given.output is None and part:
+        parser.error("a part of the study needs -o FOLDER: it would replace the whole results")
     if given.repeats is not None:
         tables = [t.at_most(given.repeats) for t in tables]
     methods = tuple(CATALOGUE) if not chosen else tuple(dict.fromkeys(("random", *chosen)))
-    old = given.output.read_text(encoding="utf-8") if given.output and given.output.exists() else ""
-    try:  # before the work, which takes long
-        claims = kept_claims(old)
-        without = [] if given.pages is None else check_pages(given.pages, methods)
-    except MarkerError as error:
-        parser.error(str(error))
-    for name in without:
-        print(f"no page in {given.pages} shows {name}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as temporary:
         plan = Plan(
             given.folder.resolve(),
@@ -97,39 +85,17 @@ def main() -> int:
     # In the order of tables, methods and repeats, whichever job was finished first.
     place = {name: at for at, name in enumerate((*(t.name for t in tables), *methods))}
     records.sort(key=lambda r: (place[r.table], SPLITS.index(r.split), place[r.method], r.repeat))
-    print(costs(records, tables, given.workers), file=sys.stderr)
     loaded = {table.name: load(plan.folder, table.name) for table in tables}
     splits = {
         (table.name, split): divisions(loaded[table.name].scores, table, split)
         for table in tables
         for split in SPLITS
     }
-    cells = made_of(records, loaded, splits)
-    outcome = Outcome(
-        cells,
-        records,
-        tables,
-        {name: one.only(methods) for name, one in loaded.items()},
-        {
-            (table.name, split): facts(loaded[table.name].scores, found if drawn else found[:1])
-            for table in tables
-            for split in SPLITS
-            for found in [splits[table.name, split]]
-            for drawn in [table.settings(split).is_drawn]
-        },
-        sum(job.unrun for job in done),
-        versions(),
-    )
-    text = page(outcome, claims)
-    if given.output is None:
-        print(text)
-    else:
-        given.output.write_text(text, encoding="utf-8")
-    if given.pages is not None:
-        fill_pages(given.pages, cells, methods)
-    if given.readme is not None:
-        old = given.readme.read_text(encoding="utf-8")
-        given.readme.write_text(fill(old, {"advice": advice(cells)}), encoding="utf-8")
+    output = given.output or RESULTS
+    output.mkdir(parents=True, exist_ok=True)
+    figures = methods_table(made_of(records, loaded, splits))
+    figures.to_csv(output / "methods.csv", index=False)
+    tables_table(tables, loaded, splits).to_csv(output / "tables.csv", index=False)
     broken = {(r.method, r.table, r.failed) for r in records if r.broken}
     for method, table, what in sorted(broken):
         print(f"{method} on {table} broke: {what}", file=sys.stderr)
@@ -172,15 +138,6 @@ def finish(plan: Plan, tables: list, workers: int) -> list[Done]:  # type: ignor
             flush=True,
         )
     return done
-
-
-def versions() -> str:
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    budgets = "/".join(map(str, BUDGETS))
-    return (
-        f"Budgets {budgets}, seed 0; fewbench {version('fewbench')}, "
-        f"Python {platform.python_version()}, {libraries}"
-    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The parts of baselines.py: tables, cells and their cache, figures, Markdown."""
+"""The parts of baselines.py: tables, cells and their cache, figures, the data files."""

@@ -1,6 +1,5 @@
 """The tables of scores, how their models are divided, and how often."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,11 +16,6 @@ BUDGETS = (10, 20, 30, 50, 100)
 SEED = 0
 LIKE, STRONGER, GAP = "random", "performance", "gap"
 SPLITS = (LIKE, STRONGER, GAP)
-TITLES = {
-    LIKE: "Targets like the sources",
-    STRONGER: "Targets stronger than the sources",
-    GAP: "Targets far stronger than the sources",
-}
 
 
 @dataclass(frozen=True)
@@ -66,19 +60,10 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Loaded:
-    """A table without duplicates, what was left out, and what its methods lack."""
+    """A table without duplicate models, and the methods that cannot run on it."""
 
     scores: Scores
-    said: str
-    cannot: dict[str, tuple[str, ...]]
-    lacking: dict[str, tuple[str, ...]]
-    """Method to what it lacks, of those that work nevertheless."""
-
-    def only(self, methods: Collection[str]) -> "Loaded":
-        """Return the same with reasons of these methods only."""
-        cannot = {name: why for name, why in self.cannot.items() if name in methods}
-        lacking = {name: why for name, why in self.lacking.items() if name in methods}
-        return replace(self, cannot=cannot, lacking=lacking)
+    cannot: frozenset[str]
 
 
 @cache
@@ -86,14 +71,8 @@ def load(folder: Path, name: str) -> Loaded:
     """Read a table, as `fewbench audit FILE --drop duplicates` leaves it."""
     scores = read(folder / f"{name}.npz").scores
     found = audit(scores)
-    scores, said = drop(scores, found, ["duplicates"])
-    because = {fit.method: (fit.verdict, fit.because) for fit in found.methods}
-    return Loaded(
-        scores,
-        "; ".join(said),
-        {method: why for method, (verdict, why) in because.items() if verdict == "cannot"},
-        {method: why for method, (verdict, why) in because.items() if verdict == "works, but"},
-    )
+    cannot = frozenset(fit.method for fit in found.methods if fit.verdict == "cannot")
+    return Loaded(drop(scores, found, ["duplicates"])[0], cannot)
 
 
 def divisions(scores: Scores, table: Table, split: str) -> list[Split]:
@@ -102,15 +81,15 @@ def divisions(scores: Scores, table: Table, split: str) -> list[Split]:
     return [make_split(scores, settings, SEED, repeat) for repeat in range(table.repeats_of(split))]
 
 
-def facts(scores: Scores, splits: list[Split]) -> dict[str, str]:
-    """Return what a reader should know of the divisions before trusting figures of them."""
+def facts(scores: Scores, splits: list[Split]) -> dict[str, int]:
+    """Return mean numbers of models, and percentages of targets that matter for the figures."""
     full = scores.full_scores()
     twins = count_twins(scores, splits)
     above = np.mean([(full[s.targets] > full[s.sources].max()).mean() for s in splits])
     sizes = [np.mean([len(getattr(s, side)) for s in splits]) for side in ("sources", "targets")]
     return {
-        "sources": f"{sizes[0]:.0f}",
-        "targets": f"{sizes[1]:.0f}",
-        "with a near-twin": f"{twins.twins / twins.targets:.0%}",
-        "above every source": f"{above:.0%}",
+        "sources": round(sizes[0]),
+        "targets": round(sizes[1]),
+        "near_twin": round(100 * twins.twins / twins.targets),
+        "above": round(100 * above),
     }

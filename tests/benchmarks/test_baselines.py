@@ -1,4 +1,4 @@
-"""The figures and the filled pages of benchmarks/baselines.py."""
+"""The figures and the data files of benchmarks/baselines.py."""
 
 import json
 import math
@@ -26,13 +26,6 @@ def figures():
     from _baselines import figures
 
     return figures
-
-
-@pytest.fixture
-def pages():
-    from _baselines import pages
-
-    return pages
 
 
 NAMES = ("one", "two", "three", "four", "small")
@@ -124,16 +117,19 @@ def test_tables_with_few_targets_are_shown_and_do_not_count_and_groups_weigh_as_
     assert figures.overall(cells, "performance").empty
 
 
-def test_what_is_advised_is_in_the_catalogue_and_names_its_worst_table(figures, pages):
-    from fewbench.methods import CATALOGUE
+def test_the_data_file_has_every_figure_and_the_worst_table(figures):
+    from _baselines import data
 
-    assert {name for names in pages.ADVISED.values() for name in names} <= set(CATALOGUE)
-    cells = made(figures, {"random": 0.06, "greedy-ridge": 0.03, "aipw": 0.02})
-    *_, row = pages.advice(cells).splitlines()  # aipw is advised in the other split alone
+    cells = made(figures, {"random": 0.06, "greedy-ridge": 0.03})
+    table = data.methods_table(cells).set_index(["table", "split", "budget", "method"])
     known = {one.table: one.ratio.value for one in cells.of(method="greedy-ridge").itertuples()}
-    worst = max(set(known) - {"small"}, key=lambda table: known[table])
-    assert row.startswith("| like the source models | `greedy-ridge` | ")
-    assert row.endswith(f"| {known[worst]:.2f}".replace("0.", ".") + f" ({worst}) |")
+    row = table.loc["all", "random", 50, "greedy-ridge"]
+    assert row["worst_table"] == max(set(known) - {"small"}, key=lambda name: known[name])
+    assert row["low"] < row["ratio"] < row["high"]
+    assert row["tables"] == 4
+    for name, ratio in known.items():
+        assert table.loc[name, "random", 50, "greedy-ridge"]["ratio"] == round(ratio, 4)
+    assert len(table) == 2 * (1 + len(NAMES))
 
 
 def test_methods_are_in_order_of_their_ratio_and_last_where_tables_are_few(figures):
@@ -168,39 +164,6 @@ def test_a_method_that_lacks_a_repeat_is_compared_in_the_others(figures):
     assert (whole["repeats"], part["repeats"]) == (4, 3)
     again, _ = figures.cells_of([r for r in records if r.repeat], scores, splits)
     assert part["ratio"].value == pytest.approx(again[0]["ratio"].value)
-
-
-PAGE = "# m\n\nProse.\n\n<!-- numbers: m -->\nold\n<!-- end -->\nMore \\1 prose.\n"
-
-
-def test_a_page_is_filled_between_its_markers_and_nowhere_else(pages):
-    once = pages.fill(PAGE, {"m": "a \\g<0> | b\n\n", "other": "x"})
-    assert once == PAGE.replace("old", "a \\g<0> | b")
-    assert pages.fill(once, {"m": "old"}) == PAGE
-    empty = "<!-- numbers: m -->\n<!-- end -->\n"
-    assert pages.fill(empty, {"m": "new"}) == "<!-- numbers: m -->\nnew\n<!-- end -->\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        PAGE.replace("<!-- end -->", ""),
-        PAGE.replace("numbers: m", "numbers: n"),
-        PAGE.replace("old", "<!-- numbers: m -->"),
-        PAGE + "<!-- end -->",
-    ],
-)
-def test_markers_that_are_amiss_are_not_passed_over(pages, text):
-    with pytest.raises(pages.MarkerError, match=r"here\.md"):
-        pages.fill(text, {"m": "new"}, "here.md")
-
-
-def test_claims_written_by_hand_are_kept(pages):
-    text = "a\n<!-- claims -->\nBy *hand*.\n\nTwo lines.\n<!-- end claims -->\nb"
-    assert pages.kept_claims(text) == "By *hand*.\n\nTwo lines.\n"
-    assert pages.kept_claims("nothing yet") is None
-    with pytest.raises(pages.MarkerError):
-        pages.kept_claims("<!-- claims -->\nno end")
 
 
 def test_a_torn_line_costs_its_own_cell_alone(tmp_path):
@@ -250,7 +213,7 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
             raise MethodError(f"not with {budget} items")
 
     scores = simulate(20, 60, seed=2)
-    loaded = tables.Loaded(scores, "", {"collaborative-low-rank": ("too small",)}, {})
+    loaded = tables.Loaded(scores, frozenset({"collaborative-low-rank"}))
     monkeypatch.setattr(cells, "load", lambda folder, name: loaded)
     monkeypatch.setattr(
         cells, "find_method", lambda name: Refuses() if name == "refuses" else find_method(name)

@@ -1,4 +1,4 @@
-"""What the papers that fewbench compares with claim, on real tables (docs/baselines.md)."""
+"""What the papers that fewbench compares with claim, on real tables (docs/results.md)."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,6 @@
 """Figures of papers and of an independent re-implementation, met on the same real tables.
 
-Bounds are the figure plus two standard errors of ours and of a rounding; docs/results.md has the
-figures side by side.
+Bounds are the figure plus two standard errors of ours and of a rounding.
 """
 
 import numpy as np

@@ -68,7 +68,7 @@ class Advice:
 
 
 STRONGER = ("fewbench", "fewbench-static", "aipw")
-"""Methods for a target that may be beyond the source models, by docs/baselines.md."""
+"""Methods for a target that may be beyond the source models, by docs/results.md."""
 
 ADVICE: tuple[Advice, ...] = (
     Advice(

@@ -97,7 +97,7 @@ class PIRT:
     - `dimensions`: Abilities of the item response model; by default the number that best predicts
       held-out cells.
     - `spread`: Standard deviation of the prior of a target's ability. The sources' is 1, and a
-      target may exceed all sources (docs/methods/p-irt.md has the numbers).
+      target may exceed all sources (docs/methods/irt.md has numbers).
     """
 
     dimensions: int | None = None

@@ -1,0 +1,237 @@
+"""Write the pages and numbers that come from benchmarks/results and from the catalogue.
+
+python scripts/make_results.py
+
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md and
+docs/methods/*.md between `<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`.
+"""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from fewbench.methods import ADVICE, CATALOGUE
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs/methods"
+DATA = ROOT / "benchmarks/results"
+AT = 50
+REGIMES = {
+    "random": "like the source models",
+    "performance": "stronger than all source models",
+    "gap": "far stronger",
+}
+"""Splits of the study, and how their targets compare to the source models."""
+BLOCK = re.compile(r"(<!-- numbers: ([^>]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+ADVISED = "advice"
+
+METHODS_HEAD = """# Methods
+
+Start with [`fewbench`](fewbench.md), and compare it with others on your table: `fewbench compare
+scores.parquet`. [Results](../results.md) ranks all methods on ten real tables. `fewbench methods
+NAME` prints a method's parts, settings and source. You can combine parts in other ways.
+
+"""
+
+RESULTS_HEAD = """# Results
+
+This page compares all methods on ten real tables of scores. Each method has the settings of its
+paper. All methods get the same models, items and random seeds.
+
+- The numbers are the method's mean absolute error of the full score, divided by the **expected
+  error of random sampling** with as many items. Below 1 the method is better than random
+  sampling. The expectation is exact, not simulated. `random` itself is one draw for each repeat:
+  chance moves it around 1.
+- All numbers are for **50 items**. They are geometric means over nine tables, with 90 %
+  intervals. The interval says what to expect on another table of this kind. Tables that share
+  models weigh as one: the four HELM tables, and the two GLUE tables.
+- **Worst** names the table with the largest error at 50 items. Your table may be like it, so run
+  `fewbench compare` on your table.
+- **Like the source models**: a random quarter of the models are the targets. On llmub_mmlu whole
+  checkpoints are held out. **Stronger**: the strongest quarter are the targets. **Far stronger**:
+  the strongest 30 % are the targets, the weakest half are the source models.
+
+Most methods learn from source models. They beat random sampling for targets like the source
+models and lose to it for stronger targets.
+
+"""
+
+RESULTS_END = """
+`clustering-semantic`, `bm25-sim` and `bm25-le` are not measured: the tables have no texts.
+`flash-helm` spends 50 items on few targets and 10 on most. `fewbench` and `fewbench-static` were
+measured later than the other methods, on the same splits.
+
+## The tables
+
+Duplicate models are left out. *Above*: targets with a higher score than every source model. *Near
+copy*: targets whose answers correlate at .95 or more with those of a source model. `mmlu_pro_32`
+has fewer than 15 targets and does not count in the means.
+
+"""
+
+FILES = """
+## All numbers
+
+In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
+(10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
+sampling) in percentage points, `ratio` with its 90 % interval from `low` to `high`, Kendall's
+`tau` between estimates and full scores, and `best`: 1 where the error cannot be told apart from
+the lowest one. Rows of the table `all` are means over tables; `tau_gain` is tau less that of
+random sampling. Within a table, repeats and models are resampled together, and fewer than three
+repeats give no interval.
+
+`python benchmarks/baselines.py FOLDER` measures all methods again and writes the file, from a
+folder with the tables. `python scripts/make_results.py` then writes this page and fills the
+numbers of other pages.
+"""
+
+
+def load() -> pd.DataFrame:
+    """Return the numbers, indexed by table, split, budget and method."""
+    rows = pd.read_csv(DATA / "methods.csv", keep_default_na=True)
+    return rows.set_index(["table", "split", "budget", "method"]).sort_index()
+
+
+def bare(value: float) -> str:
+    """Write a ratio without the zero before its point."""
+    return f"{value:.2f}".replace("0.", ".", 1) if value < 1 else f"{value:.2f}"
+
+
+def mean(rows: pd.DataFrame, split: str, method: str, budgets: tuple[int, ...]) -> str:
+    """Write the means over tables at several budgets."""
+    return " / ".join(bare(rows.loc["all", split, b, method]["ratio"]) for b in budgets)
+
+
+def worst(rows: pd.DataFrame, split: str, method: str) -> str:
+    """Write the largest ratio at 50 items, with its table."""
+    table = rows.loc["all", split, AT, method]["worst_table"]
+    return f"{bare(rows.loc[table, split, AT, method]['ratio'])} ({table})"
+
+
+def results_page(rows: pd.DataFrame) -> str:
+    """Return the page with one row for each method."""
+    heads = " | ".join(f"{regime} | worst" for regime in REGIMES.values())
+    lines = [f"| method | {heads} |", "|---" * 7 + "|"]
+    pages = pages_of_methods()
+    for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
+        cells = [f"[`{method}`](methods/{pages[method]})"]
+        for split in REGIMES:
+            row = rows.loc["all", split, AT, method]
+            cells.append(f"{bare(row['ratio'])} [{bare(row['low'])}, {bare(row['high'])}]")
+            cells.append(worst(rows, split, method))
+        lines.append(f"| {' | '.join(cells)} |")
+    return RESULTS_HEAD + "\n".join(lines) + "\n" + RESULTS_END + tables() + FILES
+
+
+def tables() -> str:
+    """Return what the tables hold, one line a table."""
+    rows = pd.read_csv(DATA / "tables.csv")
+    head = "table | models | items | tasks | targets like / stronger / far stronger"
+    lines = [f"| {head} | near copy | above |", "|---" * 7 + "|"]
+    for name, own in rows.groupby("table", sort=False):
+        of_split = own.set_index("split").loc[list(REGIMES)]
+        first = of_split.iloc[0]
+        shares = (
+            " / ".join(f"{share} %" for share in of_split[column])
+            for column in ("near_twin", "above")
+        )
+        targets = " / ".join(map(str, of_split["targets"]))
+        lines.append(
+            f"| {name} | {first['models']} | {first['items']:,} | {first['tasks']} | {targets} "
+            f"| {' | '.join(shares)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def block(rows: pd.DataFrame, methods: list[str]) -> str:
+    """Return the table of a page's methods."""
+    known = [name for name in methods if name in rows.loc["all", "random", AT].index]
+    lines = [
+        "Error divided by the expected error of random sampling, at 10 / 50 / 100 items: mean over "
+        "tables, and the worst table at 50 items. [How it was measured](../results.md).",
+        "",
+        "| method | like the source models | worst | stronger | worst |",
+        "|---" * 5 + "|",
+    ]
+    for name in known:
+        cells = [
+            text
+            for split in ("random", "performance")
+            for text in (mean(rows, split, name, (10, AT, 100)), worst(rows, split, name))
+        ]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    if len(known) < len(methods):
+        names = ", ".join(f"`{name}`" for name in methods if name not in known)
+        lines += ["", f"Not measured, because the tables have no texts: {names}."]
+    return "\n".join(lines if known else lines[-1:]) + "\n"
+
+
+def advice(rows: pd.DataFrame) -> str:
+    """Return the recommended methods for the first two regimes."""
+    budgets = (10, 20, 30, AT, 100)
+    lines = [
+        f"| your model is | method | error at {' / '.join(map(str, budgets))} items "
+        f"| worst table at {AT} items |",
+        "|---" * 4 + "|",
+    ]
+    for (split, title), one in zip(REGIMES.items(), ADVICE[:2], strict=False):
+        for name in one.methods:
+            ratios = mean(rows, split, name, budgets)
+            lines.append(f"| {title} | `{name}` | {ratios} | {worst(rows, split, name)} |")
+    return "\n".join(lines) + "\n"
+
+
+def filled(text: str, rows: pd.DataFrame, where: str) -> str:
+    """Fill the blocks of a page; ValueError for unpaired markers or unknown methods."""
+    if not text.count("<!-- numbers:") == text.count("<!-- end -->") == len(BLOCK.findall(text)):
+        raise ValueError(f"{where}: markers <!-- numbers: … --> and <!-- end --> are not in pairs")
+
+    def fill(match: re.Match[str]) -> str:
+        names = match[2].split()
+        unknown = sorted(set(names) - {ADVISED, *CATALOGUE})
+        if unknown:
+            raise ValueError(f"{where}: {unknown[0]!r} is not in the catalogue")
+        return match[1] + (advice(rows) if names == [ADVISED] else block(rows, names)) + match[4]
+
+    return BLOCK.sub(fill, text)
+
+
+def methods_page() -> str:
+    """Return the list of methods by page."""
+    lines = []
+    for path in pages():
+        title = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
+        lines += [f"## [{title}]({path.name})", "", "| method | what it does |", "|---|---|"]
+        lines += [f"| `{name}` | {CATALOGUE[name].summary} |" for name in methods_of(path)] + [""]
+    return METHODS_HEAD + "\n".join(lines)
+
+
+def pages() -> list[Path]:
+    """Return the pages of methods."""
+    return [path for path in sorted(FOLDER.glob("*.md")) if path.name != "README.md"]
+
+
+def pages_of_methods() -> dict[str, str]:
+    """Return the file name of each method's page."""
+    return {method: path.name for path in pages() for method in methods_of(path)}
+
+
+def methods_of(path: Path) -> list[str]:
+    """Return the methods whose numbers a page shows, in the page's order."""
+    found = BLOCK.findall(path.read_text(encoding="utf-8"))
+    return [name for _, names, _, _ in found for name in names.split()]
+
+
+def made() -> dict[Path, str]:
+    """Return the text of every page that this script writes or fills."""
+    rows = load()
+    found = {ROOT / "docs/results.md": results_page(rows), FOLDER / "README.md": methods_page()}
+    for path in [*pages(), ROOT / "README.md"]:
+        found[path] = filled(path.read_text(encoding="utf-8"), rows, path.name)
+    return found
+
+
+if __name__ == "__main__":
+    for path, text in made().items():
+        path.write_text(text, encoding="utf-8")

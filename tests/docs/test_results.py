@@ -1,0 +1,46 @@
+"""Pages with measured numbers and the list of methods are as make_results.py writes them."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from fewbench.methods import CATALOGUE
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("results", ROOT / "scripts/make_results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_are_as_the_script_writes_them(script):
+    for path, text in script.made().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make_results.py"
+
+
+def test_every_method_has_one_page_with_all_sections(script):
+    found = [name for path in script.pages() for name in script.methods_of(path)]
+    assert sorted(found) == sorted(CATALOGUE), "list it once: <!-- numbers: NAME NAME -->"
+    for path in script.pages():
+        text = path.read_text(encoding="utf-8")
+        for section in ("What it does", "When to use it", "When not", "Settings", "Numbers"):
+            assert f"\n## {section}\n" in text, f"{path.name} lacks {section}"
+
+
+def test_a_page_is_filled_between_its_markers_and_nowhere_else(script):
+    rows = script.load()
+    page = "Prose.\n<!-- numbers: random aipw -->\nold\n<!-- end -->\nMore.\n"
+    text = script.filled(page, rows, "here.md")
+    assert text.startswith("Prose.\n<!-- numbers: random aipw -->\nError divided")
+    assert text.endswith("<!-- end -->\nMore.\n")
+    assert "| `aipw` | " in text
+    assert "old" not in text
+    with pytest.raises(ValueError, match=r"here\.md"):
+        script.filled(page.replace("<!-- end -->", ""), rows, "here.md")
+    with pytest.raises(ValueError, match="nobody"):
+        script.filled(page.replace("aipw", "nobody"), rows, "here.md")
