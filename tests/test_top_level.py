@@ -22,7 +22,7 @@ def results():
     compared = fewbench.compare(TABLE, ["random-ridge"], [5], split, repeats=3, level=None)
     return {
         "scores": (TABLE, (20, 60), "20 models × 60 items"),
-        "audit": (fewbench.audit_scores(TABLE), None, "Audit: No problems"),
+        "audit": (fewbench.audit(TABLE), None, "Audit: No problems"),
         "subset": (
             fewbench.select_items(TABLE, "random", budget=5),
             (5, 0),
@@ -216,7 +216,7 @@ def test_one_method_one_budget_and_the_name_of_a_split():
 @pytest.mark.parametrize("given", ["scores.parquet", None])
 def test_what_is_no_scores_is_named(given):
     for call in (
-        lambda: fewbench.audit_scores(given),
+        lambda: fewbench.audit(given),
         lambda: fewbench.compare(given, "random", 5),
         lambda: fewbench.plan(given, budget=5),
         lambda: fewbench.Evaluation(given, "random", 5),

@@ -3,7 +3,7 @@
 Commands and functions mirror each other:
 
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`, `read_items`
-- audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
+- audit: `audit` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval` · add: `add`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fewbench._version import __version__
 
 if TYPE_CHECKING:
-    from fewbench.audit import Audit
-    from fewbench.audit import audit as audit_scores
+    from fewbench.checks import Audit, audit
     from fewbench.decide import (
         Gate,
         Ranking,
@@ -82,7 +81,7 @@ __all__ = [
     "__version__",
     "add",
     "add_checkpoint",
-    "audit_scores",
+    "audit",
     "compare",
     "find_method",
     "find_public_files",
@@ -115,7 +114,7 @@ __all__ = [
 # Where each name is. A module is imported when one of its names is first used: pandas, SciPy and
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
-    "audit": ("Audit",),
+    "checks": ("Audit", "audit"),
     "decide": (
         *("Gate", "Ranking", "Track", "Versus", "add_checkpoint", "gate", "rank"),
         *("run_versus", "track", "versus"),
@@ -135,7 +134,7 @@ _NAMES = {
     "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
-_PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}
+_PLACES |= {"import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval", "run_lm_eval")}
 _PLACES |= {"view": ("report.live", "view")}
@@ -151,4 +150,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES, *_NAMES})
+    return __all__

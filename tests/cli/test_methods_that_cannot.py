@@ -114,12 +114,12 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
 
 
 def test_what_cannot_run_is_not_advised(ok, saved, monkeypatch):
-    from fewbench.audit import audit
+    from fewbench.checks import audit
     from fewbench.methods import Advice
 
     path = saved()
     asked = Advice("always", ("bm25-sim", "random"), "one of the two cannot run")
-    monkeypatch.setattr(import_module("fewbench.audit.audit"), "ADVICE", (asked,))
+    monkeypatch.setattr(import_module("fewbench.checks.audit"), "ADVICE", (asked,))
     assert [one["methods"] for one in json.loads(ok("audit", path, "--json"))["use"]] == [
         ["random"]
     ]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted, fixed, some
 from fewbench._page import Page, Section, Table
-from fewbench.audit.finding import Cell, Finding
 from fewbench.charts import auditing
+from fewbench.checks.finding import Cell, Finding
 
 if TYPE_CHECKING:
-    from fewbench.audit.audit import Audit
+    from fewbench.checks.audit import Audit
 
 MOST_MODELS, MOST_TASKS = 60, 24
 
