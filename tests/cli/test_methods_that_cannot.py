@@ -53,7 +53,8 @@ def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
     found = fit(ok, path, "collaborative")
     assert found["verdict"] == "cannot"
     assert found["because"] == ["POT is not installed: pip install 'fewbench[transport]'"]
-    assert "cannot run here: collaborative\n  → POT is not installed: pip" in ok("audit", path)
+    shown = ok("audit", path, "--details")
+    assert "cannot run here: collaborative\n  → POT is not installed: pip" in shown
     said = cli("start", path, "-m", "collaborative", "-n", 5, "-o", "run")
     assert said.code != 0
     assert "POT is not installed (hint: pip install 'fewbench[transport]')" in said.err

@@ -57,6 +57,7 @@ audit = command(
     run_audit,
     work="auditing",
     report="report",
+    details=True,
     writes=["output"],
     around=_audit,
     page=lambda found, given: found.page(str(given["scores"])),
