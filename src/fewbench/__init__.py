@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
     from fewbench.public import find_public_files, get, get_pack, public_sources
-    from fewbench.readers import Columns, read_items
+    from fewbench.readers import Columns, load_scores, read_items
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
     from fewbench.report.live import view
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         from_arrays,
         from_long,
         from_wide,
-        load_scores,
         save_scores,
     )
     from fewbench.study import Comparison, Plan, SplitSettings
@@ -125,11 +124,11 @@ _NAMES = {
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
     "public": ("find_public_files", "get", "get_pack", "public_sources"),
-    "readers": ("Columns", "read_items"),
+    "readers": ("Columns", "load_scores", "read_items"),
     "report": ("write_report",),
     "scores": (
         *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),
-        *("load_scores", "save_scores"),
+        "save_scores",
     ),
     "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
