@@ -66,7 +66,7 @@ def import_(folder: Path) -> None:
 
 def audit(folder: Path) -> None:
     from fewbench import load_scores
-    from fewbench.audit import audit
+    from fewbench.checks import audit
 
     assert audit(load_scores(folder / "scores.parquet")).findings
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fewbench.audit import audit, drop
+from fewbench.checks import audit, drop
 from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.study import SplitSettings, compare

@@ -35,7 +35,7 @@ BELOW = {
     "charts": {"charts"},
     "scores": {"scores"},
     "methods": {"methods", "tasks", "algorithms", "scores"},
-    "audit": {"audit", "charts", "methods", "algorithms", "scores"},
+    "checks": {"checks", "charts", "methods", "algorithms", "scores"},
     "evaluation": {"evaluation", "charts", "methods", "scores", "algorithms", "executors"},
     "study": {
         *("study", "charts", "evaluation", "methods", "scores", "algorithms", "executors"),
@@ -48,10 +48,10 @@ BELOW = {
     },
     "readers": {"readers", "scores", "executors"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
-    "public": {"public", "readers", "audit", "scores", "executors"},
+    "public": {"public", "readers", "checks", "scores", "executors"},
     "tasks": {"tasks", "charts", "study", "runners", "methods", "scores", "algorithms"},
     "report": {
-        *("report", "charts", "audit", "decide", "evaluation", "packs", "runners", "scores"),
+        *("report", "charts", "checks", "decide", "evaluation", "packs", "runners", "scores"),
         "study",
     },
 }

@@ -14,7 +14,7 @@ from fewbench import _blocks
 from fewbench.algorithms.choice.linear_choice import forward_selection
 from fewbench.algorithms.item_curves import fit_curves
 from fewbench.algorithms.soundness.likeness import duplicate_groups, identical, likeness
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.errors import FewbenchError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks

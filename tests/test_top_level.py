@@ -2,7 +2,9 @@
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fewbench
@@ -22,7 +24,7 @@ def results():
     compared = fewbench.compare(TABLE, ["random-ridge"], [5], split, repeats=3, level=None)
     return {
         "scores": (TABLE, (20, 60), "20 models × 60 items"),
-        "audit": (fewbench.audit_scores(TABLE), None, "Audit: No problems"),
+        "audit": (fewbench.audit(TABLE), None, "Audit: No problems"),
         "subset": (
             fewbench.select_items(TABLE, "random", budget=5),
             (5, 0),
@@ -163,6 +165,58 @@ def test_a_warning_is_a_python_warning_once_a_call(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().out.count("warning: all targets: the target scores far above") == 1
 
 
+def test_dir_lists_what_users_need(shown):
+    assert dir(fewbench) == sorted(fewbench.__all__)
+    public = [name for name in dir(shown["run"][0]) if not name.startswith("_")]
+    assert {"score", "estimates", "spent", "to_frame", "plot"} <= set(public)
+    assert not [name for name in public if name.startswith("model_")]
+
+
+def test_the_score_of_one_target(shown):
+    assert shown["run"][0].score == shown["run"][0].estimates["target"].score == 1.0
+    of_two = fewbench.run(TABLE, "random", 6, answer=lambda item: 1, targets=["a", "b"])
+    with pytest.raises(fewbench.FewbenchError, match="not one score: 2 targets: 'a', 'b'"):
+        print(of_two.score)
+    with pytest.raises(fewbench.FewbenchError, match="no target has answers"):
+        print(fewbench.Estimates().score)
+
+
+def test_a_run_needs_a_limit(tmp_path):
+    calls = [
+        lambda: fewbench.run(TABLE, answer=lambda item: 1),
+        lambda: fewbench.run_lm_eval(TABLE, arguments=["--model", "dummy"]),
+        lambda: fewbench.inspect.estimated(None, TABLE),
+    ]
+    for call in calls:
+        with pytest.raises(fewbench.FewbenchError, match=r"no limit.*stop=100.*half_width="):
+            call()
+    settings = {"answer": lambda item: 1, "folder": tmp_path / "run"}
+    fewbench.run(TABLE, "random", 6, **settings)
+    assert fewbench.run(TABLE, "random", **settings).targets["target"].items_run == 6  # resumed
+
+
+def test_scores_are_loaded_from_what_holds_them(tmp_path):
+    fewbench.save_scores(TABLE, tmp_path / "scores.parquet")
+    assert fewbench.load_scores(tmp_path / "scores.parquet").equals(TABLE)
+    np.savez(tmp_path / "s.npz", scores=TABLE.values, models=np.array(TABLE.model_ids))
+    loaded = [
+        fewbench.load_scores(tmp_path / "s.npz"),
+        fewbench.load_scores(TABLE.to_frame()),
+        fewbench.load_scores(
+            TABLE.to_frame().rename_axis("model").reset_index()
+            .melt("model", var_name="item", value_name="score").assign(task="one"),
+            scale=fewbench.Scale(0, 2),
+        ),
+    ]  # fmt: skip
+    assert {one.shape for one in map(fewbench.Scores.to_frame, loaded)} == {(20, 60)}
+    assert list(loaded[2].tasks) == ["one"]
+    assert loaded[2].values.max() == 0.5
+    logs = fewbench.load_scores(Path(__file__).parent / "readers/fixtures/swe_bench")
+    assert logs.n_models > 1
+    with pytest.raises(fewbench.FewbenchError, match="no such file or folder"):
+        fewbench.load_scores(tmp_path / "none")
+
+
 def test_scores_come_back_on_the_scale_of_the_user():
     scaled = replace(TABLE, scale=fewbench.Scale(0, 100))
     assert scaled.to_frame().max(axis=None) == 100
@@ -216,7 +270,7 @@ def test_one_method_one_budget_and_the_name_of_a_split():
 @pytest.mark.parametrize("given", ["scores.parquet", None])
 def test_what_is_no_scores_is_named(given):
     for call in (
-        lambda: fewbench.audit_scores(given),
+        lambda: fewbench.audit(given),
         lambda: fewbench.compare(given, "random", 5),
         lambda: fewbench.plan(given, budget=5),
         lambda: fewbench.Evaluation(given, "random", 5),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbench.audit import audit, drop
+from fewbench.checks import audit, drop
 from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.study import Split, SplitSettings, make_split

@@ -3,7 +3,7 @@
 Commands and functions mirror each other:
 
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`, `read_items`
-- audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
+- audit: `audit` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval` · add: `add`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fewbench._version import __version__
 
 if TYPE_CHECKING:
-    from fewbench.audit import Audit
-    from fewbench.audit import audit as audit_scores
+    from fewbench.checks import Audit, audit
     from fewbench.decide import (
         Gate,
         Ranking,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
     from fewbench.public import find_public_files, get, get_pack, public_sources
-    from fewbench.readers import Columns, read_items
+    from fewbench.readers import Columns, load_scores, read_items
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
     from fewbench.report.live import view
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
         from_arrays,
         from_long,
         from_wide,
-        load_scores,
         save_scores,
     )
     from fewbench.study import Comparison, Plan, SplitSettings
@@ -82,7 +80,7 @@ __all__ = [
     "__version__",
     "add",
     "add_checkpoint",
-    "audit_scores",
+    "audit",
     "compare",
     "find_method",
     "find_public_files",
@@ -115,7 +113,7 @@ __all__ = [
 # Where each name is. A module is imported when one of its names is first used: pandas, SciPy and
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
-    "audit": ("Audit",),
+    "checks": ("Audit", "audit"),
     "decide": (
         *("Gate", "Ranking", "Track", "Versus", "add_checkpoint", "gate", "rank"),
         *("run_versus", "track", "versus"),
@@ -126,16 +124,16 @@ _NAMES = {
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
     "public": ("find_public_files", "get", "get_pack", "public_sources"),
-    "readers": ("Columns", "read_items"),
+    "readers": ("Columns", "load_scores", "read_items"),
     "report": ("write_report",),
     "scores": (
         *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),
-        *("load_scores", "save_scores"),
+        "save_scores",
     ),
     "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
-_PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}
+_PLACES |= {"import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval", "run_lm_eval")}
 _PLACES |= {"view": ("report.live", "view")}
@@ -151,4 +149,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES, *_NAMES})
+    return __all__

@@ -5,8 +5,9 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from fewbench._text import masked_bytes
 from fewbench.errors import EvaluationError, FewbenchError
@@ -90,21 +91,33 @@ def only_process(
     """Hold a lock until the block ends, or the process; FewbenchError(busy) if another holds it.
 
     The file says which process holds it, and the error repeats that. Where the system has no such
-    locks, nothing is held.
+    locks, nothing is held. The folder is made. After an error in the block, a file and folders that
+    are new and empty are removed.
     """
+    made = [one for one in (lock, *lock.parents) if not one.exists()]
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a+", encoding="utf-8") as file:
+        _hold(file, busy, hint)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                for one in made:
+                    one.rmdir() if one.is_dir() else one.unlink(missing_ok=True)
+            raise
+
+
+def _hold(file: TextIO, busy: str, hint: str) -> None:
     try:
         import fcntl
     except ImportError:
-        yield
         return
-    with lock.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
-            holder = file.read().strip()
-            raise FewbenchError(f"{busy} ({holder})" if holder else busy, hint=hint) from error
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
-        file.flush()
-        yield
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.seek(0)
+        holder = file.read().strip()
+        raise FewbenchError(f"{busy} ({holder})" if holder else busy, hint=hint) from error
+    file.truncate(0)
+    file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+    file.flush()

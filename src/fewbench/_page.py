@@ -91,6 +91,12 @@ class Page:
 class Shown:
     """A result that shows itself, by its `page`."""
 
+    def __dir__(self) -> list[str]:
+        """Return the names for users, without those of pydantic."""
+        theirs = [one for one in type(self).__mro__ if one.__module__.startswith("pydantic")]
+        hidden = {"model_config"}.union(*map(vars, theirs))
+        return [name for name in super().__dir__() if name not in hidden]
+
     def page(self) -> Page:
         """Return what there is to show."""
         raise NotImplementedError

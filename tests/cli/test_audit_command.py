@@ -22,12 +22,12 @@ def dirty(tmp_path):
 
 
 def test_the_most_serious_first_with_its_advice(ok, dirty):
-    out = ok("audit", dirty.name)
+    out = ok("audit", dirty.name, "--details")
     lines = out.splitlines()
     assert lines[1].startswith(
         "24 models on 200 items in 3 tasks, right or wrong, 1.2% of the cell"
     )
-    assert lines[4].startswith("problem: 1 model listed several times")
+    assert lines[5].startswith("problem: 1 model listed several times")
     words = [line.split(":")[0] for line in lines if line[:1].isalpha()]
     levels = [word for word in words if word in ("problem", "caution", "fact")]
     assert levels == sorted(levels, key=["problem", "caution", "fact"].index)
@@ -38,6 +38,14 @@ def test_the_most_serious_first_with_its_advice(ok, dirty):
     assert max(map(len, lines)) <= 100
     assert "Use these methods" in out
     assert "methods can run" in out
+
+
+def test_a_clean_table_fits_a_screen(ok, tmp_path):
+    path = save_scores(simulate(50, 300, 5, seed=1), tmp_path / "clean.parquet")
+    out = ok("audit", path)
+    assert out.startswith("No problems and no cautions in 50 models.")
+    assert "6 facts about these scores: fewbench audit --details." in out
+    assert len(out.splitlines()) < 20
 
 
 def test_json_has_all_names(ok, dirty):

@@ -53,7 +53,8 @@ def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
     found = fit(ok, path, "collaborative")
     assert found["verdict"] == "cannot"
     assert found["because"] == ["POT is not installed: pip install 'fewbench[transport]'"]
-    assert "cannot run here: collaborative\n  → POT is not installed: pip" in ok("audit", path)
+    shown = ok("audit", path, "--details")
+    assert "cannot run here: collaborative\n  → POT is not installed: pip" in shown
     said = cli("start", path, "-m", "collaborative", "-n", 5, "-o", "run")
     assert said.code != 0
     assert "POT is not installed (hint: pip install 'fewbench[transport]')" in said.err
@@ -114,12 +115,12 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
 
 
 def test_what_cannot_run_is_not_advised(ok, saved, monkeypatch):
-    from fewbench.audit import audit
+    from fewbench.checks import audit
     from fewbench.methods import Advice
 
     path = saved()
     asked = Advice("always", ("bm25-sim", "random"), "one of the two cannot run")
-    monkeypatch.setattr(import_module("fewbench.audit.audit"), "ADVICE", (asked,))
+    monkeypatch.setattr(import_module("fewbench.checks.audit"), "ADVICE", (asked,))
     assert [one["methods"] for one in json.loads(ok("audit", path, "--json"))["use"]] == [
         ["random"]
     ]

@@ -88,6 +88,12 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("start s.parquet -m random -n 4 -t model-03 -o new", "is a source model already"),
         ("start s.parquet -m random -n 4 --average median -o new", "--average"),
         ("start s.parquet --subset results.csv -o new", "results.csv: not a subset"),
+        # run, add
+        ("run command s.parquet -m nope -n 4 -o new -- true", "unknown method 'nope'"),
+        ("run command s.parquet -n 400 -o new/deep -- true", "budget of 400"),
+        ("run command s.parquet -n 4 -t model-03 -o new -- true", "is a source model already"),
+        ("add nowhere -o new/x.parquet", "no evaluation here"),
+        ("add nowhere -o x.parquet", "no evaluation here"),
         # ask, tell, estimate
         ("ask nowhere", "no evaluation here"),
         ("ask run --for nope", "unknown harness 'nope'"),
@@ -128,6 +134,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         (f"import results.csv {LONG} --range 0,inf -o x.parquet", "finite"),
         (f"import results.csv {LONG} --from cvs -o x.parquet", "unknown form 'cvs'"),
         ("import results.csv --model llm --item id --score ok -o x.parquet", "no column 'ok'"),
+        (f"import results.csv {LONG} --range 100,0 -o new/x.parquet", "in order"),
         (f"import results.csv {LONG}", "--output"),
     ],
 )  # fmt: skip

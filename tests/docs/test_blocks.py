@@ -9,8 +9,10 @@
 - Checked means: the command and its options exist, methods can be read, Python compiles. Scripts
   and make targets that a page names exist.
 
-The folder of a page holds scores.parquet (a part of the bundled table), logs/ (lm-eval's, of two
-made-up models), answers.csv (one model's answers) and answer.py (the same, as a program). Python
+- A block of `text` in README.md is what the command before it prints.
+
+The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items), logs/
+(lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the same, as a program). Python
 blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
 """
 
@@ -108,6 +110,7 @@ def kit(tmp_path_factory) -> Path:
     correct = row[FEW.positions(few.item_ids)]
     told = [f"{item},{score:g}" for item, score in zip(few.item_ids, correct, strict=True)]
     (folder / "answers.csv").write_text("\n".join(["id,correct", *told]) + "\n")
+    (folder / "items.csv").write_text("\n".join(["id", *few.item_ids]) + "\n")
     (folder / "answer.py").write_text(ANSWER)
     shutil.copytree(ROOT / "tests/readers/fixtures/lm_eval/0.4.13/out", folder / "logs")
     return folder
@@ -125,7 +128,7 @@ def folder(kit, tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_name)
 def test_blocks_run(page, folder, monkeypatch, capsys):
-    names = None
+    names, printed = None, ""
     for block in blocks_of(page):
         if block.reason:
             continue
@@ -144,7 +147,9 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
         elif block.language in SHELL and not _is_checked_only(page):
             for line in block.commands():
                 if line.startswith("fewbench ") and not TO_FILL_IN.search(uncommented(line)):
-                    _run(line, block.place, monkeypatch, capsys)
+                    printed = _run(line, block.place, monkeypatch, capsys)
+        elif block.language == "text" and page == ROOT / "README.md":
+            assert block.text == printed, f"{block.place}: the command prints another text"
 
 
 def _imported(path: Path, monkeypatch) -> ModuleType:
@@ -209,7 +214,8 @@ def _names(folder: Path) -> dict:
     }
 
 
-def _run(line: str, place: str, monkeypatch, capsys) -> None:
+def _run(line: str, place: str, monkeypatch, capsys) -> str:
+    """Run a command and return what it prints."""
     words = shlex.split(line, comments=True)
     words = [word for word in words if word]
     output = None
@@ -223,6 +229,7 @@ def _run(line: str, place: str, monkeypatch, capsys) -> None:
     if output:
         Path(output).write_text(said.out)
     assert (exit_.value.code or 0) in ENDS.get(words[1], {0}), f"{place}: {line}\n{said.err}"
+    return said.out
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_name)

@@ -9,7 +9,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.report import write_report
 from fewbench.report.sections import render
 from fewbench.scores import Scale, from_arrays

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.evaluation import Evaluation
 from fewbench.report import write_report
 from fewbench.testing import simulate

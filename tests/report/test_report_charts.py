@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.audit import audit
 from fewbench.charts import comparison as charts
 from fewbench.charts import estimating, theme
 from fewbench.charts.labels import spread
+from fewbench.checks import audit
 from fewbench.report.frame import Charts
 from fewbench.study import compare
 from fewbench.testing import simulate

@@ -6,7 +6,7 @@ docs/reproduction.md has all rows; the paper's own tables are not at hand.
 import numpy as np
 import pytest
 
-from fewbench.audit import audit, drop
+from fewbench.checks import audit, drop
 from fewbench.study import SplitSettings, compare
 
 pytestmark = pytest.mark.slow

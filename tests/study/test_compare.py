@@ -32,6 +32,14 @@ def test_the_references_always_take_part(scores):
         assert sorted(cells["method"]) == sorted({*methods, "random", "random-ridge"})
 
 
+def test_methods_and_budgets_need_not_be_named():
+    compared = compare(simulate(20, 60, seed=3), repeats=1, level=None).cells
+    assert set(compared["method"]) == {"fewbench", "greedy-ridge", "random", "random-ridge"}
+    assert set(compared["budget"]) == {20, 50}
+    few = compare(simulate(20, 15, seed=3), "random", repeats=1, level=None).cells
+    assert set(few["budget"]) == {8}
+
+
 def test_a_row_for_each_method_budget_and_split(outcome):
     cells = outcome.cells
     assert len(cells) == 3 * 2 * 2

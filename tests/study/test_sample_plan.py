@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.errors import ScoresError, StudyError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.sampling import exact_interval

@@ -29,7 +29,6 @@ def _add(call: Call, *, output: Path) -> None:
         )
     grows = output.exists() and call.given["scores"] is None
     check_outputs(output, inputs=call.paths(), force=grows or call.given["force"])
-    output.parent.mkdir(parents=True, exist_ok=True)
     lock = output.with_name(f".{output.name}.lock")
     with (
         only_process(lock, f"{output}: another fewbench add is writing it"),

@@ -85,6 +85,7 @@ compare = command(
     around=_compare,
     about="If a method fails, the exit code is 1.",
     examples="""
+fewbench compare scores.parquet
 fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
 fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
 fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap

@@ -96,7 +96,6 @@ def _import(
 def _work_folder(output: Path) -> Iterator[Path]:
     """Give this process a folder for intermediate results; remove it after success."""
     work = output.with_suffix(".partial")
-    work.mkdir(parents=True, exist_ok=True)
     lock = work / "lock"
     try:
         with only_process(lock, f"{work}: another import into {output} is running"):
@@ -104,7 +103,7 @@ def _work_folder(output: Path) -> Iterator[Path]:
             for path in [*work.glob(f"*{SUFFIX}"), work / PROBABILITIES]:
                 path.unlink(missing_ok=True)
     finally:
-        if not any(path != lock for path in work.iterdir()):
+        if work.exists() and not any(path != lock for path in work.iterdir()):
             lock.unlink(missing_ok=True)
             with suppress(OSError):
                 work.rmdir()

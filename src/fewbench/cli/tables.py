@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fewbench.audit import Audit, with_families
-from fewbench.audit import audit as run_audit
-from fewbench.audit import drop as drop_found
+from fewbench.checks import Audit, with_families
+from fewbench.checks import audit as run_audit
+from fewbench.checks import drop as drop_found
 from fewbench.cli.commands import Call, command
 from fewbench.cli.text import say
 from fewbench.errors import FewbenchError
@@ -57,6 +57,7 @@ audit = command(
     run_audit,
     work="auditing",
     report="report",
+    details=True,
     writes=["output"],
     around=_audit,
     page=lambda found, given: found.page(str(given["scores"])),

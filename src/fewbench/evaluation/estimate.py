@@ -177,6 +177,17 @@ class Estimates(Shown, dict[str, Estimate]):
     """
 
     @property
+    def score(self) -> float:
+        """The estimated full score of the only target; EvaluationError unless there is one."""
+        if len(self) != 1:
+            several = "no target has answers" if not self else f"{len(self)} targets: {some(self)}"
+            raise EvaluationError(
+                f"not one score: {several}", hint="name the target, as in estimates['new'].score"
+            )
+        (only,) = self.values()
+        return only.score
+
+    @property
     def warnings(self) -> list[str]:
         """Each warning once, with the targets that it is about."""
         about: dict[str, list[str]] = {}

@@ -14,8 +14,7 @@ import pandas as pd
 
 from fewbench._files import written_whole
 from fewbench._names import counted
-from fewbench.audit import Audit
-from fewbench.audit import audit as audit_scores
+from fewbench.checks import Audit, audit
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
 from fewbench.public.catalogue import find_source
@@ -160,8 +159,8 @@ class PublicResults:
 
     @cached_property
     def audit(self) -> Audit:
-        """The audit of the scores; see `fewbench.audit_scores`."""
-        return audit_scores(self.scores)
+        """The audit of the scores; see `fewbench.audit`."""
+        return audit(self.scores)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores, models × items, on the source's scale."""

@@ -2,6 +2,7 @@
 
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
+from fewbench.readers.loading import load_scores
 from fewbench.readers.reading import DAMAGED, FORMS, SAME_MODEL, are_logs, read
 from fewbench.readers.tables import Columns, join_attributes
 
@@ -14,6 +15,7 @@ __all__ = [
     "are_items",
     "are_logs",
     "join_attributes",
+    "load_scores",
     "read",
     "read_items",
 ]

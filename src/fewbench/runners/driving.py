@@ -16,7 +16,7 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.result import Progress, RunResult
-from fewbench.runners.run import Run
+from fewbench.runners.run import Run, limits_of
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 
@@ -199,8 +199,8 @@ def run_with(
     **settings
         Further arguments of `Run.open`.
     """
-    limits = Stop(items=stop) if isinstance(stop, int) else stop
     try:
+        limits = limits_of(stop, scores, folder)
         if scores is None:
             if not isinstance(runner, KnowsItems):
                 raise RunError(

@@ -167,7 +167,7 @@ def run(
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
-        When to stop; a number is a number of items (default: 100, or the items of a pack).
+        When to stop; a number is a number of items. Needed, except for a pack or to resume a run.
     answer : callable, or mapping of target to callable
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which

@@ -24,7 +24,7 @@ from fewbench.runners.inspect_kept import close_logs
 from fewbench.runners.inspect_pool import Pool, Settings
 from fewbench.runners.inspect_samples import task_in
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run, saved_benchmark
+from fewbench.runners.run import Run, limits_of, saved_benchmark
 from fewbench.scores import Benchmark, Sources, open_sources
 from fewbench.scores.table import as_sources
 
@@ -77,7 +77,7 @@ def estimated(
     method : str or Method
         As for `fewbench.Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
-        When to stop; a number is a number of items (default: 100, or the items of a pack).
+        When to stop; a number is a number of items. Needed, except for a pack or to resume a run.
     folder : path, optional
         Folder of the evaluation, for one model. In memory without.
     target : str, optional
@@ -113,7 +113,7 @@ def estimated(
     (0, ['fewbench'])
     """
     table, path = _opened(scores, folder)
-    limits = Stop(items=stop) if isinstance(stop, int) else stop
+    limits = limits_of(stop, table, folder)
     if isinstance(method, str) and method != AUTO:
         find_method(method)  # a name that is none is named now
 
@@ -224,8 +224,9 @@ def run_inspect(
             f"{len(names)} targets for {max(1, len(models))} models",
             hint="name each model of --model, in their order, or none",
         )
-    limits = Stop(items=stop) if isinstance(stop, int) else stop
     place = Path(folder)
+    table = _opened(scores, place)[0]
+    limits = limits_of(stop, table, place)
     accepted = {
         name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
     }
@@ -248,7 +249,7 @@ def run_inspect(
         return runs[0]
 
     pool = Pool(
-        _opened(scores, place)[0],
+        table,
         open_run,
         lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
         Settings(metric, **accepted, logs=place / LOGS),

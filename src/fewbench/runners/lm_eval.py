@@ -324,7 +324,7 @@ def run_lm_eval(
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
-        When to stop; a number is a number of items (default: 100, or the items of a pack).
+        When to stop; a number is a number of items. Needed, except for a pack or to resume a run.
     arguments : sequence of str
         Arguments of `lm-eval run`, such as `["--model", "hf", "--model_args", "pretrained=X"]`,
         with `--tasks` if there are no scores.

@@ -195,6 +195,11 @@ class RunResult(Shown, _Frozen):
         found = {name: one.estimate for name, one in self.targets.items()}
         return Estimates({name: one for name, one in found.items() if one is not None})
 
+    @property
+    def score(self) -> float:
+        """The estimated full score of the only target; EvaluationError unless there is one."""
+        return self.estimates.score
+
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per target: score, interval, items, cost, saved cost, warnings."""
         import pandas as pd

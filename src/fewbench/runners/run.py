@@ -31,7 +31,6 @@ from fewbench.scores import Benchmark, Scores, Sources, open_sources
 from fewbench.scores.table import as_sources
 
 LOCK = "run.lock"
-ITEMS = 100
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
 
@@ -94,7 +93,7 @@ class Run:
         cls,
         scores: Sources | Benchmark,
         method: str | Method,
-        stop: Stop | None,
+        stop: Stop | int | None,
         folder: str | Path | None = None,
         targets: Sequence[str] = ("target",),
         seed: int = 0,
@@ -117,9 +116,9 @@ class Run:
             Scores of the source models; a benchmark alone is run without.
         method : str or Method
             As for `Evaluation`; `auto` chooses one.
-        stop : Stop, optional
-            Limits of each target; `seconds` are of all targets together. By default 100
-            items, or those of a pack.
+        stop : Stop or int, optional
+            Limits of each target; `seconds` are of all targets together. A number is a number of
+            items. A pack, and a run in the folder, have their own.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -149,15 +148,15 @@ class Run:
             If the evaluation cannot be started or opened.
         """
         scores = as_sources(scores)
+        stop = limits_of(stop, scores, folder)
         if scores.origin is not None:
             made = provenance_of(scores.origin, scores.n_items)
             method, stop, seed = check_settings(made, method, stop, seed)
-        stop = stop or Stop(items=ITEMS)
+        assert stop is not None  # a pack's are in it
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as held:
             if place is not None:
-                place.mkdir(parents=True, exist_ok=True)
                 busy = f"{place}: another fewbench run is at work in this folder"
                 hint = "wait until it ends or stop it, or use another folder"
                 try:
@@ -482,6 +481,26 @@ def saved_benchmark(folder: str | Path | None) -> Sources | None:
             hint="name them to go on, or another folder to start anew",
         )
     return open_sources(path)
+
+
+def limits_of(
+    stop: Stop | int | None, scores: Sources | Benchmark | None, folder: str | Path | None
+) -> Stop | None:
+    """Return when a run stops: as given, or as in its folder; None for the limit of a pack.
+
+    Raises RunError without any.
+    """
+    if stop is not None:
+        return Stop(items=stop) if isinstance(stop, int) else stop
+    if folder is not None and (Path(folder) / HEADER).exists():
+        return Journal(Path(folder)).header().stop
+    if getattr(scores, "origin", None) is None:
+        raise RunError(
+            "no limit for the run",
+            hint="pass a number of items, as in stop=100, or the half width of the interval, as in "
+            "stop=Stop(half_width=0.03)",
+        )
+    return None
 
 
 def _reopened(

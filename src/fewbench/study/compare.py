@@ -28,13 +28,14 @@ from fewbench.study.summary import summarise
 
 LEAST = 3
 """Models: two sources and a target."""
+BUDGETS = (20, 50, 100)
 Progress = Callable[[int, int], None]
 
 
 def compare(
     scores: Scores,
-    methods: str | Method | Sequence[str | Method],
-    budgets: int | Sequence[int],
+    methods: str | Method | Sequence[str | Method] = ("fewbench", "greedy-ridge"),
+    budgets: int | Sequence[int] | None = None,
     split: SplitSettings | str | Sequence[SplitSettings] | None = None,
     repeats: int = 10,
     seed: int = 0,
@@ -58,8 +59,8 @@ def compare(
     methods : str or Method, or several
         Method names, parts joined by +, or your own methods. auto chooses a method in each repeat,
         by the source models alone.
-    budgets : int or several
-        Numbers of items.
+    budgets : int or several, optional
+        Numbers of items (default: 20, 50 and 100, as far as they are less than all).
     split : SplitSettings, the name of a split, or several settings
         How to split the models (default: random).
     repeats : int
@@ -101,6 +102,9 @@ def compare(
         check_level(level)
     scores, warnings = whole_sources(as_scores(scores), LEAST, "compare")
     methods = [methods] if isinstance(methods, (str, Method)) else methods
+    if budgets is None:
+        n_items = scores.n_items
+        budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
     budgets = [budgets] if isinstance(budgets, int) else budgets
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]

@@ -5,8 +5,8 @@ from collections.abc import Collection
 import numpy as np
 
 from fewbench._names import counted, did_you_mean, some
-from fewbench.audit.alike import kinship, spare_twins
-from fewbench.audit.audit import Audit
+from fewbench.checks.alike import kinship, spare_twins
+from fewbench.checks.audit import Audit
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
 
@@ -45,7 +45,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
     Examples
     --------
-    >>> from fewbench.audit import audit
+    >>> from fewbench.checks import audit
     >>> from fewbench.scores import from_arrays
     >>> scores = from_arrays([[1, 0, 1], [1, 1, 1]], models=["a", "b"])
     >>> left, said = drop(scores, audit(scores), ["constant"])

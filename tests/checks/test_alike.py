@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 

@@ -21,7 +21,7 @@ from fewbench.algorithms.soundness.likeness import (
     independent_weights,
     likeness,
 )
-from fewbench.audit.finding import Finding, Severity, Table
+from fewbench.checks.finding import Finding, Severity, Table
 from fewbench.scores import Scores
 
 Groups = tuple[tuple[int, ...], ...]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 
 
@@ -55,7 +55,7 @@ def test_a_few_gaps_are_called_random(make):
 
 def test_a_hundredth_is_nearly_complete(make):
     """The same hundredth from which intervals do without a model."""
-    from fewbench.audit.missing import NEARLY_COMPLETE
+    from fewbench.checks.missing import NEARLY_COMPLETE
     from fewbench.evaluation import errors
 
     assert NEARLY_COMPLETE == errors.NEARLY_COMPLETE

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import Missingness, missingness
-from fewbench.audit.finding import Finding, Table, number, share
+from fewbench.checks.finding import Finding, Table, number, share
 from fewbench.scores import Scores
 
 LEVEL = 0.01

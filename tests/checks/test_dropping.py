@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.audit import DROPS, audit, drop, with_families
+from fewbench.checks import DROPS, audit, drop, with_families
 from fewbench.errors import ScoresError
 from fewbench.scores import from_arrays
 

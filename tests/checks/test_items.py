@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.audit import audit
+from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted, fixed, some
 from fewbench._page import Page, Section, Table
-from fewbench.audit.finding import Cell, Finding
 from fewbench.charts import auditing
+from fewbench.checks.finding import Cell, Finding
 
 if TYPE_CHECKING:
-    from fewbench.audit.audit import Audit
+    from fewbench.checks.audit import Audit
 
 MOST_MODELS, MOST_TASKS = 60, 24
 
@@ -21,6 +21,8 @@ def audit_page(found: "Audit", source: str) -> Page:
     counts = [(s, sum(one.severity == s for one in found.findings)) for s in ("problem", "caution")]
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
     lesser = [_shape(shape)]
+    if n := sum(one.severity == "fact" for one in found.findings):
+        lesser.append(f"{counted(n, 'fact')} about these scores: fewbench audit --details.")
     if found.changed:
         lesser.append(f"These are the scores without the changes in {found.changed['written']}.")
     path = shlex.quote(source) if source else "SCORES"
@@ -29,6 +31,8 @@ def audit_page(found: "Audit", source: str) -> Page:
         (one.severity, _named(one), one.advice.replace("audit SCORES", f"audit {path}"))
         for one in found.findings
     ]
+    facts = [row for row in rows if row[0] == "fact"]
+    urgent = [row for row in rows if row[0] != "fact"]
     wrong, suspect = (_marked(numbers[f"item_{kind}"]) for kind in ("wrong_way", "suspect"))
     low, high = shape["range"]
     sections = [
@@ -38,9 +42,15 @@ def audit_page(found: "Audit", source: str) -> Page:
         Section(
             "found",
             "What was found",
-            tables=[Table("What was found", head, rows)],
+            tables=[Table("Problems and cautions", head, urgent)] if urgent else [],
         ),
-        _methods(found),
+        Section(
+            "facts",
+            "Facts",
+            tables=[Table("Facts", head, facts)] if facts else [],
+            detail=True,
+        ),
+        *_methods(found),
         Section(
             "behind",
             "Which models and items",
@@ -157,24 +167,34 @@ def _marked(items: list[int]) -> str:
     return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
 
 
-def _methods(found: "Audit") -> Section:
+def _methods(found: "Audit") -> list[Section]:
     """Return which methods to use, and which cannot run."""
     rows = [(one.when, ", ".join(one.methods), one.reason) for one in found.use]
     reasons: dict[str, list[str]] = {}
     for fit in found.methods:
         if fit.verdict == "cannot":
             reasons.setdefault("; ".join(fit.because), []).append(fit.method)
-    rows += [("cannot run here", ", ".join(of), reason) for reason, of in reasons.items()]
+    unfit = [("cannot run here", ", ".join(of), reason) for reason, of in reasons.items()]
     can = sum(fit.verdict != "cannot" for fit in found.methods)
     lack = sum(fit.verdict == "works, but" for fit in found.methods)
-    return Section(
-        "use",
-        "Use these methods",
-        ["Use only methods that fewbench compare shows to err less than random sampling."],
-        f"Use these methods; {counted(can, 'method')} can run"
-        f"{f', {lack} of them with a limitation' if lack else ''}.",
-        tables=[Table("Methods", [("For", False), ("Methods", False), ("Because", False)], rows)],
-    )
+    head = [("For", False), ("Methods", False), ("Because", False)]
+    listed = "" if not unfit else " (--details lists the others)"
+    return [
+        Section(
+            "use",
+            "Use these methods",
+            ["Use only methods that beat random sampling in fewbench compare."],
+            f"Use these methods; {counted(can, 'method')} can run"
+            f"{f', {lack} of them with a limitation' if lack else ''}{listed}.",
+            tables=[Table("Methods", head, rows)],
+        ),
+        Section(
+            "unfit",
+            "Methods that cannot run here",
+            tables=[Table("Methods", head, unfit)] if unfit else [],
+            detail=True,
+        ),
+    ]
 
 
 def _compare(found: "Audit", path: str) -> str:

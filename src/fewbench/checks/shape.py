@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench.audit.finding import Finding, Table, number, share
+from fewbench.checks.finding import Finding, Table, number, share
 from fewbench.scores import Scores
 
 SMALL_TASK = 30

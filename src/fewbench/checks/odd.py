@@ -5,8 +5,8 @@ import numpy as np
 from fewbench._blocks import by_rows, row_blocks, total
 from fewbench._names import counted
 from fewbench._types import FloatArray
-from fewbench.audit.alike import Kinship
-from fewbench.audit.finding import Finding, Table, share
+from fewbench.checks.alike import Kinship
+from fewbench.checks.finding import Finding, Table, share
 from fewbench.scores import Scores
 
 ONE_OPTION = 0.8

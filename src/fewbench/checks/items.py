@@ -8,8 +8,8 @@ from fewbench._blocks import by_columns
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
-from fewbench.audit.alike import Kinship
-from fewbench.audit.finding import Cell, Finding, Table, number, share
+from fewbench.checks.alike import Kinship
+from fewbench.checks.finding import Cell, Finding, Table, number, share
 from fewbench.scores import Scores
 
 EASY = 0.95

@@ -1,0 +1,77 @@
+"""Load scores from whatever holds them: a file, a folder of logs, a pack, a DataFrame."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from fewbench._warned import issue
+from fewbench.errors import ReaderError
+from fewbench.readers.items import are_items, read_items
+from fewbench.readers.reading import read
+from fewbench.scores import Scale, Scores, from_long, from_wide, open_sources
+from fewbench.scores.pack_files import is_pack
+from fewbench.scores.table import as_scores
+
+LONG = ("model", "item", "score")
+ATTRIBUTES = ("task", "date", "family")
+
+
+def load_scores(
+    source: str | os.PathLike[str] | pd.DataFrame, *, scale: Scale | None = None
+) -> Scores:
+    """Load scores of source models.
+
+    `import_results` has more options: metrics, filters, names of columns.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        A scores file or pack of fewbench, an .npz file, a folder of harness logs, a table, or a
+        file of items without scores. A DataFrame has one row per model and item, with columns
+        `model`, `item`, `score` and optionally `task`, `date` and `family`; or one row per model
+        (the index) and one column per item.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default; saved scores have their own.
+
+    Raises
+    ------
+    ReaderError, ScoresError
+        If the kind is unknown, or the content is invalid.
+    PackError
+        For a pack that holds the chosen items alone. Use `open_pack`.
+
+    Warns
+    -----
+    EstimateWarning
+        For each fact that changes what the scores mean, such as a file that could not be read.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"q1": [1, 0], "q2": [1, 1]}, index=["a", "b"])
+    >>> load_scores(table).full_scores().tolist()
+    [1.0, 0.5]
+    """
+    if isinstance(source, pd.DataFrame):
+        if not set(LONG) <= set(source.columns):
+            return from_wide(source, scale=scale)
+        task, date, family = (name if name in source.columns else None for name in ATTRIBUTES)
+        return from_long(
+            source, model="model", item="item", score="score",
+            task=task, date=date, family=family, scale=scale,
+        )  # fmt: skip
+    path = Path(source)
+    if is_pack(path):
+        return open_sources(path).table()
+    if path.is_file() and are_items(path):
+        return as_scores(read_items(path))
+    try:
+        reading = read(path, scale=scale)
+    except ReaderError as error:
+        if not path.is_dir():
+            raise
+        hint = "use fewbench.import_results, which has options"
+        hint += f" ({error.hint})" if error.hint else ""
+        raise ReaderError(error.message, hint=hint) from error
+    issue(reading.notes)
+    return reading.scores
