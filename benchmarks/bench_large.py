@@ -125,7 +125,7 @@ def use_options(folder: Path) -> None:
     """Import, save and use them with less memory than they take."""
     from fewbench import import_results, load_scores
     from fewbench.methods import find_method
-    from fewbench.methods.ease import ease
+    from fewbench.methods.difficulty import difficulty_index
     from fewbench.scores import save_scores
 
     find_method("jsd+mean")  # with all imports
@@ -135,7 +135,7 @@ def use_options(folder: Path) -> None:
     scores = load_scores(folder / "options.parquet")
     for name in ("pds+mean", "jsd+mean"):
         find_method(name).start(scores, BUDGET, 0, ["new"]).ask()
-    assert ease(scores, "probabilities").shape == (scores.n_items,)
+    assert difficulty_index(scores, "probabilities").shape == (scores.n_items,)
     assert scores.probabilities is not None
     few = scores.probabilities.of_items(np.arange(0, scores.n_items, scores.n_items // BUDGET))
     assert few.shape == (OPTIONS[0], BUDGET, OPTIONS[2])

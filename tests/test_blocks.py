@@ -19,7 +19,7 @@ from fewbench.errors import FewbenchError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
 from fewbench.methods import find_method
-from fewbench.methods.ease import ease
+from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.kriging import source_kriging
 from fewbench.methods.sources import reliability
 from fewbench.readers.npz import read_npz
@@ -139,7 +139,8 @@ def test_results_do_not_depend_on_blocks(small_blocks):
             return [
                 alike.r, alike.noise, identical(scores.cells), duplicate_groups(filled),
                 forward_selection(filled, scores.full_scores(), 9, 1.0),
-                fit_curves(filled, scores.full_scores()).slope, reliability(scores), ease(scores),
+                fit_curves(filled, scores.full_scores()).slope, reliability(scores),
+                difficulty_index(scores),
                 whole_tasks(scores), kriging.inside.all_sources.wanted_noise,
                 kriging.beyond.wanted_factors, np.abs(kriging.inside.along),
                 find_method("variance+mean").start(scores, 9, 0, ["x"]).ask()["x"],
@@ -163,7 +164,7 @@ def test_results_do_not_depend_on_blocks(small_blocks):
 
 def test_option_probabilities_by_items(small_blocks, tmp_path):
     whole = simulate(12, 40, seed=5, options=5, missing=0.1)
-    easy = ease(whole, "probabilities")
+    easy = difficulty_index(whole, "probabilities")
     by_model = np.stack(list(whole.probabilities.by_model()))
     np.savez(
         tmp_path / "answers.npz", scores=whole.values, models=whole.model_ids,
@@ -176,7 +177,9 @@ def test_option_probabilities_by_items(small_blocks, tmp_path):
     joined = np.concatenate([part for _, part in parts], axis=1)
     np.testing.assert_array_equal(joined, by_model[:, ::-1])
     np.testing.assert_array_equal(options.of_items(np.array([9, 2])), by_model[:, ::-1][:, [9, 2]])
-    np.testing.assert_allclose(ease(replace(whole), "probabilities"), easy, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        difficulty_index(replace(whole), "probabilities"), easy, rtol=0, atol=1e-12
+    )
     mapped = read_npz(tmp_path / "answers.npz").scores.probabilities  # as it lies in the file
     assert isinstance(mapped._array.base, np.memmap)
     np.testing.assert_array_equal(np.stack(list(mapped.by_model())), by_model)

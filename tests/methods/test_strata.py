@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, find_method
-from fewbench.methods.ease import ease
+from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.prediction.mean import Difference, Mean
 from fewbench.methods.selection.random import Random, Strata
 from fewbench.scores import OptionProbabilities, from_arrays
@@ -135,7 +135,7 @@ def test_every_stratum_is_sampled_and_weights_are_its_share(budget, seed, strata
     weights = np.array(subset.weights)
     assert weights.sum() == pytest.approx(1.0)
     assert (weights >= scores.item_weights[at] * (1 - 1e-9)).all()  # no probability above 1
-    easy, every = ease(scores), scores.item_weights
+    easy, every = difficulty_index(scores), scores.item_weights
     stratum_of = selector._sure(line_clusters(easy, strata), easy, every, budget)
     shares = np.bincount(stratum_of, every)
     np.testing.assert_allclose(np.bincount(stratum_of[at], weights, len(shares)), shares)
@@ -143,7 +143,7 @@ def test_every_stratum_is_sampled_and_weights_are_its_share(budget, seed, strata
 
 def test_strata_are_merged_until_each_is_sure_of_an_item():
     scores = simulate(30, 60, 1, seed=2)
-    proxy, weights = ease(scores), scores.item_weights
+    proxy, weights = difficulty_index(scores), scores.item_weights
     selector = Strata(10)
     many = np.arange(10).repeat(6)[np.argsort(np.argsort(proxy, kind="stable"))]
     assert np.array_equal(selector._sure(many, proxy, weights, 10), many)  # exactly one each
@@ -159,7 +159,7 @@ def test_strata_are_merged_until_each_is_sure_of_an_item():
 
 def test_neyman_takes_more_where_right_and_wrong_are_as_likely():
     scores = simulate(40, 200, 1, seed=4)
-    easy = ease(scores)
+    easy = difficulty_index(scores)
     middling = np.abs(easy - 0.5) < 0.25
     counts = {}
     for allocation in ("proportional", "neyman"):
@@ -188,7 +188,7 @@ def test_tuned_slopes_are_none_for_a_proxy_that_says_nothing_and_one_for_a_true_
     sources, _ = tables
     subset = Random().select(sources, 40, 0)
     at = sources.positions(subset.items)
-    x = ease(sources)
+    x = difficulty_index(sources)
     answers = np.array([x[at], 0.4 * x[at] + 0.3, 1.0 - x[at], np.full(40, 0.5)])
     fitted = Difference(tune=True).fit(sources, subset, 0)
     w = x[at].var(ddof=1) / x.var()
@@ -230,18 +230,20 @@ NAMES = ["a", "b", "c"]
 
 def test_by_scores_it_is_the_mean_with_missing_cells_filled():
     scores = simulate(9, 20, missing=0.3, seed=3)
-    np.testing.assert_allclose(ease(scores), scores.filled.mean(axis=0))
+    np.testing.assert_allclose(difficulty_index(scores), scores.filled.mean(axis=0))
 
 
 def test_by_probabilities_it_is_the_mean_belief_in_the_right_option():
     scores = from_arrays([[1, 0], [1, 1], [0, 0]], models=NAMES, probabilities=P)
-    np.testing.assert_allclose(ease(scores, "probabilities"), [1.4 / 3, 1.3 / 3])
+    np.testing.assert_allclose(difficulty_index(scores, "probabilities"), [1.4 / 3, 1.3 / 3])
 
 
 def test_probabilities_tell_apart_items_that_scores_do_not():
     scores = simulate(20, 60, options=4, seed=1)
-    assert len(np.unique(ease(scores, "probabilities"))) > len(np.unique(ease(scores)))
-    order = np.corrcoef(ease(scores, "probabilities"), ease(scores))
+    assert len(np.unique(difficulty_index(scores, "probabilities"))) > len(
+        np.unique(difficulty_index(scores))
+    )
+    order = np.corrcoef(difficulty_index(scores, "probabilities"), difficulty_index(scores))
     assert order[0, 1] > 0.8
 
 
@@ -249,7 +251,7 @@ def test_a_source_with_a_score_and_no_probabilities_counts_by_its_score():
     p = P.copy()
     p[2] = np.nan
     scores = from_arrays([[1, 0], [1, 1], [0, 0]], models=NAMES, probabilities=p)
-    np.testing.assert_allclose(ease(scores, "probabilities"), [1.3 / 3, 1.2 / 3])
+    np.testing.assert_allclose(difficulty_index(scores, "probabilities"), [1.3 / 3, 1.2 / 3])
 
 
 def test_cells_not_run_are_filled_as_scores_are():
@@ -261,11 +263,11 @@ def test_cells_not_run_are_filled_as_scores_are():
     holes, q = values.copy(), p.copy()
     holes[1, 1], q[1, 1] = np.nan, np.nan
     part = replace(whole, values=holes, probabilities=OptionProbabilities(q))
-    easy = ease(part, "probabilities")
+    easy = difficulty_index(part, "probabilities")
     assert easy[1] < np.nanmean(q[:, 1, 0]) - 0.1
     assert ((easy >= 0) & (easy <= 1)).all()
 
 
 def test_without_probabilities_it_says_so():
     with pytest.raises(MethodError, match="no option probabilities"):
-        ease(simulate(5, 9), "probabilities")
+        difficulty_index(simulate(5, 9), "probabilities")

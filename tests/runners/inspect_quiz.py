@@ -52,7 +52,7 @@ class Scripted(ModelAPI):
         skill = float(self.model_name.rpartition("-")[2]) / 5 - 2
         time = self.times[question] = self.times.get(question, 0) + 1
         drawn = chance(self.model_name, question, str(time) if self.unsteady else "")
-        likely = 1 / (1 + math.exp(2 - 4 * chance("ease", question) - skill))
+        likely = 1 / (1 + math.exp(2 - 4 * chance("difficulty", question) - skill))
         right = drawn < likely
         if config.logprobs:
             return letters_output(self.model_name, math.log(likely), math.log(1 - likely))

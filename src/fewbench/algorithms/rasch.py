@@ -1,9 +1,10 @@
 """Difficulties of items from any cells of a table: the Rasch model with a prior by task.
 
-P(model s is right on item j) = 1 / (1 + exp(-(ability_s + ease_j))) (Rasch 1960, "Probabilistic
-Models for Some Intelligence and Attainment Tests"). An item's ease has a normal prior around its
-task's, whose variance is learned from the table (empirical Bayes). So an item that one model or
-none has answered gets its task's ease, and its curve is flat because little is known of it.
+P(model s is right on item j) = 1 / (1 + exp(-(ability_s + easiness_j))) (Rasch 1960,
+"Probabilistic Models for Some Intelligence and Attainment Tests"). An item's easiness has a normal
+prior around its task's, whose variance is learned from the table (empirical Bayes). So an item that
+one model or none has answered gets its task's easiness, and its curve is flat because little is
+known of it.
 """
 
 import numpy as np
@@ -15,10 +16,10 @@ from fewbench.algorithms.item_curves import ItemCurves, logistic
 ROUNDS, STEPS = 15, 3
 MOST_STEP = 2.0
 VARIANCE, COUNTS_AS = 2.0, 20.0
-"""Variance of the items' ease within a task before any is known, and how many items it counts as:
-that of ten benchmarks of right and wrong answers is 1 to 4."""
+"""Variance of the items' easiness within a task before any is known, and how many items it counts
+as: that of ten benchmarks of right and wrong answers is 1 to 4."""
 BETWEEN = 0.5
-"""Variance of the tasks' ease, where there are too few to tell."""
+"""Variance of the tasks' easiness, where there are too few to tell."""
 LEAST_TASKS = 4
 LEAST = 0.05
 REACH = 6.0, 8.0
@@ -28,7 +29,7 @@ REACH = 6.0, 8.0
 def fit_rasch(
     models: IntArray, items: IntArray, answers: FloatArray, n_models: int, task_of: IntArray
 ) -> Abilities:
-    """Fit abilities and ease by penalized maximum likelihood, and return the curves.
+    """Fit abilities and easiness by penalized maximum likelihood, and return the curves.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def fit_rasch(
     """
     n_items, n_tasks = len(task_of), int(task_of.max()) + 1
     sizes = np.bincount(task_of, minlength=n_tasks)
-    ease, of_task = np.zeros(n_items), np.zeros(n_tasks)
+    easiness, of_task = np.zeros(n_items), np.zeros(n_tasks)
     within, between, among = VARIANCE, BETWEEN, 1.0
     share = (np.bincount(models, answers, n_models) + 0.5) / (
         np.bincount(models, minlength=n_models) + 1
@@ -60,23 +61,24 @@ def fit_rasch(
     known = np.full(n_items, within)
     for _ in range(ROUNDS if n_models else 0):
         for _ in range(STEPS):
-            chance = logistic(ability[models] + ease[items])
+            chance = logistic(ability[models] + easiness[items])
             slope = (
-                np.bincount(items, answers - chance, n_items) - (ease - of_task[task_of]) / within
+                np.bincount(items, answers - chance, n_items)
+                - (easiness - of_task[task_of]) / within
             )
             bend = np.bincount(items, chance * (1 - chance), n_items) + 1 / within
-            ease += np.clip(slope / bend, -MOST_STEP, MOST_STEP)
-        chance = logistic(ability[models] + ease[items])
+            easiness += np.clip(slope / bend, -MOST_STEP, MOST_STEP)
+        chance = logistic(ability[models] + easiness[items])
         known = 1 / (np.bincount(items, chance * (1 - chance), n_items) + 1 / within)
         if n_tasks > 1:
             precision = sizes / within + 1 / between
-            of_task = np.bincount(task_of, ease, n_tasks) / within / precision
+            of_task = np.bincount(task_of, easiness, n_tasks) / within / precision
             if n_tasks >= LEAST_TASKS:
                 between = max(float((of_task**2 + 1 / precision).mean()), LEAST)
-        squares = (ease - of_task[task_of]) ** 2 + known
+        squares = (easiness - of_task[task_of]) ** 2 + known
         within = (float(squares.sum()) + COUNTS_AS * VARIANCE) / (n_items + COUNTS_AS)
         for _ in range(STEPS):
-            chance = logistic(ability[models] + ease[items])
+            chance = logistic(ability[models] + easiness[items])
             pull = (ability - centre) / among
             slope = np.bincount(models, answers - chance, n_models) - pull
             bend = np.bincount(models, chance * (1 - chance), n_models) + 1 / among
@@ -84,6 +86,6 @@ def fit_rasch(
         centre = float(ability.mean())
         among = max(float(((ability - centre) ** 2 + 1 / bend).mean()), LEAST)
     nothing = np.zeros(n_items)
-    curves = ItemCurves(ease, np.ones(n_items), np.stack([known, nothing, nothing]))
+    curves = ItemCurves(easiness, np.ones(n_items), np.stack([known, nothing, nothing]))
     grid = np.linspace(centre - REACH[0], centre + REACH[1], NODES)
     return Abilities(ability, curves, grid, curves.expected(grid))

@@ -10,11 +10,11 @@ import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._page import Page, Shown
-from fewbench.checks.alike import Kinship, alike_findings, kinship
+from fewbench.checks.duplicates import Kinship, alike_findings, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
 from fewbench.checks.missing import measure_missing, missing_findings
-from fewbench.checks.odd import odd_findings
+from fewbench.checks.outliers import odd_findings
 from fewbench.checks.page import audit_page
 from fewbench.checks.shape import shape_findings
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply

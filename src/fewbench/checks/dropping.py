@@ -5,8 +5,8 @@ from collections.abc import Collection
 import numpy as np
 
 from fewbench._names import counted, did_you_mean, some
-from fewbench.checks.alike import kinship, spare_twins
 from fewbench.checks.audit import Audit
+from fewbench.checks.duplicates import kinship, spare_twins
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
 

@@ -8,7 +8,7 @@ from fewbench._blocks import by_columns
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
-from fewbench.checks.alike import Kinship
+from fewbench.checks.duplicates import Kinship
 from fewbench.checks.finding import Cell, Finding, Table, number, share
 from fewbench.scores import Scores
 

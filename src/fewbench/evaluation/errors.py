@@ -28,7 +28,7 @@ from fewbench.evaluation.replay import Replay, replays
 from fewbench.evaluation.sampling import expected_random_error, sampling_effect, standard_error
 from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
-from fewbench.methods.ease import ease
+from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import source_groups
 from fewbench.scores import Scores, Sources
 
@@ -321,7 +321,7 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
     if scores.n_items <= most:
         return scores
     rng = np.random.default_rng(child_seed(seed, 4))
-    order = np.lexsort((rng.random(scores.n_items), ease(scores), scores.task_of))
+    order = np.lexsort((rng.random(scores.n_items), difficulty_index(scores), scores.task_of))
     places = (np.arange(most) + rng.random()) * scores.n_items / most
     return scores.take(items=np.sort(order[places.astype(np.intp)]))
 

@@ -367,7 +367,7 @@ _LEARNED: dict[str, tuple[str, ...]] = {
     "distinct sources": (),
     "models per group": (),
     "sampling effect": (),
-    "ease": ("items",),
+    "difficulty": ("items",),
     "whole tasks": ("tasks",),
     "variances": ("wanted",),
     "expectation error": ("wanted",),

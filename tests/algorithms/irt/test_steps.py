@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from fewbench.algorithms.irt import Abilities, ItemResponse
-from fewbench.algorithms.irt.steps import (
+from fewbench.algorithms.irt.abilities import (
     ability_grid,
     informative_on_a_grid,
     most_informative,

@@ -8,7 +8,7 @@ posterior variance of the wanted score most.
 """
 
 from fewbench.algorithms.kriging.model import KrigingModel, fit_kriging, pool_size
-from fewbench.algorithms.kriging.run import (
+from fewbench.algorithms.kriging.posterior import (
     FAR,
     Run,
     choose_static,

@@ -7,7 +7,7 @@ import numpy as np
 from fewbench._blocks import Matrix, by_columns, by_rows, column_blocks, row_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
-from fewbench.algorithms.kriging.beyond import Beyond
+from fewbench.algorithms.kriging.extrapolation import Beyond
 from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.kriging.sample import SampleModel
 from fewbench.algorithms.sampling import NestedSample

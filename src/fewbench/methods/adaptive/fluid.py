@@ -14,7 +14,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.irt import Form, binary
-from fewbench.algorithms.irt.steps import (
+from fewbench.algorithms.irt.abilities import (
     most_informative,
     most_likely_abilities,
     standard_errors,

@@ -23,7 +23,7 @@ class Kriging:
     """Posterior mean of the full score, inside and beyond the sources, with its standard error.
 
     If the sources cannot predict a target, and part of the items is a sample, the estimate rests on
-    the sample as well (see `fewbench.algorithms.kriging.run`).
+    the sample as well (see `fewbench.algorithms.kriging.posterior`).
 
     - `sources`: Number of distinct sources that decides whether the sources can predict any target
       (default: that of the scores).

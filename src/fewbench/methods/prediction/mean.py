@@ -15,7 +15,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.assisted import sample_error, sample_influence
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction, full_only
-from fewbench.methods.ease import PROBABILITIES, Proxy, ease
+from fewbench.methods.difficulty import PROBABILITIES, Proxy, difficulty_index
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
 from fewbench.methods.subset import Subset
@@ -38,7 +38,7 @@ class Mean:
         at = scores.positions(subset.items)
         task_of, weights = scores.task_of[at], subset.weights_over(scores)
         lines = lines_for(scores, task_of, weights)
-        easy = ease(scores)[at] if subset.is_sample and scores.n_models else None
+        easy = difficulty_index(scores)[at] if subset.is_sample and scores.n_models else None
         return FittedMean(len(scores.tasks), task_of, weights, lines, easy, scores.n_items)
 
 
@@ -162,7 +162,7 @@ class Difference:
         check_words(self)
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
-        proxy = ease(scores, self.proxy)
+        proxy = difficulty_index(scores, self.proxy)
         lines = lines_for(scores, scores.task_of[at], weights)
         weights = weights / weights.sum()
         made = (scores.benchmark, lines, at, weights, proxy, self.tune, subset.is_sample)

@@ -22,7 +22,7 @@ from fewbench.algorithms.choice.linear_choice import (
     lasso_support,
 )
 from fewbench.algorithms.choice.subset_search import divisions, line_losses, ridge_losses, search
-from fewbench.algorithms.irt.steps import ability_grid, informative_on_a_grid
+from fewbench.algorithms.irt.abilities import ability_grid, informative_on_a_grid
 from fewbench.methods.item_response import subset_model
 from fewbench.methods.needs import Need, require
 from fewbench.methods.subset import Subset

@@ -1,6 +1,6 @@
 """Items by greedy optimal design for the full score, and a sample.
 
-See `fewbench.algorithms.kriging.design` and `fewbench.algorithms.kriging.run.choose_static`.
+See `fewbench.algorithms.kriging.design` and `fewbench.algorithms.kriging.posterior.choose_static`.
 """
 
 from dataclasses import dataclass, replace

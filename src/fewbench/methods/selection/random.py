@@ -15,7 +15,7 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.algorithms.sampling import allocate, draw
-from fewbench.methods.ease import PROBABILITIES, Proxy, ease
+from fewbench.methods.difficulty import PROBABILITIES, Proxy, difficulty_index
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
@@ -102,7 +102,7 @@ class Strata:
         """Draw `budget` items over all strata."""
         check_words(self)
         check_number("strata", self.strata, 1)
-        proxy = ease(scores, self.proxy)
+        proxy = difficulty_index(scores, self.proxy)
         weights = scores.item_weights
         stratum_of = self._sure(line_clusters(proxy, self.strata), proxy, weights, budget)
         rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import numpy as np
 from fewbench._types import IntArray
 from fewbench.algorithms.completion.staircase import reorder
 from fewbench.algorithms.sampling import allocate
-from fewbench.methods.ease import PROBABILITIES, ease
+from fewbench.methods.difficulty import PROBABILITIES, difficulty_index
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
@@ -69,7 +69,7 @@ def groups(scores: Scores, *, by_task: bool) -> IntArray:
 
 def sorted_groups(scores: Scores, group_of: IntArray, order: Order) -> list[IntArray]:
     """Return the positions of each group's items, easiest first."""
-    easy = ease(scores, "probabilities" if order == "confidence" else "scores")
+    easy = difficulty_index(scores, "probabilities" if order == "confidence" else "scores")
     found = []
     for group in range(int(group_of.max()) + 1):
         items = np.flatnonzero(group_of == group)

@@ -5,7 +5,7 @@ import numpy as np
 from fewbench._blocks import by_rows, row_blocks, total
 from fewbench._names import counted
 from fewbench._types import FloatArray
-from fewbench.checks.alike import Kinship
+from fewbench.checks.duplicates import Kinship
 from fewbench.checks.finding import Finding, Table, share
 from fewbench.scores import Scores
 

@@ -1,7 +1,8 @@
-"""How easy each item is for the sources: a guess, before a target runs, of how it will do.
+"""Item difficulty index of classical test theory: how easy each item is for the sources.
 
 It is the mean of the sources' scores, or of their probabilities of the right option, which also
-separate items that equally many sources get right.
+separate items that equally many sources get right. Before a target runs, it is a guess of how it
+will do.
 """
 
 from dataclasses import replace
@@ -22,7 +23,7 @@ Proxy = Literal["scores", "probabilities"]
 PROBABILITIES = Need("probabilities", 1, "the scores have no option probabilities", required=True)
 
 
-def ease(scores: Sources, proxy: Proxy = "scores") -> FloatArray:
+def difficulty_index(scores: Sources, proxy: Proxy = "scores") -> FloatArray:
     """Return how easy each item is for the sources, in [0, 1], shape (items,).
 
     `proxy` is "scores", the mean filled score over the sources, or "probabilities", the mean
@@ -31,11 +32,11 @@ def ease(scores: Sources, proxy: Proxy = "scores") -> FloatArray:
     by its score. Raises MethodError if the scores have no probabilities.
 
     >>> from fewbench.scores import from_arrays
-    >>> ease(from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])).tolist()
+    >>> difficulty_index(from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])).tolist()
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":  # rounded: ties despite rounding errors
-        return scores.remember("ease", lambda: np.round(_means(scores.table()), 12))
+        return scores.remember("difficulty", lambda: np.round(_means(scores.table()), 12))
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
