@@ -2,8 +2,9 @@
 
 python scripts/make_results.py
 
-Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md and
-docs/methods/*.md between `<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`.
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, docs/papers.md
+and docs/methods/*.md: the numbers of methods between `<!-- numbers: METHOD METHOD … -->` and
+`<!-- end -->`, and a table of a file by `<!-- numbers: FILE | HEADING | FIRST CELL -->`.
 """
 
 import re
@@ -182,12 +183,24 @@ def advice(rows: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of(file: str, heading: str, first: str) -> str:
+    """Return the table below a heading whose first cell is given; ValueError if there is none."""
+    text = (DATA / file).read_text(encoding="utf-8")
+    _, _, section = text.partition(f"## {heading}\n")
+    for part in section.partition("\n## ")[0].split("\n\n"):
+        if part.strip().startswith(f"| {first} |"):
+            return part.strip() + "\n"
+    raise ValueError(f"{file} has no table {first!r} below {heading!r}")
+
+
 def filled(text: str, rows: pd.DataFrame, where: str) -> str:
     """Fill the blocks of a page; ValueError for unpaired markers or unknown methods."""
     if not text.count("<!-- numbers:") == text.count("<!-- end -->") == len(BLOCK.findall(text)):
         raise ValueError(f"{where}: markers <!-- numbers: … --> and <!-- end --> are not in pairs")
 
     def fill(match: re.Match[str]) -> str:
+        if "|" in match[2]:
+            return match[1] + table_of(*match[2].split(" | ")) + match[4]
         names = match[2].split()
         unknown = sorted(set(names) - {ADVISED, *CATALOGUE})
         if unknown:
@@ -227,7 +240,7 @@ def made() -> dict[Path, str]:
     """Return the text of every page that this script writes or fills."""
     rows = load()
     found = {ROOT / "docs/results.md": results_page(rows), FOLDER / "README.md": methods_page()}
-    for path in [*pages(), ROOT / "README.md"]:
+    for path in [*pages(), ROOT / "docs/papers.md", ROOT / "README.md"]:
         found[path] = filled(path.read_text(encoding="utf-8"), rows, path.name)
     return found
 
