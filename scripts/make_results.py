@@ -112,15 +112,14 @@ def worst(rows: pd.DataFrame, split: str, method: str) -> str:
 
 def results_page(rows: pd.DataFrame) -> str:
     """Return the page with one row for each method."""
-    heads = " | ".join(f"{regime} | worst" for regime in REGIMES.values())
-    lines = [f"| method | {heads} |", "|---" * 7 + "|"]
+    lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
         cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
-            cells.append(f"{bare(row['ratio'])} [{bare(row['low'])}, {bare(row['high'])}]")
-            cells.append(worst(rows, split, method))
+            interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
+            cells.append(f"{bare(row['ratio'])} {interval}<br>worst {worst(rows, split, method)}")
         lines.append(f"| {' | '.join(cells)} |")
     return RESULTS_HEAD + "\n".join(lines) + "\n" + RESULTS_END + tables() + FILES
 
@@ -152,14 +151,13 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
         "Error divided by the expected error of random sampling, at 10 / 50 / 100 items: mean over "
         "tables, and the worst table at 50 items. [How it was measured](../results.md).",
         "",
-        "| method | like the source models | worst | stronger | worst |",
-        "|---" * 5 + "|",
+        "| method | like the source models | stronger than all source models |",
+        "|---" * 3 + "|",
     ]
     for name in known:
         cells = [
-            text
+            f"{mean(rows, split, name, (10, AT, 100))}<br>worst {worst(rows, split, name)}"
             for split in ("random", "performance")
-            for text in (mean(rows, split, name, (10, AT, 100)), worst(rows, split, name))
         ]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     if len(known) < len(methods):
@@ -222,7 +220,8 @@ def methods_page() -> str:
 
 def pages() -> list[Path]:
     """Return the pages of methods."""
-    return [path for path in sorted(FOLDER.glob("*.md")) if path.name != "README.md"]
+    found = sorted(FOLDER.glob("*.md"), key=lambda path: (path.stem != "fewbench", path.stem))
+    return [path for path in found if path.name != "README.md"]
 
 
 def pages_of_methods() -> dict[str, str]:
