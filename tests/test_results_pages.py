@@ -7,7 +7,7 @@ import pytest
 
 from fewbench.methods import CATALOGUE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
