@@ -11,9 +11,9 @@
 
 - A block of `text` in README.md is what the command before it prints.
 
-The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items), logs/
-(lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the same, as a program). Python
-blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
+The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items),
+logs/ (lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the
+same, as a program). Python blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
 """
 
 import importlib.util
