@@ -2,7 +2,8 @@
 
     python benchmarks/accuracy.py FOLDER [--repeats 10] [--workers 2]
 
-FOLDER holds gsm8k_150.npz and llmub_mmlu.npz (see docs/results.md). Prints the tables there.
+FOLDER holds gsm8k_150.npz and llmub_mmlu.npz (see docs/results.md). Prints the
+numbers of docs/methods/disco.md and docs/methods/random.md.
 """
 
 import argparse

@@ -1,9 +1,11 @@
-"""What papers report and what fewbench gets on the same data: writes docs/reproduction.md.
+"""What papers report and what fewbench gets on the same data: writes results/reproduction.md.
 
-    python benchmarks/reproduce.py FOLDER [--only WORD] [--workers 2] [-o docs/reproduction.md]
+    python benchmarks/reproduce.py FOLDER [--only WORD] [--workers 2]
+    python scripts/make_results.py
 
-FOLDER holds the tables (gsm8k_150.npz, openllm2_math_musr.npz). Every row is one command, which is
-given below its table; the rows are run here as that command runs them.
+FOLDER holds the tables (gsm8k_150.npz, openllm2_math_musr.npz). The command below a table gives the
+same numbers. The second command fills the tables of docs/papers.md. With --only the tables are
+printed.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.study import SplitSettings, compare
 
+RESULT = Path(__file__).parent / "results/reproduction.md"
 HEADINGS = {
     "kendall_tau": "Kendall tau",
     "mae": "error (pp)",
@@ -241,8 +244,9 @@ def without_duplicates(scores: Scores) -> Scores:
     return drop(scores, audit(scores), ["duplicates"])[0]
 
 
-def command(table: Table, method: str) -> str:
-    quoted = f"'{method}'" if "(" in method else method
+def command(table: Table) -> str:
+    methods = ",".join(row.method for row in table.rows)
+    quoted = f"'{methods}'" if "(" in methods else methods
     file = f"FOLDER/{table.data}.npz" if table.data == "gsm8k_150" else f"{table.data}.parquet"
     budgets = ",".join(str(budget) for budget in table.budgets)
     return (
@@ -288,8 +292,7 @@ def run(table: Table, folder: Path, workers: int, cache: Path | None) -> Iterato
     yield "```"
     if table.data != "gsm8k_150":
         yield (f"fewbench audit FOLDER/{table.data}.npz --drop duplicates -o {table.data}.parquet")
-    for row in table.rows:
-        yield command(table, row.method)
+    yield command(table)
     yield "```\n"
 
 
@@ -319,20 +322,11 @@ def lines(
         yield f"| | difference | {' | '.join(apart)} |"
 
 
-HEAD = """# Reproduction
+HEAD = """# What papers report, and what fewbench gets on the same data
 
-What papers report, and what fewbench gets on the same data. Errors are mean absolute errors of the
-full score, in percentage points (pp); ± is one standard error over seeds or divisions. "Another
-program" is an independent implementation on the same data. The tables are not part of fewbench;
-with a folder that holds them,
-
-```
-python benchmarks/reproduce.py FOLDER -o docs/reproduction.md
-```
-
-writes this page, and `make test` checks what it says (tests/results) where the folder lies beside
-the checkout. Each row can be had by itself, by its command. [What was decided where the papers are
-silent](adaptive.md), and which of their claims hold.
+Errors are mean absolute errors of the full score, in percentage points (pp); ± is one standard
+error over seeds or divisions. "Another program" is an independent implementation on the same data.
+Written by `python benchmarks/reproduce.py FOLDER`.
 """
 
 
@@ -342,19 +336,17 @@ def main() -> None:
     parser.add_argument("--only", default="", help="tables whose title holds this")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cache", type=Path, help="file of finished cells, to go on after a stop")
-    parser.add_argument("-o", "--output", type=Path, help="by default it is printed")
     given = parser.parse_args()
-    page = [HEAD]
     tables = [table for table in TABLES if given.only in table.title]
     if not tables:
         parser.error(f"no table has {given.only!r} in its title")
+    page = [HEAD]
     for table in tables:
         page.extend(run(table, given.folder, given.workers, given.cache))
-    text = "\n".join(page)
-    if given.output is None:
-        print(text)
+    if given.only:
+        print("\n".join(page[1:]))
     else:
-        given.output.write_text(text, encoding="utf-8")
+        RESULT.write_text("\n".join(page), encoding="utf-8")
 
 
 if __name__ == "__main__":

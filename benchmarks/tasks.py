@@ -1,10 +1,10 @@
-"""Numbers of docs/tasks.md: chosen tasks on BenTo's released models, and on other models.
+"""Chosen tasks on BenTo's released models, and on other models: writes results/bento.md.
 
-    python benchmarks/tasks.py FOLDER [-o docs/tasks.md]
+    python benchmarks/tasks.py FOLDER
+    python scripts/make_results.py
 
 FOLDER holds bento/ (transferability of the 57 MMLU tasks, models by tasks) and llmub_mmlu.npz (102
-models on questions of the same tasks). A few minutes. With -o the numbers between the page's
-markers are replaced; without, they are printed.
+models on questions of the same tasks). A few minutes. The second command fills docs/papers.md.
 """
 
 import argparse
@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from fewbench._files import written_whole
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
@@ -42,7 +41,12 @@ from fewbench.tasks.judgement import (
 )
 from fewbench.tasks.matrix import PAST_SCORES
 
-BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
+RESULT = Path(__file__).parent / "results/bento.md"
+HEAD = """# Chosen tasks on BenTo's released models, and on other models
+
+The released models are without the two of GPT-2 in the same file, which the authors' program leaves
+out. 102 other models are `llmub_mmlu.npz`. Written by `python benchmarks/tasks.py FOLDER`.
+"""
 KS = (1, 2, 3, 5, 8, 10)
 OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
 METHODS = {
@@ -67,7 +71,6 @@ WORTH, COSTS = 1000, (0, 100)  # a budget in questions, and what a task costs be
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args()
     folder = arguments.folder
     transfer = Transferability.load(folder / "bento" / "mmlu_ict.npz")
@@ -87,14 +90,7 @@ def main() -> None:
         through_compare(scores, folder / "bento" / "mmlu_ict.npz"),
         cost_of_tasks(scores),
     ]
-    text = "\n\n".join(parts)
-    if arguments.output is None:
-        print(text)
-        return
-    page = arguments.output.read_text(encoding="utf-8")
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    with written_whole(arguments.output) as temporary:
-        temporary.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    RESULT.write_text("\n\n".join([HEAD.rstrip(), *parts]) + "\n", encoding="utf-8")
 
 
 def in_order(scores, transfer) -> TaskResults:
@@ -144,7 +140,7 @@ def of_models(title: str, results: TaskResults, transfer, published) -> str:
     found = [judge(results, sim[k]) for k in KS]
     better = " | ".join(f"{one.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
-    return f"### {title}\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
+    return f"## {title}\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
 
 
 def by_ridge(results: TaskResults) -> list[float]:
@@ -191,7 +187,7 @@ def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000)
         return pearson(rankdata(values), rankdata(error))
 
     return (
-        f"### What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
+        f"## What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
         "models, Spearman's correlation with NRMSE:\n"
         f"{spearman(easy):.2f} of how much easier or harder the set is than all tasks, for the "
         f"measured model alone; {spearman(covers):.2f} of coverage.\nMultiplied by the measured "
@@ -216,7 +212,7 @@ def stability(transfer) -> str:
         rows.append(f"| `{name}` | {cells} |")
     head = [str(k) for k in KS]
     return (
-        "### How much hangs on the seeds\n\nTasks in common between choices from two halves of the "
+        "## How much hangs on the seeds\n\nTasks in common between choices from two halves of the "
         "ten seeds, mean of 30 halvings:\n\n" + table_of("k =", head, rows)
     )
 
@@ -250,7 +246,7 @@ def cheaper(transfer, questions: Path) -> str:
         what = f"at most {most} questions of a target and seed" if most else "all questions again"
         rows.append(f"| {what}, simulated | {part:.0%} | {found:.2f} |")
     return (
-        "### Cheaper measurements\n\nRank correlation of the distances E between tasks with those "
+        "## Cheaper measurements\n\nRank correlation of the distances E between tasks with those "
         "from the whole measurement. Answers to single questions were not published with the "
         "matrix. For the simulated rows each is right by chance: with the mean of the matrix, and "
         "easier or harder as the same model found the question behind its own task's exemplars, in "
@@ -327,7 +323,7 @@ def through_compare(scores, matrix: Path) -> str:
     rows = ["| expected of random items | " + " | ".join(f"{100 * e:.2f}" for e in expected) + " |"]
     rows += [f"| {name} | " + " | ".join(c[name] for c in columns) + " |" for name in methods]
     return (
-        "### The same number of questions, with and without tasks\n\nMean absolute error in "
+        "## The same number of questions, with and without tasks\n\nMean absolute error in "
         "percentage points, 102 models, random split (a quarter are targets, of checkpoints that "
         f"the sources have too), {REPEATS} repeats. {BOLD}\n\n"
         + table_of("questions", [str(budget) for budget in BUDGETS], rows)
@@ -389,7 +385,7 @@ def cost_of_tasks(scores) -> str:
         for name in [*ways, asked]
     ]
     return (
-        "### A cost for each task\n\nMean absolute error in percentage points where "
+        "## A cost for each task\n\nMean absolute error in percentage points where "
         f"{WORTH:,} questions' worth may be spent, and each task costs as much as 0 or 100 "
         "questions before its first one. 102 models; whole families are targets (a quarter), "
         f"{REPEATS} repeats. The number of tasks is chosen on the sources, cross-validated by "

@@ -2,8 +2,9 @@
 
 python scripts/make_results.py
 
-Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md and
-docs/methods/*.md between `<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`.
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, docs/papers.md
+and docs/methods/*.md: the numbers of methods between `<!-- numbers: METHOD METHOD … -->` and
+`<!-- end -->`, and a table of a file by `<!-- numbers: FILE | HEADING | FIRST CELL -->`.
 """
 
 import re
@@ -111,15 +112,14 @@ def worst(rows: pd.DataFrame, split: str, method: str) -> str:
 
 def results_page(rows: pd.DataFrame) -> str:
     """Return the page with one row for each method."""
-    heads = " | ".join(f"{regime} | worst" for regime in REGIMES.values())
-    lines = [f"| method | {heads} |", "|---" * 7 + "|"]
+    lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
         cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
-            cells.append(f"{bare(row['ratio'])} [{bare(row['low'])}, {bare(row['high'])}]")
-            cells.append(worst(rows, split, method))
+            interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
+            cells.append(f"{bare(row['ratio'])} {interval}<br>worst {worst(rows, split, method)}")
         lines.append(f"| {' | '.join(cells)} |")
     return RESULTS_HEAD + "\n".join(lines) + "\n" + RESULTS_END + tables() + FILES
 
@@ -151,14 +151,13 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
         "Error divided by the expected error of random sampling, at 10 / 50 / 100 items: mean over "
         "tables, and the worst table at 50 items. [How it was measured](../results.md).",
         "",
-        "| method | like the source models | worst | stronger | worst |",
-        "|---" * 5 + "|",
+        "| method | like the source models | stronger than all source models |",
+        "|---" * 3 + "|",
     ]
     for name in known:
         cells = [
-            text
+            f"{mean(rows, split, name, (10, AT, 100))}<br>worst {worst(rows, split, name)}"
             for split in ("random", "performance")
-            for text in (mean(rows, split, name, (10, AT, 100)), worst(rows, split, name))
         ]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     if len(known) < len(methods):
@@ -182,12 +181,24 @@ def advice(rows: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of(file: str, heading: str, first: str) -> str:
+    """Return the table below a heading whose first cell is given; ValueError if there is none."""
+    text = (DATA / file).read_text(encoding="utf-8")
+    _, _, section = text.partition(f"## {heading}\n")
+    for part in section.partition("\n## ")[0].split("\n\n"):
+        if part.strip().startswith(f"| {first} |"):
+            return part.strip() + "\n"
+    raise ValueError(f"{file} has no table {first!r} below {heading!r}")
+
+
 def filled(text: str, rows: pd.DataFrame, where: str) -> str:
     """Fill the blocks of a page; ValueError for unpaired markers or unknown methods."""
     if not text.count("<!-- numbers:") == text.count("<!-- end -->") == len(BLOCK.findall(text)):
         raise ValueError(f"{where}: markers <!-- numbers: … --> and <!-- end --> are not in pairs")
 
     def fill(match: re.Match[str]) -> str:
+        if "|" in match[2]:
+            return match[1] + table_of(*match[2].split(" | ")) + match[4]
         names = match[2].split()
         unknown = sorted(set(names) - {ADVISED, *CATALOGUE})
         if unknown:
@@ -209,7 +220,8 @@ def methods_page() -> str:
 
 def pages() -> list[Path]:
     """Return the pages of methods."""
-    return [path for path in sorted(FOLDER.glob("*.md")) if path.name != "README.md"]
+    found = sorted(FOLDER.glob("*.md"), key=lambda path: (path.stem != "fewbench", path.stem))
+    return [path for path in found if path.name != "README.md"]
 
 
 def pages_of_methods() -> dict[str, str]:
@@ -227,7 +239,7 @@ def made() -> dict[Path, str]:
     """Return the text of every page that this script writes or fills."""
     rows = load()
     found = {ROOT / "docs/results.md": results_page(rows), FOLDER / "README.md": methods_page()}
-    for path in [*pages(), ROOT / "README.md"]:
+    for path in [*pages(), ROOT / "docs/papers.md", ROOT / "README.md"]:
         found[path] = filled(path.read_text(encoding="utf-8"), rows, path.name)
     return found
 

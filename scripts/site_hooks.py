@@ -47,7 +47,8 @@ def on_config(config: Any) -> Any:
             page = path.relative_to(ROOT / "docs").as_posix()
             if page not in named:
                 sections["How to"].append(page)
-    for path in sorted((ROOT / "docs/methods").glob("*.md")):
+    methods = (ROOT / "docs/methods").glob("*.md")
+    for path in sorted(methods, key=lambda path: (path.stem != "fewbench", path.stem)):
         if path.name != "README.md":
             sections["Methods"].append(f"methods/{path.name}")
     python = [{title(name): f"reference/python/{name}.md"} for name in python_names()]

@@ -5,15 +5,15 @@
 - Commands (`fewbench …`) of a block without a language, or `sh`, run in the same folder.
 - `<!-- not run: REASON -->` on the line before a block: its commands are checked, not run. So are
   commands with words to fill in (FOLDER, NAME, …), those of the methods' pages, whose methods run
-  in the conformance tests, and those of reproduction.md, which need its tables.
+  in the conformance tests.
 - Checked means: the command and its options exist, methods can be read, Python compiles. Scripts
   and make targets that a page names exist.
 
 - A block of `text` in README.md is what the command before it prints.
 
 The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items),
-logs/ (lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the same,
-as a program). Python blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
+logs/ (lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the
+same, as a program). Python blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
 """
 
 import importlib.util
@@ -196,7 +196,7 @@ def test_the_templates_are_a_method_and_a_reader(folder, monkeypatch):
 
 
 def _is_checked_only(page: Path) -> bool:
-    return page.parent.name == "methods" or page.name == "reproduction.md"
+    return page.parent.name == "methods"
 
 
 def _names(folder: Path) -> dict:

@@ -7,7 +7,7 @@ import pytest
 
 from fewbench.methods import CATALOGUE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +44,13 @@ def test_a_page_is_filled_between_its_markers_and_nowhere_else(script):
         script.filled(page.replace("<!-- end -->", ""), rows, "here.md")
     with pytest.raises(ValueError, match="nobody"):
         script.filled(page.replace("aipw", "nobody"), rows, "here.md")
+
+
+def test_a_table_of_a_file_is_found_by_its_heading_and_first_cell(script):
+    heading = "Two-stage collaborative filtering on a single task"
+    page = f"<!-- numbers: reproduction.md | {heading} | error (pp) -->\n<!-- end -->\n"
+    table = script.filled(page, None, "here.md").splitlines()[1:-1]
+    assert table[0] == "| error (pp) | | 30 | 132 | 396 |"
+    assert len(table) == 7
+    with pytest.raises(ValueError, match=r"has no table 'tau'"):
+        script.table_of("reproduction.md", heading, "tau")
