@@ -1,4 +1,4 @@
-"""Intervals and errors in every kind of setting: the tables of docs/intervals.md.
+"""Intervals and errors in every kind of setting: the tables of benchmarks/results/intervals.md.
 
 One row per stratum: coverage of 90 % intervals, their width, their Winkler score (width plus 20
 times what a miss lacks) and the estimate's error, the last three over those of exact random

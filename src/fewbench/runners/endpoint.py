@@ -1,6 +1,6 @@
 """Ask models the questions of a file: tasks of Inspect, made from the file and run as any other.
 
-docs/run.md has a table of the file's fields.
+docs/how-to/own-loop.md has a table of the file's fields.
 """
 
 import csv

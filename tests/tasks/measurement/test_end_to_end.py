@@ -230,8 +230,8 @@ def test_the_dummy(tasks, made, tmp_path):
 
 
 def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
-    page = (HERE.parents[2] / "docs" / "transfer.md").read_text(encoding="utf-8")
-    example = page.partition("## From Python")[2].split("```python\n")[1].partition("```")[0]
+    page = (HERE.parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    example = page.partition("## In Python")[2].split("```python\n")[1].partition("```")[0]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tasks").symlink_to(tasks)
     with server() as url:

@@ -1,7 +1,7 @@
 """Read tasks by name: JSON lines (one question a line), lm-eval or Inspect.
 
 A line holds `question` and `answer`, and optionally `options`, `task`, `id`, `split`,
-`instruction`, `subject` and `also`. docs/transfer.md has the table.
+`instruction`, `subject` and `also`. docs/tasks.md has the table.
 """
 
 from collections.abc import Sequence

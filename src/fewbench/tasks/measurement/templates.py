@@ -200,7 +200,7 @@ def read_template(name_or_path: str) -> Template:
         place, words = first_mistake(error)
         raise ReaderError(
             f"template {path}: {place or 'the file'}: {words}",
-            hint=f"the fields are {', '.join(ALLOWED)}; see docs/transfer.md",
+            hint=f"the fields are {', '.join(ALLOWED)}; see docs/tasks.md",
         ) from error
     except (ValueError, RecursionError) as error:
         raise ReaderError(
