@@ -69,8 +69,8 @@ def fixed(value: float, places: int = 2) -> str:
     """
     if not math.isfinite(value):
         return "–"
-    shown = f"{value:.{places}f}"
-    return shown.lstrip("-") if not float(shown) else shown.replace("-", "−")
+    shown = f"{value:,.{places}f}"
+    return shown.replace("-", "−") if shown.strip("-0.") else shown.lstrip("-")
 
 
 def signed(value: float, places: int = 2) -> str:
