@@ -61,16 +61,6 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def score_digits(*scores: float) -> int:
-    """Return the decimals that scores are printed with: three for shares, fewer for larger ones.
-
-    >>> score_digits(0.61, 0.7), score_digits(61.0), score_digits(1200.0)
-    (3, 1, 0)
-    """
-    largest = max((abs(one) for one in scores if math.isfinite(one)), default=0.0)
-    return max(0, 3 - max(0, round(math.log10(max(largest, 1e-9)))))
-
-
 def fixed(value: float, places: int = 2) -> str:
     """A number with a true minus sign, or an en dash when there is none.
 
@@ -79,8 +69,8 @@ def fixed(value: float, places: int = 2) -> str:
     """
     if not math.isfinite(value):
         return "–"
-    shown = f"{value:.{places}f}"
-    return shown.lstrip("-") if not float(shown) else shown.replace("-", "−")
+    shown = f"{value:,.{places}f}"
+    return shown.replace("-", "−") if shown.strip("-0.") else shown.lstrip("-")
 
 
 def signed(value: float, places: int = 2) -> str:

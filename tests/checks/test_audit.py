@@ -98,7 +98,7 @@ def test_one_and_equal_are_said_as_such():
     assert one.of_kind("tasks").what == "1 item of one task, 'all'"
     two = audit(from_arrays([[1.0, 1.0]] * 3, models=list("abc"), tasks=["x", "y"]))
     assert two.of_kind("tasks").what.startswith("2 tasks of 1 item each")
-    assert two.of_kind("spread").what == "all models score 1"
+    assert two.of_kind("spread").what == "all models score 100.0%"
 
 
 @pytest.mark.parametrize(("score", "near"), [(0.94, False), (0.96, True)])

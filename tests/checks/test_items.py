@@ -66,7 +66,7 @@ def test_nearly_saturated_is_nineteen_of_twenty(make):
     saturated = audit(make(plant, models=40)).of_kind("saturated")
     assert {"item-0", "item-1"} <= set(saturated.ids)
     assert "item-2" not in saturated.ids
-    assert "a mean of 0.95 or better, but not the same from all" in saturated.what
+    assert "a mean of 95% or better, but not the same from all" in saturated.what
 
 
 def test_items_that_tell_nothing_are_not_listed_as_suspects():

@@ -35,7 +35,9 @@ def test_gaps_on_hard_items(make):
         values[2, hard] = np.nan
 
     what = audit(make(plant)).of_kind("missing-not-at-random").what
-    assert "lab/model-02 lacks is harder for the others than what it ran: they score 0." in what
+    assert (
+        "lab/model-02 lacks is harder for the others than what it ran: they score 38.2 pp" in what
+    )
     assert what.endswith("worse there")
 
 
@@ -72,7 +74,7 @@ def test_a_hundredth_is_nearly_complete(make):
 @pytest.mark.parametrize(
     ("scale", "shown"),
     [
-        (Scale(0, 1), "they score 0."),
+        (Scale(0, 1), "they score 29.8 pp"),
         (Scale(0, 10_000, lower_is_better=True), "they score 2,"),
         (Scale(1, 7), "they score 1."),
     ],

@@ -80,6 +80,7 @@ def test_the_line_of_a_run_keeps_the_last_interval():
             n = len(self.evaluation.record.answered(target))
             spent = Spent(cost=n / 10)
             return Progress(
+                scale=fewbench.Scale(),
                 target=target,
                 answered=n,
                 of=50,
@@ -98,5 +99,5 @@ def test_the_line_of_a_run_keeps_the_last_interval():
         line(run, "target")
     first, second, third = said
     assert first == "target: 1 of 50 items · cost 0.1 of 6 in full"
-    assert second.startswith("target: 2 of 50 items · score 0.5 · 90% interval ")
+    assert second.startswith("target: 2 of 50 items · score 50.0% · 90% interval ")
     assert " at 2 items · cost 0.4 of 6 in full" in third

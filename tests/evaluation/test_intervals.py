@@ -333,4 +333,4 @@ def test_beside_an_estimate_stands_the_half_width_of_random_sampling_at_its_scor
         "random-ridge", fractions.take(models=[0]), fractions.take(models=range(1, 24))
     )
     assert chosen.answers_right is None
-    assert re.fullmatch(rf"{chosen.items_run} answers with a mean of 0\.\d+", chosen.answered)
+    assert re.fullmatch(rf"{chosen.items_run} answers with a mean of \d+\.\d%", chosen.answered)

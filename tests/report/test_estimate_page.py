@@ -43,10 +43,10 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
     one, said = done.estimate()["new"], plain(text)
     assert "nan" not in said.lower().split()
     assert "None" not in said
-    assert f"new scores {one.score:.3f}" in said
-    assert f"(90% interval {one.interval.low:.3f} to {one.interval.high:.3f})" in said
-    error = one.random.expected_error
-    assert f"random sampling ± {one.random.half_width:.3f} {error:.3f}" in said
+    assert f"new scores {one.score:.1%}" in said
+    assert f"(90% interval {one.interval.low:.1%} to {one.interval.high:.1%})" in said
+    half, error = 100 * one.random.half_width, 100 * one.random.expected_error
+    assert f"random sampling ± {half:.1f} pp {error:.1f} pp" in said
     assert one.answered in said
     assert f"Estimated from {one.items_run} of {one.items_total} items" in said
     assert f"rank {one.rank} of {one.ranked_among}" in said
@@ -55,8 +55,8 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
         assert warning in said
     for task, score in one.tasks.items():
         ends = one.task_intervals[task]
-        ends = "–" if ends is None else ends.said(3)
-        assert f"{task} {score:.3f} {ends} {one.task_items[task]}" in said
+        ends = "–" if ends is None else f"{ends.low:.1%} to {ends.high:.1%}"
+        assert f"{task} {score:.1%} {ends} {one.task_items[task]}" in said
     table = re.search(r'<table[^>]*id="sources-1".*?</table>', text, re.S)[0]
     assert table.count("<tr>") == 1 + one.ranked_among
     assert "this model" in table
@@ -73,7 +73,7 @@ def test_of_chosen_items_it_says_how_wide_random_sampling_is_not_what_it_would_g
     one = evaluation.estimate()["new"]
     said = plain(write_report(evaluation, tmp_path / "estimate.html").read_text("utf-8"))
     assert f", {one.answered};" in said
-    assert f"random sampling ± {one.random.half_width:.3f}" in said
+    assert f"random sampling ± {100 * one.random.half_width:.1f} pp" in said
     assert "would give" not in said
     assert "Dashed" not in said
 
@@ -106,7 +106,7 @@ def test_without_sources_or_with_several_targets(done, body, tmp_path):
     one = done.estimate()["new"]
     alone = body(write_report(one, tmp_path / "a.html").read_text("utf-8"))
     assert "Against the source models" not in alone
-    assert f"{one.score:.3f}" in alone
+    assert f"{one.score:.1%}" in alone
     other = one.model_copy(update={"target": "other", "rank": 1})
     both = plain(
         body(

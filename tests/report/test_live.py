@@ -105,7 +105,7 @@ def test_view_follows_a_folder_and_leaves_it_alone(run):
         written = files(folder)
         assert written != before
         body = until(lambda: body_of(seen["url"]), lambda b: "6 of 10 asked items answered" in b)
-        assert "scores 0.500" in " ".join(body.replace("</b>", "").split())
+        assert "scores 50.0%" in " ".join(body.replace("</b>", "").split())
         assert files(folder) == written
     finally:
         over.set()
@@ -152,5 +152,5 @@ def test_an_open_page_shows_what_is_new(run, tmp_path):
         page.show(fresh)
         shown = opened.communicate(timeout=100)[0]
     assert "Live: updates as answers come." in shown
-    assert "scores 1.000" in " ".join(shown.replace("</b>", "").split())
+    assert "scores 100.0%" in " ".join(shown.replace("</b>", "").split())
     assert len(re.findall(r'class="chart vega-embed[^>]*><svg', shown)) == 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench import Track
+from fewbench import Scale, Track
 from fewbench._names import signed
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.estimate import Interval
@@ -49,9 +49,9 @@ def test_two_models(evaluation, said):
     found = fewbench.versus((evaluation, ODD), (evaluation, "b"), margin=0.01)
     plain = said(found, 1)
     assert found.verdict == "undecided" or found.answer in plain
-    assert f"The difference is {signed(found.difference, 3)}" in plain
+    assert f"The difference is {signed(100 * found.difference, 1)} pp" in plain
     for one in found.tasks:
-        assert f"{one.task} {signed(one.difference, 3)}" in plain
+        assert f"{one.task} {signed(100 * one.difference, 1)} pp" in plain
     for one in found.deciding:
         assert f"{one.item} {one.task} {one.a:.4g} {one.b:.4g}" in plain
     for warning in found.warnings:
@@ -78,7 +78,7 @@ def test_a_pack(said):
     plain = said(made, 1)
     assert "10 of 80 items stand for all" in plain
     for row in made.to_dict()["benchmarks"][0]["backtest"]:
-        assert f"{row['error']:.3f}" in plain
+        assert f"{100 * row['error']:.1f} pp" in plain
     for item in made.scores().origin.subset["items"]:
         assert item in plain
 
@@ -96,13 +96,13 @@ def test_a_training_run(said):
         interval=Interval(low=0.01, high=0.2), verdict="better",
     )  # fmt: skip
     found = Track(
-        run=ODD, level=0.9, points=points, changes=[change], best="step-2",
+        run=ODD, scale=Scale(), level=0.9, points=points, changes=[change], best="step-2",
         items_total=100, sources=40, warnings=["a warning"],
     )  # fmt: skip
     plain = said(found, 1)
-    assert "step-2 is the best with probability 0.67: it scores 0.200 1 of 1" in plain
-    assert "step-1 1,000 0.100 known 20 0.33 step-2 2,000 0.200 0.150 to 0.250 20 0.67" in plain
-    assert "step-1 step-2 +0.100 0.010 to 0.200 0.030 better" in plain
+    assert "step-2 is the best with probability 0.67: it scores 20.0% 1 of 1" in plain
+    assert "step-1 1,000 10.0% known 20 0.33 step-2 2,000 20.0% 15.0% to 25.0% 20 0.67" in plain
+    assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp 0.030 better" in plain
     assert "a warning" in plain
     drawn = json.dumps(found.plot().to_dict())
     assert "diamond" in drawn

@@ -3,8 +3,6 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 Severity = Literal["problem", "caution", "fact"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "caution", "fact")
 Cell = str | int | float | None
@@ -70,17 +68,3 @@ def share(value: float) -> str:
     if 0 < percent < 0.1:
         return "<0.1%"
     return f"{percent:.1f}".removesuffix(".0") + "%" if percent < 2 else f"{percent:.0f}%"
-
-
-def number(value: float) -> str:
-    """Return a number with three digits (more before the point), without an exponent.
-
-    Examples
-    --------
-    >>> number(0.14159), number(4554.3), number(95.0), number(0.0000123)
-    ('0.142', '4,554', '95', '0.0000123')
-    """
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    shown = np.format_float_positional(value, 3, unique=False, fractional=False, trim="-")
-    return "0" if not float(shown) else shown

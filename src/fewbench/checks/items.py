@@ -9,8 +9,8 @@ from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
 from fewbench.checks.duplicates import Kinship
-from fewbench.checks.finding import Cell, Finding, Table, number, share
-from fewbench.scores import Scores
+from fewbench.checks.finding import Cell, Finding, Table, share
+from fewbench.scores import Scores, Unit
 
 EASY = 0.95
 LEVEL = 0.05
@@ -139,11 +139,12 @@ def _saturated(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     n = int(numbers.saturated.sum())
     if not n:
         return None
+    most = Unit(scores.scale).score(float(scores.scale.from_unit(EASY)), exact=True)
     return Finding(
         "saturated",
         "fact",
-        f"{counted(n, 'item is', 'items are')} nearly saturated: a mean of "
-        f"{number(float(scores.scale.from_unit(EASY)))} or better, but not the same from all "
+        f"{counted(n, 'item is', 'items are')} nearly saturated: a mean of {most} or better, but "
+        "not the same from all "
         f"({share(n / scores.n_items)} of all)",
         "nothing to do: methods that use source scores rarely choose them",
         "items",

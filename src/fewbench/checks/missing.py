@@ -4,8 +4,8 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import Missingness, missingness
-from fewbench.checks.finding import Finding, Table, number, share
-from fewbench.scores import Scores
+from fewbench.checks.finding import Finding, Table, share
+from fewbench.scores import Scores, Unit
 
 LEVEL = 0.01
 NEARLY_COMPLETE = 0.01  # as in evaluation/errors.py
@@ -89,10 +89,11 @@ def _random_or_not(scores: Scores, found: Missingness) -> Finding:
     if p_difficulty * 3 <= LEVEL:
         worst_model = int(tested[np.argmin(found.p_easier[tested])])
         easier = float(found.easier[worst_model])
+        points = Unit(scores.scale).points(abs(_on_scale(scores, easier)))
         against.append(
             f"what {scores.model_ids[worst_model]} lacks is "
             f"{'easier' if easier > 0 else 'harder'} for the others than what it ran: they score "
-            f"{number(abs(_on_scale(scores, easier)))} {'better' if easier > 0 else 'worse'} there"
+            f"{points} {'better' if easier > 0 else 'worse'} there"
         )
     biased = p_difficulty * 3 <= LEVEL or found.p_task * 3 <= LEVEL
     if not against:

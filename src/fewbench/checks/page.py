@@ -8,6 +8,7 @@ from fewbench._names import counted, fixed, some
 from fewbench._page import Page, Section, Table
 from fewbench.charts import auditing
 from fewbench.checks.finding import Cell, Finding
+from fewbench.scores import Scale, Unit
 
 if TYPE_CHECKING:
     from fewbench.checks.audit import Audit
@@ -80,7 +81,7 @@ def audit_page(found: "Audit", source: str) -> Page:
             ],
             detail=True,
         ),
-        _tasks(numbers, 3 if high - low <= 1 else 1),
+        _tasks(numbers, Unit(Scale(low, high))),
         _missing(numbers),
         Section(
             "needs",
@@ -205,12 +206,12 @@ def _compare(found: "Audit", path: str) -> str:
     return f"fewbench compare {path} -m {','.join(first)} -n {','.join(budgets)}"
 
 
-def _tasks(numbers: dict[str, Any], places: int) -> Section:
+def _tasks(numbers: dict[str, Any], unit: Unit) -> Section:
     """Return the tasks by size, the largest first; nothing of a single one."""
     names, sizes = numbers["tasks"], numbers["task_sizes"]
     order = sorted(range(len(names)), key=lambda t: (-sizes[t], names[t]))
     head = [("Task", False), ("Items", True), ("Mean score", True)]
-    rows = [(names[t], f"{sizes[t]:,}", fixed(numbers["task_means"][t], places)) for t in order]
+    rows = [(names[t], f"{sizes[t]:,}", unit.score(numbers["task_means"][t])) for t in order]
     tables = [Table("Tasks", head, rows, "a task")] if len(names) > 1 else []
     return Section("tasks", "Tasks", tables=tables, detail=True)
 

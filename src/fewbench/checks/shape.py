@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench.checks.finding import Finding, Table, number, share
-from fewbench.scores import Scores
+from fewbench.checks.finding import Finding, Table, share
+from fewbench.scores import Scores, Unit
 
 SMALL_TASK = 30
 CEILING = 0.95
@@ -91,7 +91,8 @@ def _options(scores: Scores) -> Finding | None:
 def _spread(scores: Scores) -> Finding:
     unit = scores.full_scores()
     full = scores.scale.from_unit(unit)
-    low, q1, q2, q3, high = (number(float(v)) for v in np.quantile(full, [0, 0.25, 0.5, 0.75, 1]))
+    shown = Unit(scores.scale).score
+    low, q1, q2, q3, high = (shown(float(v)) for v in np.quantile(full, [0, 0.25, 0.5, 0.75, 1]))
     best = min(m for m, v in zip(scores.model_ids, unit, strict=True) if v > unit.max() - 1e-9)
     if scores.n_models == 1:
         return Finding("spread", "fact", f"the one model, {best}, scores {high}")

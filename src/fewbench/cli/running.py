@@ -27,7 +27,7 @@ from fewbench.cli.progress import status_line
 from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate, Evaluation, Stop
-from fewbench.scores import Sources
+from fewbench.scores import Sources, Unit
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import Runner
@@ -381,10 +381,10 @@ def progress_text(found: "Progress", last: Estimate | None = None) -> str:
     """Return how far a target is, in a line, with the interval of its last estimate."""
     said = [f"{found.target}: {found.answered:,} of {found.of:,} items"]
     if found.score is not None:
-        said.append(f"score {found.score:.3g}")
+        said.append(f"score {Unit(found.scale).score(found.score)}")
     if last is not None:
         at = "" if last.items_run == found.answered else f" at {last.items_run:,} items"
-        ends = f"{last.interval.low:.3g} .. {last.interval.high:.3g}"
+        ends = Unit(last.scale).scores(last.interval)
         said.append(f"{last.level:.0%} interval {ends}{at}")
     full = found.total / max(1, found.answered)  # what all items would cost
     if found.spent.cost:

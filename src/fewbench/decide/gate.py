@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._names import counted, fixed, score_digits
+from fewbench._names import counted
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell, issue
 from fewbench.charts import deciding
@@ -26,7 +26,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
-from fewbench.scores import Sources
+from fewbench.scores import Scale, Sources, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,8 @@ class Check(BaseModel):
     ----------
     rule : str
         The condition in words.
+    is_score : bool
+        Whether a score is compared, and not a difference.
     value, interval
         What is compared: the full score (`at_least`), or the difference to the baseline, on the
         scale of the scores.
@@ -63,6 +65,7 @@ class Check(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     rule: str
+    is_score: bool
     value: float
     interval: Interval
     bound: float
@@ -79,6 +82,8 @@ class Gate(Shown, BaseModel):
     Attributes
     ----------
     target : str
+    scale : Scale
+        The scale of the scores.
     verdict : str
         pass if all checks pass, fail if one fails, else undecided.
     checks : tuple of Check
@@ -95,6 +100,7 @@ class Gate(Shown, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
+    scale: Scale
     verdict: Verdict
     checks: tuple[Check, ...]
     level: float
@@ -135,14 +141,10 @@ class Gate(Shown, BaseModel):
 
         `folder` is the evaluation's, for the command to run next.
         """
-        digits = score_digits(*(one.value for one in self.checks))
+        words = [self._words(one) for one in self.checks]
         head = [("Condition", False), ("Value", True), ("Interval", True), ("Bound", True)]
         rows = [
-            [
-                *(one.rule, fixed(one.value, digits), one.interval.said(digits)),
-                *(fixed(one.bound, digits), one.verdict),
-            ]
-            for one in self.checks
+            [one.rule, *said, one.verdict] for one, said in zip(self.checks, words, strict=True)
         ]
         answer = {
             "pass": f"{self.target} passes",
@@ -151,8 +153,8 @@ class Gate(Shown, BaseModel):
         }[self.verdict]
         together = f" ({', '.join(map(str, self.looks))} answers)"
         values = "; ".join(
-            f"{one.rule}: {fixed(one.value, digits)} ({one.interval.said(digits)})"
-            for one in self.checks
+            f"{one.rule}: {value} ({ends})"
+            for one, (value, ends, _) in zip(self.checks, words, strict=True)
         )
         lesser = [
             f"{values}.",
@@ -179,6 +181,14 @@ class Gate(Shown, BaseModel):
             facts=facts,
         )
         return Page("gate", self.target, answer, lesser, self.warnings, [checks], further)
+
+    def _words(self, one: Check) -> tuple[str, str, str]:
+        """Return the value of a check, its interval and its bound."""
+        unit = Unit(self.scale)
+        if one.is_score:
+            return unit.score(one.value), unit.scores(one.interval), unit.score(one.bound)
+        ends = unit.differences(one.interval)
+        return unit.difference(one.value), ends, unit.difference(one.bound)
 
 
 def gate(
@@ -239,7 +249,7 @@ def gate(
         )
     given = (target,) if not_below is None else (target, not_below)
     scores = scores_of(*given)
-    scale = scores.scale
+    scale, unit = scores.scale, Unit(scores.scale)
     if margin != 0:
         check_margin(margin, scores)
     if at_least is not None and not scale.low <= at_least <= scale.high:
@@ -256,7 +266,8 @@ def gate(
         bound = at_score(float(scale.to_unit(at_least)), scores)
         words = "at most" if scale.lower_is_better else "at least"
         check = _Check(own, bound, scores, each, sequential)
-        checks.append(check.result(f"score {words} {at_least:g}", 0.0, at_least, is_score=True))
+        rule = f"score {words} {unit.score(at_least, exact=True)}"
+        checks.append(check.result(rule, 0.0, at_least, is_score=True))
     if not_below is not None:
         baseline = operand(not_below, scores, (target,))
         if (baseline.name, baseline.evaluation) == (own.name, own.evaluation):
@@ -264,7 +275,7 @@ def gate(
                 f"{own.name!r} is its own baseline", hint="name another model with --not-below"
             )
         sides.append(baseline)
-        said = f" by more than {margin:g}" if margin else ""
+        said = f" by more than {unit.points(margin, exact=True)}" if margin else ""
         rule = f"not worse than {labels(own, baseline)[1]}{said}"
         sign = 1 if scale.lower_is_better else -1
         check = _Check(own, baseline, scores, each, sequential)
@@ -275,6 +286,7 @@ def gate(
     overall: Verdict = "pass" if verdicts == {"pass"} else "undecided"
     return Gate(
         target=own.name,
+        scale=scale,
         verdict="fail" if "fail" in verdicts else overall,
         checks=tuple(checks),
         level=level,
@@ -323,6 +335,7 @@ class _Check:
             value = sign * self._made.difference
         return Check(
             rule=rule,
+            is_score=is_score,
             value=value,
             interval=Interval(low=ends[0], high=ends[1]),
             bound=bound,

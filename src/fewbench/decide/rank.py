@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._names import counted, fixed, score_digits, some
+from fewbench._names import counted, some
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
@@ -29,7 +29,7 @@ from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
-from fewbench.scores import Sources
+from fewbench.scores import Scale, Sources, Unit
 from fewbench.study.multiple import holm
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Ranking(Shown, BaseModel):
     ----------
     targets : tuple of Ranked
         In order of their estimated scores.
+    scale : Scale
+        The scale of the scores.
     level : float
     top : int
         How many best targets are wanted.
@@ -95,6 +97,7 @@ class Ranking(Shown, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     targets: tuple[Ranked, ...]
+    scale: Scale
     level: float
     top: int
     is_settled: bool
@@ -117,14 +120,14 @@ class Ranking(Shown, BaseModel):
 
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""
-        digits = score_digits(*(one.score for one in self.targets))
+        unit = Unit(self.scale)
         head = [("Target", False), ("Rank", True), ("Range", True), ("Score", True)]
         head += [("P(best)", True), (f"P(top {self.top})", True), ("Items run", True)]
         head.append(("May be level with", False))
         rows = [
             [
                 *(one.target, str(one.rank), f"{one.rank_low} to {one.rank_high}"),
-                *(fixed(one.score, digits), f"{one.chance_best:.2f}", f"{one.chance_top:.2f}"),
+                *(unit.score(one.score), f"{one.chance_best:.2f}", f"{one.chance_top:.2f}"),
                 *(f"{one.items_run:,}", some(one.level_with)),
             ]
             for one in self.targets
@@ -282,6 +285,7 @@ def rank(
         evaluation.ask_more({name: more.get(name, ()) for name in evaluation.targets})
     return Ranking(
         targets=found,
+        scale=scores.scale,
         level=level,
         top=top,
         is_settled=is_settled,

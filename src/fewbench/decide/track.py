@@ -155,6 +155,7 @@ class _Tracker:
             )
         return Track(
             run=self.run.name,
+            scale=scale,
             level=self.level,
             points=tuple(points),
             changes=self._changes(),

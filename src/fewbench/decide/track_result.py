@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._names import fixed, p_value, score_digits, signed
+from fewbench._names import p_value
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
 from fewbench.charts.estimating import tracked
 from fewbench.evaluation.estimate import Interval
+from fewbench.scores import Scale, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +75,8 @@ class Track(Shown, BaseModel):
     Attributes
     ----------
     run : str
+    scale : Scale
+        The scale of the scores.
     level : float
     points : tuple of Point
     changes : tuple of Change
@@ -91,6 +94,7 @@ class Track(Shown, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     run: str
+    scale: Scale
     level: float
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
@@ -160,13 +164,13 @@ class Track(Shown, BaseModel):
     def page(self) -> Page:
         """Return the best checkpoint, the scores by step, and what changed."""
         best, last = self[self.best], self.points[-1]
-        digits = score_digits(*(one.score for one in self.points))
+        unit = Unit(self.scale)
         head = [("Checkpoint", False), ("Step", True), ("Score", True), ("Interval", True)]
         head += [("Items run", True), ("P(best)", True)]
         rows = [
             [
-                *(one.checkpoint, f"{one.step:,.10g}", fixed(one.score, digits)),
-                "known" if one.is_known else one.interval.said(digits),
+                *(one.checkpoint, f"{one.step:,.10g}", unit.score(one.score)),
+                "known" if one.is_known else unit.scores(one.interval),
                 *(f"{one.items_run:,}", f"{one.chance_best:.2f}"),
             ]
             for one in self.points
@@ -182,8 +186,8 @@ class Track(Shown, BaseModel):
             facts["Items that the next checkpoint needs"] = f"about {self.items_needed:,}"
         lesser = []
         if last is not best:
-            ends = f"{self.level:.0%} interval {last.interval.said(digits)}"
-            score = fixed(last.score, digits)
+            ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
+            score = unit.score(last.score)
             known = "known" if last.is_known else ends
             lesser.append(f"The last one, {last.checkpoint}, scores {score} ({known}).")
         real = len(self.real_changes)
@@ -204,25 +208,25 @@ class Track(Shown, BaseModel):
             "track",
             self.run or "A training run",
             f"{best.checkpoint} is the best with probability {best.chance_best:.2f}: it scores "
-            f"{fixed(best.score, digits)}",
+            f"{unit.score(best.score)}",
             lesser,
             self.warnings,
             [
                 course,
-                *([self._changes(digits)] if self.changes else []),
+                *([self._changes(unit)] if self.changes else []),
                 Section("basis", "What it rests on", facts=facts),
             ],
         )
 
-    def _changes(self, digits: int) -> Section:
+    def _changes(self, unit: Unit) -> Section:
         head = [("From", False), ("To", False), ("Difference", True), ("Interval", True)]
         head += [("adjusted p", True), ("Verdict", False)]
 
         def table(title: str, changes: tuple[Change, ...], folded: str = "") -> Table:
             rows = [
                 [
-                    *(one.before, one.after, signed(one.difference, digits)),
-                    *(one.interval.said(digits), p_value(one.p_adjusted), one.verdict),
+                    *(one.before, one.after, unit.difference(one.difference)),
+                    *(unit.differences(one.interval), p_value(one.p_adjusted), one.verdict),
                 ]
                 for one in changes
             ]

@@ -180,6 +180,7 @@ def _result(
     a, b = labels(one, other)
     common = np.intersect1d(one.items, other.items)
     return Versus(
+        scale=scores.scale,
         a=a,
         b=b,
         score_a=float(scale.from_unit(one.estimates[0])),

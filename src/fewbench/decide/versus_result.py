@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._names import fixed, p_value, score_digits, signed
+from fewbench._names import p_value
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
 from fewbench.charts import deciding
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.intervals import basis
+from fewbench.scores import Scale, Unit
 from fewbench.study.multiple import ADJUSTS, Adjust
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Versus(Shown, BaseModel):
     ----------
     a, b : str
         The models; two targets of one name with their folders' names.
+    scale : Scale
+        The scale of the scores.
     score_a, score_b : float
         Their full scores, estimated or known.
     difference, interval, level
@@ -106,6 +109,7 @@ class Versus(Shown, BaseModel):
 
     a: str
     b: str
+    scale: Scale
     score_a: float
     score_b: float
     difference: float
@@ -135,12 +139,12 @@ class Versus(Shown, BaseModel):
     @property
     def answer(self) -> str:
         """The verdict in a sentence."""
-        margin = 0.0 if self.margin is None else self.margin
+        margin = Unit(self.scale).points(self.margin or 0.0, exact=True)
         return {
             "better": f"{self.a} is better than {self.b}",
             "worse": f"{self.a} is worse than {self.b}",
-            "equivalent": f"{self.a} and {self.b} differ by less than {margin:g}",
-            "not worse": f"{self.a} is worse than {self.b} by less than {margin:g}, or better",
+            "equivalent": f"{self.a} and {self.b} differ by less than {margin}",
+            "not worse": f"{self.a} is worse than {self.b} by less than {margin}, or better",
             "undecided": f"undecided between {self.a} and {self.b}",
         }[self.verdict]
 
@@ -185,11 +189,11 @@ class Versus(Shown, BaseModel):
 
     def page(self) -> Page:
         """Return the finding, the differences, the items that differ and what they rest on."""
-        digits = score_digits(self.score_a, self.score_b)
+        unit = Unit(self.scale)
         tasks = [
             [
-                *(one.task, signed(one.difference, digits)),
-                "–" if one.interval is None else one.interval.said(digits),
+                *(one.task, unit.difference(one.difference)),
+                "–" if one.interval is None else unit.differences(one.interval),
                 *(p_value(one.p_value), p_value(one.p_adjusted), one.verdict),
             ]
             for one in self.tasks
@@ -210,7 +214,7 @@ class Versus(Shown, BaseModel):
                 charts=[("", lambda: deciding.differences(self))],
                 tables=[Table("Tasks", head, tasks, "a task")] if tasks else [],
             ),
-            Section("basis", "What it rests on", facts=self._facts(digits)),
+            Section("basis", "What it rests on", facts=self._facts(unit)),
         ]
         if self.deciding:
             head = [("Item", False), ("Task", False), (self.a, True), (self.b, True)]
@@ -234,18 +238,18 @@ class Versus(Shown, BaseModel):
             f"{self.a} against {self.b}",
             answer,
             [
-                f"The difference is {signed(self.difference, digits)} ({self.level:.0%} interval "
-                f"{self.interval.said(digits)}); {sure}."
+                f"The difference is {unit.difference(self.difference)} ({self.level:.0%} interval "
+                f"{unit.differences(self.interval)}); {sure}."
             ],
             self.warnings,
             sections,
         )
 
-    def _facts(self, digits: int) -> dict[str, str]:
+    def _facts(self, unit: Unit) -> dict[str, str]:
         """Return what the difference rests on."""
         facts = {
-            f"Score of {self.a}": fixed(self.score_a, digits),
-            f"Score of {self.b}": fixed(self.score_b, digits),
+            f"Score of {self.a}": unit.score(self.score_a),
+            f"Score of {self.b}": unit.score(self.score_b),
             "Items": f"{self.a} {self.items_a:,}, {self.b} {self.items_b:,}, both "
             f"{self.items_common:,}, of {self.items_total:,}",
             f"{self.level:.0%} interval": basis(self.kind, self.sources),
@@ -254,12 +258,12 @@ class Versus(Shown, BaseModel):
             facts["Holds at all looks together"] = f"{', '.join(map(str, self.looks))} answers"
         if self.margin is not None:
             within = {True: "yes", False: "not sure", None: "not sure"}
-            less = f"less than {self.margin:g}"
+            less = f"less than {unit.points(self.margin, exact=True)}"
             facts[f"{self.a} is worse by {less}, or better"] = within[self.not_worse]
             facts[f"The two differ by {less}"] = within[self.equivalent]
         if (plain := self.random) is not None:
             facts[f"Random sampling of the same {plain.items:,} items would give"] = (
-                f"±{fixed(plain.half_width, digits)}; for an interval as narrow as this one it "
+                f"±{unit.points(plain.half_width)}; for an interval as narrow as this one it "
                 f"needs {plain.items_needed:,} items"
             )
         if self.items_needed is not None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
-from fewbench._names import counted, fixed, some
+from fewbench._names import counted, some
 from fewbench._page import Page, Shown
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
+from fewbench.scores import Scale, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,10 +27,6 @@ class Interval(BaseModel):
 
     low: float
     high: float
-
-    def said(self, digits: int) -> str:
-        """Return the ends in words."""
-        return f"{fixed(self.low, digits)} to {fixed(self.high, digits)}"
 
 
 class RankInterval(BaseModel):
@@ -62,6 +59,8 @@ class Estimate(Shown, BaseModel):
 
     Attributes
     ----------
+    scale : Scale
+        The scale of the scores.
     score, interval, level
         The estimate and its interval at the stated level.
     tasks, task_intervals
@@ -95,6 +94,7 @@ class Estimate(Shown, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
+    scale: Scale
     score: float
     interval: Interval
     level: float
@@ -120,7 +120,8 @@ class Estimate(Shown, BaseModel):
     def answered(self) -> str:
         """The answers in words: how many are right, or their mean."""
         if self.answers_right is None:
-            return f"{counted(self.items_run, 'answer')} with a mean of {self.answers_mean:.4g}"
+            mean = Unit(self.scale).score(self.answers_mean)
+            return f"{counted(self.items_run, 'answer')} with a mean of {mean}"
         return f"{self.answers_right} of {self.items_run} right"
 
     @property

@@ -13,7 +13,7 @@ from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.sampling import error_within, sampling_effect
 from fewbench.methods import Answers, Method, Prediction, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Sources
+from fewbench.scores import Sources, Unit
 
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score beyond "
@@ -76,6 +76,7 @@ def make_estimate(
     names = scores.tasks
     return Estimate(
         target=target,
+        scale=scale,
         score=float(scale.from_unit(score)),
         interval=_interval(scores, low, high),
         level=level,
@@ -167,11 +168,11 @@ def method_notes(judge: Judge) -> list[str]:
     scores, held, found = judge.scores, judge.errors(), []
     error, random = held.mean_error, held.mean_random
     if error is not None and random is not None and error >= random > 0:
-        span = scores.scale.high - scores.scale.low
+        span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
         found.append(
-            f"on held-out source models this method's mean error is {error * span:.3g}, that of "
-            f"random sampling {random * span:.3g}: use random, or compare methods (fewbench "
-            "compare)"
+            f"on held-out source models the mean error of this method is "
+            f"{unit.points(error * span)}, and that of random sampling "
+            f"{unit.points(random * span)}: use random, or compare methods (fewbench compare)"
         )
     alpha = reliability(scores)
     if scores.n_models > 2 and alpha < RELIABLE:

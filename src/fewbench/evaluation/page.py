@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fewbench._names import counted, fixed, score_digits
+from fewbench._names import counted, fixed
 from fewbench._page import Page, Section, Table
 from fewbench._types import FloatArray
 from fewbench.charts import estimating as figures
 from fewbench.errors import PackError
-from fewbench.scores import Sources
+from fewbench.scores import Sources, Unit
 
 if TYPE_CHECKING:
     from fewbench.evaluation.estimate import Estimate, Estimates
@@ -49,10 +49,8 @@ def page_of(
         return Page("estimate", title, "No estimate: no target has answers")
     ranked = sorted(estimates.values(), key=lambda one: (one.rank or 0, one.target))
     first, several = ranked[0], len(ranked) > 1
-    digits = score_digits(*(one.interval.high for one in ranked))
-    found = (
-        f"{fixed(first.score, digits)} ({first.level:.0%} interval {first.interval.said(digits)})"
-    )
+    unit = Unit(first.scale)
+    found = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
     answer, lesser = f"{first.target} scores {found}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {found}", []
@@ -60,7 +58,7 @@ def page_of(
         part
         for one in ranked
         for part in _parts(
-            one, one.target if several else "", digits, evaluation, (history or {}).get(one.target)
+            one, one.target if several else "", unit, evaluation, (history or {}).get(one.target)
         )
     ]
     made = first.provenance
@@ -74,7 +72,7 @@ def page_of(
         lesser,
         estimates.warnings if several else first.warnings,
         [
-            *([_all(ranked, digits)] if several else []),
+            *([_all(ranked, unit)] if several else []),
             *parts,
             Section(
                 "repeat",
@@ -113,20 +111,16 @@ def _run(one: "Estimate") -> str:
     return f"{said}."
 
 
-def _error(value: float | None, digits: int) -> str:
-    return "–" if value is None else fixed(value, digits)
-
-
-def _all(ranked: Sequence["Estimate"], digits: int) -> Section:
+def _all(ranked: Sequence["Estimate"], unit: Unit) -> Section:
     """Return a row for each target."""
     head = [("Target", False), ("Score", True), (f"{ranked[0].level:.0%} interval", True)]
     head += [("Random items", True), ("Expected error", True), ("Rank", True)]
     head += [("Items run", True), ("Answers", False)]
     rows = [
         [
-            *(one.target, fixed(one.score, digits), one.interval.said(digits)),
-            f"± {fixed(one.random.half_width, digits)}",
-            *(_error(one.expected_error, digits), str(one.rank or "–")),
+            *(one.target, unit.score(one.score), unit.scores(one.interval)),
+            f"± {unit.points(one.random.half_width)}",
+            *(unit.points(one.expected_error), str(one.rank or "–")),
             *(f"{one.items_run:,}", one.answered),
         ]
         for one in ranked
@@ -142,14 +136,14 @@ def _all(ranked: Sequence["Estimate"], digits: int) -> Section:
 def _parts(
     one: "Estimate",
     tab: str,
-    digits: int,
+    unit: Unit,
     evaluation: "Evaluation | None",
     history: Sequence[Mapping[str, Any]] | None,
 ) -> Iterator[Section]:
     """Yield what there is to show of one target; as text only if it has no tab."""
     scores = None if evaluation is None else evaluation.scores.whole
     if scores is not None and scores.n_models:
-        rows = _near(one, scores, digits)
+        rows = _near(one, scores, unit)
         head = [("Rank", True), ("Model", False), ("Full score", True), ("", False)]
         fold = f"Source models near the target ({len(rows):,} of {scores.n_models + 1:,} models)"
         near = Table("Source models", head, rows, "a model", fold)
@@ -166,14 +160,14 @@ def _parts(
         ]
         title = "Estimate by answered items"
         yield Section("course", title, charts=drawn, detail=True, tab=tab)
-    yield _basis(one, tab, digits, evaluation)
+    yield _basis(one, tab, unit, evaluation)
     if len(one.tasks) > 1:
-        yield _tasks(one, tab, digits, scores)
+        yield _tasks(one, tab, unit, scores)
     if evaluation is not None and one.target in evaluation.targets:
-        yield _items(one.target, tab, digits, evaluation)
+        yield _items(one.target, tab, unit, evaluation)
 
 
-def _near(one: "Estimate", scores: Sources, digits: int) -> list[list[str]]:
+def _near(one: "Estimate", scores: Sources, unit: Unit) -> list[list[str]]:
     """Return the source models with the target among them, the best first."""
     sign = 1 if scores.scale.lower_is_better else -1
     every = [(sign * score, name, score) for name, score in _sources(scores).items()]
@@ -184,7 +178,7 @@ def _near(one: "Estimate", scores: Sources, digits: int) -> list[list[str]]:
         where = "inside the interval" if one.interval.low <= score <= one.interval.high else ""
         if not name:
             at, where = rank, "this model"
-        rows.append([str(rank), name or one.target, fixed(score, digits), where])
+        rows.append([str(rank), name or one.target, unit.score(score), where])
     start = max(0, min(at - MOST_SOURCES // 2, len(rows) - MOST_SOURCES))
     return rows[start : start + MOST_SOURCES]
 
@@ -194,15 +188,15 @@ def _sources(scores: Sources) -> dict[str, float]:
     return dict(zip(map(str, scores.model_ids), map(float, full), strict=True))
 
 
-def _basis(one: "Estimate", tab: str, digits: int, evaluation: "Evaluation | None") -> Section:
+def _basis(one: "Estimate", tab: str, unit: Unit, evaluation: "Evaluation | None") -> Section:
     """Return the width and the error beside those of random items, and what they rest on."""
     made, ends = one.provenance, one.interval
     head = [("Method", False), ("Half width", True), ("Expected error", True)]
-    width = f"± {fixed((ends.high - ends.low) / 2, digits)}"
-    rows = [[made.method, width, _error(one.expected_error, digits)]]
+    width = f"± {unit.points((ends.high - ends.low) / 2)}"
+    rows = [[made.method, width, unit.points(one.expected_error)]]
     if one.interval_kind not in ("exact", "betting"):  # else both lines would be the same
-        width = f"± {fixed(one.random.half_width, digits)}"
-        rows.append(["random sampling", width, fixed(one.random.expected_error, digits)])
+        width = f"± {unit.points(one.random.half_width)}"
+        rows.append(["random sampling", width, unit.points(one.random.expected_error)])
     facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
     if evaluation is not None:
         average = {"micro": "mean over items", "macro": "mean over task scores"}[made.average]
@@ -216,28 +210,28 @@ def _basis(one: "Estimate", tab: str, digits: int, evaluation: "Evaluation | Non
         "basis",
         "What it rests on",
         tables=[Table("Compared with random sampling", head, rows)],
-        lines=_more_items(one, digits),
+        lines=_more_items(one, unit),
         facts=facts,
         detail=bool(tab),
         tab=tab,
     )
 
 
-def _more_items(one: "Estimate", digits: int) -> list[str]:
+def _more_items(one: "Estimate", unit: Unit) -> list[str]:
     """Return what more items would give, of an interval that follows from their number."""
     n, of = one.items_run, one.items_total
     if one.interval_kind not in ("exact", "betting", "sampled") or n >= of:
         return []
     half = (one.interval.high - one.interval.low) / 2
     said = [
-        f"± {fixed(half * ((1 / more - 1 / of) / (1 / n - 1 / of)) ** 0.5, digits)} with {more:,}"
+        f"± {unit.points(half * ((1 / more - 1 / of) / (1 / n - 1 / of)) ** 0.5)} with {more:,}"
         for more in (2 * n, 4 * n)
         if more < of
     ]
     return [f"More items would give about {' and '.join(said)}."] if said else []
 
 
-def _tasks(one: "Estimate", tab: str, digits: int, scores: Sources | None) -> Section:
+def _tasks(one: "Estimate", tab: str, unit: Unit, scores: Sources | None) -> Section:
     drawn = [] if scores is None else _middles(one, scores)
     medians = {row["task"]: row["median"] for row in drawn}
     head = [("Task", False), ("Score", True), (f"{one.level:.0%} interval", True)]
@@ -247,10 +241,10 @@ def _tasks(one: "Estimate", tab: str, digits: int, scores: Sources | None) -> Se
     rows = []
     for task, score in one.tasks.items():
         known = one.task_intervals.get(task)
-        row = [task, fixed(score, digits), "–" if known is None else known.said(digits)]
+        row = [task, unit.score(score), "–" if known is None else unit.scores(known)]
         row.append(str(one.task_items.get(task, "–")))
         row += [str(one.task_ranks.get(task, "–"))] if one.task_ranks else []
-        row += [_error(medians.get(task), digits)] if drawn else []
+        row += [unit.score(medians.get(task))] if drawn else []
         rows.append(row)
     notes = []
     if 0 in one.task_items.values():
@@ -277,7 +271,7 @@ def _middles(one: "Estimate", scores: Sources) -> list[dict[str, Any]]:
     return rows
 
 
-def _items(target: str, tab: str, digits: int, evaluation: "Evaluation") -> Section:
+def _items(target: str, tab: str, unit: Unit, evaluation: "Evaluation") -> Section:
     """Return the items that were asked: the answers, and what was to be expected.
 
     Expected is the method's own expectation, or, of methods that have none, the mean score of the
@@ -290,17 +284,21 @@ def _items(target: str, tab: str, digits: int, evaluation: "Evaluation") -> Sect
         table = table.assign(expected=_means(evaluation.scores, list(table.index)))
     table = table.assign(off=(table["score"] - table["expected"]).abs())
     table = table.sort_values("off", ascending=False, kind="stable", na_position="last")
-    rows = []
+    is_compared, rows = bool(table["expected"].notna().any()), []
     for item, row in table.head(MOST_ITEMS).iterrows():
         score = "–" if row["score"] != row["score"] else f"{row['score']:.4g}"
-        off = [fixed(row[name], digits) for name in ("expected", "off")]
-        rows.append([str(item), str(row["task"]), row["status"], score, *off])
+        off = [fixed(row[name], unit.digits + 1) for name in ("expected", "off")]
+        rows.append(
+            [str(item), str(row["task"]), row["status"], score, *(off if is_compared else [])]
+        )
     head = [("Item", False), ("Task", False), ("Status", False), ("Score", True)]
-    head += [("Expected" if by_method else "Source models", True), ("Difference", True)]
-    beside = "what the method expects" if by_method else "the mean score of the source models"
-    notes = [
-        f"What was asked and answered, beside {beside}. The items that differ most come first."
-    ]
+    notes = ["What was asked and answered."]
+    if is_compared:
+        head += [("Expected" if by_method else "Source models", True), ("Difference", True)]
+        beside = "what the method expects" if by_method else "the mean score of the source models"
+        notes = [
+            f"What was asked and answered, beside {beside}. The items that differ most come first."
+        ]
     if len(table) > len(rows):
         notes.append(f"The first {len(rows)} of {len(table)} items; Evaluation.items has all.")
     shown = Table("Items", head, rows, "an item, task or status")

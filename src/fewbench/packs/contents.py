@@ -11,14 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from fewbench._names import counted, fixed, score_digits
+from fewbench._names import counted
 from fewbench._page import Page, Section, Shown, Table
 from fewbench.charts import deciding
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
 from fewbench.methods import find_method
-from fewbench.scores import Sources
+from fewbench.scores import Sources, Unit
 from fewbench.scores.pack_files import (
     SUFFIX,
     PackRecord,
@@ -38,8 +38,8 @@ TARGETS = {
     "stronger": "Stronger than all source models",
 }
 HEAD = [
-    ("Target", False), ("Error", True), ("90% interval", True), ("Random sampling errs", True),
-    ("Interval of an estimate", True), ("Holds in", True), ("Targets", True), ("Sources", True),
+    ("Target", False), ("Error", True), ("90% interval", True), ("Random sampling", True),
+    ("Half width", True), ("Coverage", True), ("Targets", True), ("Sources", True),
 ]  # fmt: skip
 
 
@@ -204,12 +204,13 @@ class Pack(Shown):
 
     def _benchmark(self, at: int, one: Mapping[str, Any]) -> Section:
         rows, scale = one["backtest"], self.scores(one["benchmark"]).scale
+        unit = Unit(scale)
         bars = [
             {"name": _target(row), "value": row["error"], "color": "m0"}
             | {"low": row.get("error_low"), "high": row.get("error_high")}
             for row in rows
         ]
-        tables = [Table("Backtest", HEAD, [_words(row) for row in rows])] if rows else []
+        tables = [Table("Backtest", HEAD, [_words(row, unit) for row in rows])] if rows else []
         if one["chosen_items"]:
             items = [[str(item)] for item in one["chosen_items"][:MOST_ITEMS]]
             title = f"The {len(one['chosen_items']):,} items"
@@ -220,7 +221,7 @@ class Pack(Shown):
             "Asks": one["asks"],
             "Tasks": str(one["tasks"]),
             "Source models": f"{one['source_models']:,}, full scores from "
-            f"{one['source_scores_low']:.4g} to {one['source_scores_high']:.4g}",
+            f"{unit.score(one['source_scores_low'])} to {unit.score(one['source_scores_high'])}",
             "Seed": str(one["seed"]),
             "Fingerprint": one["fingerprint"],
             "fewbench": one["version"],
@@ -250,15 +251,14 @@ def _target(row: Mapping[str, Any]) -> str:
     return TARGETS.get(str(row["target"]), str(row["target"]))
 
 
-def _words(row: Mapping[str, Any]) -> list[str]:
-    digits = score_digits(row["error"])
+def _words(row: Mapping[str, Any], unit: Unit) -> list[str]:
     low, high = row.get("error_low"), row.get("error_high")
     half, holds = row.get("half_width"), row.get("coverage")
     return [
-        *(_target(row), fixed(row["error"], digits)),
-        "–" if low is None or high is None else f"{fixed(low, digits)} to {fixed(high, digits)}",
-        fixed(row["random_error"], digits),
-        "–" if half is None or half != half else f"±{fixed(half, digits)}",
+        *(_target(row), unit.points(row["error"])),
+        "–" if low is None or high is None else f"{unit.points(low)} to {unit.points(high)}",
+        unit.points(row["random_error"]),
+        "–" if half is None or half != half else f"±{unit.points(half)}",
         "–" if holds is None else f"{holds:.0%}",
         *(f"{row['targets']:,.0f}", f"{row['sources']:,.0f}"),
     ]

@@ -10,14 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from fewbench._names import counted, fixed, score_digits, signed
+from fewbench._names import counted
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
 from fewbench.packs.contents import open_pack
-from fewbench.scores import Scale, Sources
+from fewbench.scores import Scale, Sources, Unit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,14 +73,13 @@ class Refreshed(Shown):
 
     def page(self) -> Page:
         """Return the targets before and after, and what to know of the comparison."""
-        digits = score_digits(*(one.score for one in self.after.values()))
         rows = []
         for name, new in self.after.items():
-            old = None if self.before is None else self.before.get(name)
+            old, unit = None if self.before is None else self.before.get(name), Unit(new.scale)
             before = moved = "–"
             if old is not None:
-                before, moved = fixed(old.score, digits), signed(new.score - old.score, digits)
-            row = [name, before, fixed(new.score, digits), moved, new.interval.said(digits)]
+                before, moved = unit.score(old.score), unit.difference(new.score - old.score)
+            row = [name, before, unit.score(new.score), moved, unit.scores(new.interval)]
             rows.append([*row, f"{self.used[name]} of {self.recorded[name]}"])
         head = [("Target", False), ("Before", True), ("After", True), ("Moved", True)]
         head += [("Interval", True), ("Answers used", True)]

@@ -11,6 +11,7 @@ from fewbench._names import counted, some
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
+from fewbench.scores import Scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,8 @@ class Progress(_Frozen):
     Attributes
     ----------
     target : str
+    scale : Scale
+        The scale of the scores.
     answered, of, total : int
         Items answered, the most that will be, and all items of the benchmark.
     score : float, optional
@@ -65,6 +68,7 @@ class Progress(_Frozen):
     """
 
     target: str
+    scale: Scale
     answered: int
     of: int
     total: int

@@ -414,6 +414,7 @@ class Run:
             elif score and answered:
                 found = self.evaluation.predict(target)
         return Progress(
+            scale=self.evaluation.scores.scale,
             target=target,
             answered=answered,
             of=self.evaluation.provenance.budget,

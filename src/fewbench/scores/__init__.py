@@ -5,7 +5,7 @@ from fewbench.scores.build import from_long, from_wide
 from fewbench.scores.costs import read_costs
 from fewbench.scores.files import load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
-from fewbench.scores.scale import Scale
+from fewbench.scores.scale import Scale, Unit
 from fewbench.scores.sources import Sources
 from fewbench.scores.table import Scores, from_arrays
 
@@ -16,6 +16,7 @@ __all__ = [
     "Scale",
     "Scores",
     "Sources",
+    "Unit",
     "from_arrays",
     "from_long",
     "from_wide",

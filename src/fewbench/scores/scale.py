@@ -1,11 +1,13 @@
-"""The user's scale of scores, and conversion to [0, 1] and back."""
+"""The user's scale of scores, conversion to [0, 1] and back, and how scores are printed."""
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewbench._names import fixed, signed
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 
@@ -68,3 +70,70 @@ class Scale:
     def is_unit(self) -> bool:
         """Whether this is [0, 1] with 1 as the best."""
         return self == Scale()
+
+
+class _Ends(Protocol):
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How the scores of a scale are printed.
+
+    Scores from 0 to 1 are percentages; their differences, widths and errors are percentage points
+    (pp). Scores on other scales are plain numbers. NaN and None are a dash.
+
+    Examples
+    --------
+    >>> share, points = Unit(Scale()), Unit(Scale(0, 100))
+    >>> share.score(0.713), share.points(0.021), share.difference(0.0123)
+    ('71.3%', '2.1 pp', '+1.2 pp')
+    >>> points.score(71.3), points.points(2.1), points.difference(-1.23)
+    ('71.3', '2.1', '−1.2')
+    """
+
+    scale: Scale
+
+    @property
+    def is_share(self) -> bool:
+        """Whether scores are printed as percentages."""
+        return (self.scale.low, self.scale.high) == (0, 1)
+
+    @property
+    def digits(self) -> int:
+        """Decimals: a thousandth of the larger end of the scale."""
+        largest = max(abs(self.scale.low), abs(self.scale.high))
+        return 1 if self.is_share else max(0, 3 - max(0, round(math.log10(largest))))
+
+    def score(self, value: float | None, *, exact: bool = False) -> str:
+        """Return a score, rounded unless it is to be `exact`, such as a threshold."""
+        shown = self._number(value, exact=exact)
+        return f"{shown}%" if self.is_share and shown != "–" else shown
+
+    def scores(self, ends: _Ends) -> str:
+        """Return the ends of an interval of a score."""
+        return f"{self.score(ends.low)} to {self.score(ends.high)}"
+
+    def points(self, value: float | None, *, exact: bool = False) -> str:
+        """Return an error or a width, rounded unless it is to be `exact`, such as a margin."""
+        shown = self._number(value, exact=exact)
+        return f"{shown} pp" if self.is_share and shown != "–" else shown
+
+    def difference(self, value: float | None) -> str:
+        """Return a difference with its sign."""
+        shown = self._number(value, is_signed=True)
+        return f"{shown} pp" if self.is_share and shown != "–" else shown
+
+    def differences(self, ends: _Ends) -> str:
+        """Return the ends of an interval of a difference."""
+        return f"{self._number(ends.low, is_signed=True)} to {self.difference(ends.high)}"
+
+    def _number(self, value: float | None, *, is_signed: bool = False, exact: bool = False) -> str:
+        shown = math.nan if value is None else value * (100 if self.is_share else 1)
+        if exact:
+            return f"{shown:.6g}".replace("-", "−")
+        return (signed if is_signed else fixed)(shown, self.digits)

@@ -16,6 +16,7 @@ from fewbench._page import Page, Section, Shown, Table
 from fewbench.charts import planning as figures
 from fewbench.charts import theme
 from fewbench.errors import StudyError
+from fewbench.scores import Scale, Unit
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
@@ -117,8 +118,8 @@ class Plan(Shown):
         What to know of these numbers.
     n_items, n_models : int
         Of the table.
-    span : float
-        Range of the scores' scale, in which errors are given.
+    scale : Scale
+        The scale of the scores, on which errors are given.
     facts : dict of str
     """
 
@@ -132,7 +133,7 @@ class Plan(Shown):
     notes: tuple[str, ...]
     n_items: int
     n_models: int
-    span: float
+    scale: Scale
     facts: dict[str, str]
 
     @property
@@ -148,24 +149,26 @@ class Plan(Shown):
         return " ".join(said)
 
     def _said(self, one: Forecast) -> str:
-        d, run = self.digits, f"{counted(one.items, 'item')} with {one.method}"
+        unit, run = Unit(self.scale), f"{counted(one.items, 'item')} with {one.method}"
         if one.items >= self.n_items:
             run = f"all {self.n_items:,} items: no part of them is enough"
         elif one.items > self.n_items / 2:
             run = f"{one.items:,} of {self.n_items:,} items with {one.method}"
-        expected = f"expected error {one.error:.{d}f}"
-        width = "" if math.isnan(one.half_width) else f"interval ±{one.half_width:.{d}f}"
+        expected = f"expected error {unit.points(one.error)}"
+        width = "" if math.isnan(one.half_width) else f"interval ±{unit.points(one.half_width)}"
         if self.goal == "difference":
-            told = f"{self.power:.0%} of pairs that differ by {self.wanted:g} are told apart"
-            return f"{run}: {told} ({expected} per model)."
+            apart = (
+                f"{self.power:.0%} of pairs that differ by {unit.points(self.wanted, exact=True)}"
+            )
+            return f"{run}: {apart} are told apart ({expected} per model)."
         if self.goal == "half_width":
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
 
     @property
-    def digits(self) -> int:
-        """Digits after the point that errors are shown with."""
-        return max(0, 3 - round(math.log10(self.span)))
+    def span(self) -> float:
+        """Range of the scale."""
+        return self.scale.high - self.scale.low
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per relation of the target to the sources."""
@@ -256,16 +259,17 @@ class Plan(Shown):
 
     def _words(self, value: float, low: float | None, high: float | None) -> tuple[str, str]:
         """Return an error and its interval in words."""
+        unit = Unit(self.scale)
         if low is None or high is None or low == high:
-            return fixed(value, self.digits), "–"
-        return fixed(value, self.digits), f"{fixed(low, self.digits)} to {fixed(high, self.digits)}"
+            return unit.points(value), "–"
+        return unit.points(value), f"{unit.points(low)} to {unit.points(high)}"
 
     def _sure(self, one: Forecast) -> list[str]:
         """Say how sure the answer is, and what random sampling would need."""
-        d, said = self.digits, [f"Use plain random sampling: {one.reason}."]
+        unit, said = Unit(self.scale), [f"Use plain random sampling: {one.reason}."]
         if one.is_better:
-            ends = f"between {one.error_low:.{d}f} and {one.error_high:.{d}f} (90% interval)"
-            said = [f"How sure: the error is {ends}"]
+            ends = f"between {unit.points(one.error_low)} and {unit.points(one.error_high)}"
+            said = [f"How sure: the error is {ends} (90% interval)"]
             low, high = one.items_low, one.items_high
             if low is not None and high is not None and low < high:
                 said[-1] += f"; {low:,} to {high:,} items may be needed"
@@ -275,7 +279,7 @@ class Plan(Shown):
             said[-1] += "."
             said.append(f"Plain random sampling needs {needs} for the same{how}.")
         if self.goal == "budget":
-            said[-1] += f" With {one.items:,} items it errs by {one.random_error:.{d}f}."
+            said[-1] += f" With {one.items:,} items its error is {unit.points(one.random_error)}."
         return said
 
     def _table(self) -> tuple[list[tuple[str, bool]], list[list[str]]]:
@@ -285,12 +289,12 @@ class Plan(Shown):
         head += [(f"{squared} [90%]", True), ("Random needs", True)]
         rows = []
         for one in self.forecasts:
-            d = self.digits
-            error, ratio = fixed(one.error, d), fixed(one.ratio)
+            unit = Unit(self.scale)
+            error, ratio = unit.points(one.error), fixed(one.ratio)
             if one.error_low < one.error_high:
-                error += f" [{fixed(one.error_low, d)}, {fixed(one.error_high, d)}]"
+                error += f" [{unit.points(one.error_low)}, {unit.points(one.error_high)}]"
                 ratio += f" [{fixed(one.ratio_low)}, {fixed(one.ratio_high)}]"
-            width = "–" if math.isnan(one.half_width) else f"±{fixed(one.half_width, d)}"
+            width = "–" if math.isnan(one.half_width) else f"±{unit.points(one.half_width)}"
             row = [_title(one.target), one.method, f"{one.items:,}", error, width, ratio]
             rows.append([*row, f"{one.random_items:,}"])
         return head, rows

@@ -165,7 +165,7 @@ def plan(
             goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
             _curves(runs, span), learning,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
-            scores.n_items, scores.n_models, span, facts,
+            scores.n_items, scores.n_models, scores.scale, facts,
         )  # fmt: skip
 
     store = Cache(cache)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewbench._names import counted, fixed
+from fewbench._names import counted
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
 from fewbench._version import __version__
@@ -26,7 +26,7 @@ from fewbench.evaluation.intervals import NORMAL, wilson
 from fewbench.evaluation.sampling import expected_random_error, interval_at
 from fewbench.methods import FEW
 from fewbench.methods.kriging import sample_model
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores, Unit
 
 SCORES = tuple(at / 10 for at in range(1, 10))
 WORST = 0.5
@@ -76,8 +76,8 @@ class SamplePlan(Shown):
         New models after which it has paid to run models in full until there are 20.
     n_items, n_models, n_whole : int
         Items, models, and models that ran most of the items.
-    span : float
-        Range of the scores' scale.
+    scale : Scale
+        The scale of the scores.
     cost : float
         Of a run, if all items that it draws cost the mean.
     facts : dict of str
@@ -93,31 +93,26 @@ class SamplePlan(Shown):
     n_items: int
     n_models: int
     n_whole: int
-    span: float
+    scale: Scale
     cost: float
     facts: dict[str, str]
 
     @property
     def answer(self) -> str:
         """What to run, in a sentence."""
-        one, d = self.expected, self.digits
+        one, unit = self.expected, Unit(self.scale)
         run = f"Run {counted(one.items, 'item')} of {self.n_items:,}"
         if one.items >= self.n_items:
             run = f"Run all {self.n_items:,} items: no part of them is enough"
         whose = "as good as those of the table" if self.n_models else "at the worst score"
-        width = f"interval ±{one.half_width:.{d}f} at {self.level:.0%}"
-        expected = f"{width}, expected error {one.error:.{d}f}"
-        return f"{run}: {expected}, for a model {whose} ({one.score:.{d}f})."
-
-    @property
-    def digits(self) -> int:
-        """Digits after the point that errors are shown with."""
-        return max(0, 3 - round(math.log10(self.span)))
+        width = f"interval ±{unit.points(one.half_width)} at {self.level:.0%}"
+        expected = f"{width}, expected error {unit.points(one.error)}"
+        return f"{run}: {expected}, for a model {whose} ({unit.score(one.score)})."
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know of these numbers."""
-        one, d = self.expected, self.digits
+        one, unit = self.expected, Unit(self.scale)
         if one.items >= self.n_items:
             return ()
         found = []
@@ -130,7 +125,7 @@ class SamplePlan(Shown):
             ratio = one.half_width / max(one.random_half_width, 1e-9)
             found.append(
                 f"what {counted(self.n_models, 'model')} ran makes intervals {ratio:.2f} times as "
-                f"wide as random sampling's (±{one.random_half_width:.{d}f})"
+                f"wide as random sampling's (±{unit.points(one.random_half_width)})"
             )
         if self.anytime is not None:
             found.append(
@@ -161,17 +156,24 @@ class SamplePlan(Shown):
 
         `source` is the path of the items or scores, and `unit` that of the costs.
         """
-        d = self.digits
+        shown = Unit(self.scale)
         head = [("Score", True), ("Items", True), (f"Interval {self.level:.0%}", True)]
         head += [("Error", True)]
         rows = []
         for one in self.scores:
-            width = f"±{fixed(one.half_width, d)}"
-            rows.append([f"{one.score:g}", f"{one.items:,}", width, fixed(one.error, d)])
+            width = f"±{shown.points(one.half_width)}"
+            rows.append(
+                [
+                    shown.score(one.score, exact=True),
+                    f"{one.items:,}",
+                    width,
+                    shown.points(one.error),
+                ]
+            )
         if self.n_models:
             head.append(("Random sampling", True))
             for row, one in zip(rows, self.scores, strict=True):
-                row.append(f"±{fixed(one.random_half_width, d)}")
+                row.append(f"±{shown.points(one.random_half_width)}")
         start = f"fewbench start {quote(source or 'ITEMS')} --budget {self.expected.items} -o DIR"
         is_part = self.expected.items < self.n_items
         cost = {} if unit == "items" else {"Cost of a run": f"{self.cost:,.6g} {unit}"}
@@ -321,7 +323,7 @@ def plan_sample(
     return SamplePlan(
         goal, wanted, level, answer, tuple(expected(score) for score in SCORES), anytime,
         -(-(FEW - whole) * n_items // saved) if saved > 0 else None,
-        n_items, scores.n_models, whole, span, answer.items * float(prices.mean()),
+        n_items, scores.n_models, whole, scores.scale, answer.items * float(prices.mean()),
         {
             "models": str(scores.n_models),
             "models that ran most items": str(whole),
