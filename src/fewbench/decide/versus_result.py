@@ -255,7 +255,7 @@ class Versus(Shown, BaseModel):
             f"{self.level:.0%} interval": basis(self.kind, self.sources),
         }
         if self.looks:
-            facts["Holds at all looks together"] = f"{', '.join(map(str, self.looks))} answers"
+            facts["Valid together at"] = f"{', '.join(map(str, self.looks))} answers"
         if self.margin is not None:
             within = {True: "yes", False: "not sure", None: "not sure"}
             less = f"less than {unit.points(self.margin, exact=True)}"

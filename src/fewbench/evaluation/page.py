@@ -194,7 +194,7 @@ def _basis(one: "Estimate", tab: str, unit: Unit, evaluation: "Evaluation | None
     head = [("Method", False), ("Half width", True), ("Expected error", True)]
     width = f"± {unit.points((ends.high - ends.low) / 2)}"
     rows = [[made.method, width, unit.points(one.expected_error)]]
-    if one.interval_kind not in ("exact", "betting"):  # else both lines would be the same
+    if one.rank is not None and one.interval_kind not in ("exact", "betting"):
         width = f"± {unit.points(one.random.half_width)}"
         rows.append(["random sampling", width, unit.points(one.random.expected_error)])
     facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
