@@ -1,11 +1,12 @@
 """Text on its way out: aligned, wrapped, secrets masked, what would steer a terminal written out.
 
-What the command line prints passes `plain` (`fewbench.cli.text`); text in files passes
+What the command line prints passes `plain` (`say`, `fewbench.cli.text`); text in files passes
 `masked_bytes` (`fewbench._files`, `fewbench._journal`).
 """
 
 import os
 import re
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -67,6 +68,11 @@ def plain(text: str) -> str:
     """
     shown = STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", masked(text))
     return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def say(text: str) -> None:
+    """Print a note to stderr, so that results can be piped."""
+    print(plain(text), file=sys.stderr, flush=True)
 
 
 def table(

@@ -6,8 +6,8 @@ import time
 from contextlib import contextmanager
 
 import fewbench
-from fewbench.cli import progress
-from fewbench.cli.running import ProgressLine
+from fewbench import _progress as progress
+from fewbench.runners.progress import ProgressLine
 from fewbench.runners.result import Progress, Spent
 from fewbench.testing import simulate
 
@@ -101,3 +101,18 @@ def test_the_line_of_a_run_keeps_the_last_interval():
     assert first == "target: 1 of 50 items · cost 0.1 of 6 in full"
     assert second.startswith("target: 2 of 50 items · score 50.0% · 90% interval ")
     assert " at 2 items · cost 0.4 of 6 in full" in third
+
+
+def test_a_run_from_python_shows_its_progress(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "MINUTE", 0.02)
+
+    def answer(item):
+        time.sleep(0.02)
+        return 1.0
+
+    found = fewbench.run(TABLE, "random", 8, answer, batch=2)
+    assert re.search(r"^running a function: .*, 0 min so far$", capsys.readouterr().err, re.M)
+    monkeypatch.undo()
+    fewbench.run(TABLE, "random", 8, lambda item: 1.0)
+    assert capsys.readouterr().err == ""
+    assert found.score == 1.0

@@ -20,7 +20,7 @@ def run(cli, scores, *words, program=PROGRAM):
 
 
 def test_a_program_with_progress_result_and_another_go(cli, scores, ok, monkeypatch, tmp_path):
-    monkeypatch.setattr("fewbench.cli.progress.MINUTE", 0.0001)
+    monkeypatch.setattr("fewbench._progress.MINUTE", 0.0001)
     said = run(cli, scores, "-n", 40, "-o", "run", "--batch", 10, "--tries", 2)
     assert said.code == 0, said.err
     assert "Estimated from 39 of 40 items" in said.out

@@ -40,7 +40,7 @@ def test_escapes_of_programs_and_names_do_not_reach_the_terminal(cli, scores, tm
     program = FAILS.replace("SAID", repr(f"no{ESCAPES}"))
     said = run(cli, scores, "-t", target, "--report", "page.html", program=program)
     assert said.code == 0, said.err
-    assert "new\\u001b[31m\\u0007\\u009b2J\\u202e scores 1.000 " in said.out
+    assert "new\\u001b[31m\\u0007\\u009b2J\\u202e scores 100.0% " in said.out
     shown = [said.out, said.err]
     for words in (("estimate", "run"), ("estimate", "run", "--json"), ("ask", "run")):
         again = cli(*words)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from fewbench._progress import progress_bar
 from fewbench.cli.outputs import Force, check_outputs
-from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import echo
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.sampling import expected_random_error

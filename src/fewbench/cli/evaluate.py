@@ -8,6 +8,7 @@ import typer
 from pydantic import ValidationError
 
 from fewbench._names import counted, some
+from fewbench._progress import MEASURING, at_work
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
@@ -30,7 +31,6 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.cli.progress import at_work
 from fewbench.cli.text import echo, say
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Evaluation, Stop
@@ -41,8 +41,6 @@ from fewbench.methods.catalogue import AUTO
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
 from fewbench.scores import Sources
 from fewbench.scores.table import HARNESS_VERSION
-
-MEASURING = "measuring the method's error on held-out source models …"
 
 
 def start(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fewbench._files import only_process, written_whole
 from fewbench._names import as_cell, counted
+from fewbench._progress import at_work
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
-from fewbench.cli.progress import at_work
 from fewbench.cli.text import echo, say
 from fewbench.errors import ReaderError
 from fewbench.readers import Columns, Reading, join_attributes, read

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fewbench.cli.progress import at_work
+from fewbench._progress import at_work
 from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 from fewbench.evaluation import Evaluation

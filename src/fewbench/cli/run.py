@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from fewbench._progress import at_work
 from fewbench.cli.options import Key, group_of_commands
-from fewbench.cli.progress import at_work
 from fewbench.cli.running import Settings, run_and_print, run_command, run_in_inspect
 from fewbench.errors import RunError
 

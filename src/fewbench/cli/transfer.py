@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fewbench._progress import at_work, progress_bar
 from fewbench._text import keep_secrets
 from fewbench.cli.options import Json, Seed, group_of_commands, split_names
 from fewbench.cli.outputs import check_output_folder
-from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import echo, say
 from fewbench.errors import TransferError
 

@@ -14,6 +14,7 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.driving import INTERRUPTED, Answered, OnProgress, run_with
 from fewbench.runners.event_loop import EventLoop
+from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.scores import Benchmark, Sources
 
@@ -190,7 +191,8 @@ def run(
     accept_fractions : bool
         Accept scores between right and wrong where the sources have none.
     on_progress : callable, optional
-        Called with (run, target) after each batch; `run.progress(target)` says how far it is.
+        Called with (run, target) after each batch, in place of the progress line on stderr;
+        `run.progress(target)` says how far it is.
 
     Raises
     ------
@@ -213,18 +215,19 @@ def run(
     """
     if answer is None:
         raise RunError("no function to run", hint="pass answer=f, where f(item) returns a score")
-    found = run_with(
-        FunctionRunner(answer, batched=batched, concurrency=concurrency),
-        scores,
-        method,
-        stop,
-        folder=folder,
-        targets=targets,
-        on_progress=on_progress,
-        batch=batch,
-        seed=seed,
-        tries=tries,
-        accept_fractions=accept_fractions,
-    )
+    with shown("a function", on_progress) as progress:
+        found = run_with(
+            FunctionRunner(answer, batched=batched, concurrency=concurrency),
+            scores,
+            method,
+            stop,
+            folder=folder,
+            targets=targets,
+            batch=batch,
+            seed=seed,
+            tries=tries,
+            accept_fractions=accept_fractions,
+            **progress,
+        )
     issue(found.estimates.warnings)
     return found

@@ -27,6 +27,7 @@ from fewbench.runners.lm_eval_logs import Logs, header_of
 from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
 from fewbench.runners.lm_eval_sources import Documents, without_sampler
 from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, run_documents
+from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
 from fewbench.scores import Benchmark, Scores, Sources
@@ -343,7 +344,7 @@ def run_lm_eval(
         Without scores: names in order of preference, comma-separated (default: the first of each
         task or its group, and a note says so).
     on_progress : callable, optional
-        As for `drive`.
+        As for `fewbench.run`.
 
     Raises
     ------
@@ -362,21 +363,22 @@ def run_lm_eval(
         metric=metric,
         filter=filter,
     )
-    found = run_with(
-        runner,
-        scores,
-        method,
-        stop,
-        folder=folder,
-        targets=list(targets or models or ["target"]),
-        batch=batch,
-        seed=seed,
-        tries=tries,
-        accept_differences=accept_differences,
-        accept_fractions=accept_fractions,
-        accept_changes=accept_changes,
-        on_progress=on_progress,
-    )
+    with shown("lm-eval", on_progress) as progress:
+        found = run_with(
+            runner,
+            scores,
+            method,
+            stop,
+            folder=folder,
+            targets=list(targets or models or ["target"]),
+            batch=batch,
+            seed=seed,
+            tries=tries,
+            accept_differences=accept_differences,
+            accept_fractions=accept_fractions,
+            accept_changes=accept_changes,
+            **progress,
+        )
     issue(found.estimates.warnings)
     return found
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from fewbench._text import plain
-from fewbench.cli.text import say
+from fewbench._text import plain, say
 
+MEASURING = "measuring the method's error on held-out source models …"
 MINUTE = 60.0  # seconds between lines in a pipe
 _titles: list[str] = []  # of the work that is shown; work within it is not
 

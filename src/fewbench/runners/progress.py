@@ -1,0 +1,80 @@
+"""The progress of a run in a line: items, score, interval, cost."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from fewbench._progress import MEASURING, status_line
+from fewbench.evaluation import Estimate
+from fewbench.runners.result import Progress
+from fewbench.runners.run import Run
+from fewbench.scores import Unit
+
+SHARE = 0.1
+"""Largest share of the time that estimates for the progress line may take."""
+SECONDS_PER_CELL = 1.3e-5
+"""About how long the first interval takes, for each cell of the source models' table."""
+OFTEN = 1.0  # seconds between estimates without an interval
+
+
+class ProgressLine:
+    """Shows how far a run is: with the interval, as long as that takes little time.
+
+    `estimates` holds the last estimate of each target.
+    """
+
+    def __init__(
+        self, update: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._update, self._clock = update, clock
+        self._started, self._used, self._last = clock(), 0.0, 0.0
+        self._shown = 0.0
+        self.estimates: dict[str, Estimate] = {}
+
+    def __call__(self, run: Run, target: str) -> None:
+        """Show a target's state after a batch."""
+        now = self._clock()
+        sources = run.evaluation.scores
+        self._last = self._last or SECONDS_PER_CELL * sources.n_models * sources.n_items
+        is_known = run.stop.half_width is not None  # then the estimate was made anyway
+        enough = self._used + self._last <= SHARE * (now - self._started)
+        is_due = now - self._shown >= OFTEN
+        found = run.progress(target, interval=is_known or (enough and is_due), score=is_due)
+        if found.score is None and self._shown and not is_due:
+            return  # too soon after the last one
+        self._shown = self._clock()
+        if found.estimate is not None and not is_known:
+            self._last = self._clock() - now
+            self._used += self._last
+        if found.estimate is not None:
+            self.estimates[target] = found.estimate
+        self._update(progress_text(found, self.estimates.get(target)))
+
+
+def progress_text(found: Progress, last: Estimate | None = None) -> str:
+    """Return how far a target is, in a line, with the interval of its last estimate."""
+    said = [f"{found.target}: {found.answered:,} of {found.of:,} items"]
+    if found.score is not None:
+        said.append(f"score {Unit(found.scale).score(found.score)}")
+    if last is not None:
+        at = "" if last.items_run == found.answered else f" at {last.items_run:,} items"
+        ends = Unit(last.scale).scores(last.interval)
+        said.append(f"{last.level:.0%} interval {ends}{at}")
+    full = found.total / max(1, found.answered)  # what all items would cost
+    if found.spent.cost:
+        said.append(f"cost {found.spent.cost:,.3g} of {found.spent.cost * full:,.3g} in full")
+    if found.spent.tokens:
+        said.append(f"{found.spent.tokens:,} tokens of {found.spent.tokens * full:,.0f} in full")
+    return " · ".join(said)
+
+
+@contextmanager
+def shown(
+    name: str, on_progress: Callable[[Run, str], None] | None = None
+) -> Iterator[dict[str, Callable[..., None]]]:
+    """Give what a run is called with to show its progress on stderr, or by `on_progress`."""
+    with status_line(f"running {name}") as update:
+        yield {
+            "on_progress": on_progress or ProgressLine(update),
+            "on_end": lambda: update(MEASURING),
+        }
