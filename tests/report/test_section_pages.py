@@ -76,7 +76,7 @@ def test_a_gate(evaluation, said):
 def test_a_pack(said):
     made = fewbench.pack(simulate(30, 80, 3, seed=1), "greedy-ridge", 10, name=ODD)
     plain = said(made, 1)
-    assert "10 of 80 items stand for all" in plain
+    assert "10 of 80 items in place of all" in plain
     for row in made.to_dict()["benchmarks"][0]["backtest"]:
         assert f"{100 * row['error']:.1f} pp" in plain
     for item in made.scores().origin.subset["items"]:

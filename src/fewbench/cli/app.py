@@ -76,7 +76,7 @@ COMMANDS = {
     ),
     "tasks": (
         "tasks:tasks",
-        "Choose a few tasks that stand for all.",
+        "Choose a few tasks to run in place of all.",
     ),
 }
 
@@ -128,6 +128,7 @@ def _all(
 
     \b
     See it work:            fewbench demo
+    The first model:        fewbench run lm-eval -n 200 -o run -- --model hf --tasks gsm8k
     Fetch source results:   fewbench get livebench -o scores.parquet
     Import source results:  fewbench import logs/ -o scores.parquet
     Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50

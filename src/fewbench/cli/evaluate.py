@@ -167,7 +167,7 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
-    sources = f"{scores.n_models} models × " if scores.n_models else ""
+    sources = f"{counted(scores.n_models, 'model')} × " if scores.n_models else ""
     echo(
         f"{output}: {method} on {sources}{scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"

@@ -41,7 +41,7 @@ tasks = group_of_commands()
 
 @tasks.callback()
 def _all() -> None:
-    """Choose a few tasks that stand for all.
+    """Choose a few tasks to run in place of all.
 
     \b
     Choose:    fewbench tasks select ict -k 3 --results scores.parquet -o selection.json

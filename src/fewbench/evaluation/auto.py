@@ -157,8 +157,9 @@ def _without_whole(scores: Scores) -> str:
     if not scores.n_models:
         return "there are no source models: the items are a random sample, spread over tasks"
     return (
-        f"{counted(scores.whole.n_models, 'source model')} of {scores.n_models} ran most of the "
-        "items: the items are a random sample, and what the others ran makes it more precise"
+        f"{scores.whole.n_models} of {counted(scores.n_models, 'source model')} ran most of the "
+        "items: the items are a random sample, and what the source models ran makes the estimate "
+        "more precise"
     )
 
 

@@ -361,7 +361,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "alike-tasks": Entry(
         "bento-sim(matrix=scores)+mean",
-        "tasks that stand for all by past scores: BenTo's choice without transferability",
+        "tasks to run in place of all, by past scores: BenTo's choice without transferability",
         f"ours, on {BENTO}",
     ),
     "alike-tasks-matched": Entry(
@@ -376,7 +376,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "bm25-sim": Entry(
         "bento-sim(matrix=text)+mean",
-        "tasks that stand for all by their texts, compared by BM25",
+        "tasks to run in place of all, by their texts, compared by BM25",
         BENTO,
     ),
     "bm25-le": Entry(

@@ -182,7 +182,7 @@ class Pack(Shown):
             "Source models": "anonymous" if made["is_anonymous"] else "named",
         }
         use = [f"fewbench start {path} -o run", f"fewbench run command {path} -o run -- PROGRAM"]
-        answer = f"{rows[0]['items']:,} of {counted(rows[0]['of_items'], 'item')} stand for all"
+        answer = f"{rows[0]['items']:,} of {counted(rows[0]['of_items'], 'item')} in place of all"
         overview = []
         if len(rows) > 1:
             answer = f"{counted(len(rows), 'benchmark')}, a few items of each"
