@@ -42,7 +42,7 @@ class FewbenchError(Exception):
 
 
 class EstimateWarning(UserWarning):
-    """A reason to doubt an estimate or a decision, which the result carries, too.
+    """A reason to doubt an estimate or a decision, which the result also carries.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class EvaluationError(FewbenchError):
 
 
 class RunError(FewbenchError):
-    """A run of a model on chosen items that cannot start or go on."""
+    """A run of a model on chosen items that cannot start or resume."""
 
 
 class StudyError(FewbenchError):

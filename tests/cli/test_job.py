@@ -162,7 +162,7 @@ def test_a_job_with_a_method_that_adapts(ok, cli, scores, answers, asked):
     assert asked()["b"] == probe
     whose = cli("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE)
     assert whose.code == 2
-    assert "whose answers are these? there are 2 targets" in whose.err
+    assert "no target named for the answers; there are 2" in whose.err
     assert asked() == {"a": probe, "b": probe}
     told = ok("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE, "-t", "a")
     assert told.startswith("recorded 4 answers of a. Next: fewbench ask run for 4 more")

@@ -63,7 +63,7 @@ def test_names_are_no_formulas_in_a_spreadsheet(ok, tmp_path):
 def test_import_asks_goes_on_and_tidies_up(cli, logs):
     asked = cli("import", "logs", "-o", "s.parquet")
     assert asked.code == 2
-    assert "which filter? task 'sums' has 'strict', 'flexible'" in asked.err
+    assert "several choices of --filter: task 'sums' has 'strict', 'flexible'" in asked.err
     assert "s.partial: intermediate results" in asked.err
     assert len(list((logs / "s.partial").glob("*.part"))) == 12
     done = cli("import", "logs", "-o", "s.parquet", "--filter", "strict")

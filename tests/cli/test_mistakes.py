@@ -57,7 +57,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         # files
         ("select nope.parquet -m random -n 4", "nope.parquet: no such file"),
         ("select . -m random -n 4", "no result files of a known kind"),
-        ("select results.csv -m random -n 4", "which columns"),
+        ("select results.csv -m random -n 4", "the columns have two meanings"),
         ("compare nope.parquet -m random -n 4", "nope.parquet: no such file"),
         ("import nope.csv --model llm -o x.parquet", "nope.csv: no such file"),
         (f"import results.csv {LONG} --range 0,100 -o x.csv", "x.csv"),
@@ -100,7 +100,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("ask run -t nobody", "'nobody' is not a target"),
         (f"tell nowhere results.csv {LONG}", "no evaluation here"),
         (f"tell run nope.csv {ONE}", "nope.csv: no such file"),
-        ("tell run results.csv", "which columns"),
+        ("tell run results.csv", "no columns named"),
         ("tell run results.csv --item id --score right", "no column 'right'"),
         (f"tell run results.csv {ONE}", "rows repeat a cell"),
         (f"tell run results.csv {LONG}", "on the scale of the source models, 0 to 1"),

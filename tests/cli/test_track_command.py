@@ -55,7 +55,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     assert found["changes"][-1]["verdict"] in {"better", "undecided"}
     for words, said in (
         (("follow", "-o", "curve.csv"), "already exists"),
-        (("follow", told(1)), "answers of which checkpoint"),
+        (("follow", told(1)), "the checkpoint of the answers is not named"),
         (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
         (("follow", "--steps", "7"), "NAME=NUMBER"),
         (("follow", "--steps", "last=soon"), "is no number"),

@@ -134,7 +134,7 @@ def test_it_says_why_the_default_lost(monkeypatch):
     monkeypatch.setattr(auto, "_holds_beyond", lambda *_: False)
     found = choose_method(table, 20)
     assert found.method == "fewbench"
-    assert "greedy-ridge errs less (0.40), but more for models stronger" in found.reason
+    assert "greedy-ridge is lower (0.40), but higher for models stronger" in found.reason
     errors |= {"fewbench": 1.1, "aipw": 0.8}
     found = choose_method(table, 20)
     assert found.method == "greedy-ridge"

@@ -72,7 +72,7 @@ def test_a_changed_method_goes_on_and_says_so(sources, targets, tmp_path, two_ro
     opened = Evaluation.open(tmp_path, sources, Newer())
     (note,) = opened.notes
     assert "two-rounds as two-rounds" in note
-    assert "goes on from the recorded answers with two-rounds(newer)" in note
+    assert "continues from the recorded answers with two-rounds(newer)" in note
     assert opened.ask() == evaluation.ask()
     said, before = finished(opened, targets)[NAME], finished(evaluation, targets)[NAME]
     assert said.score == before.score

@@ -364,7 +364,7 @@ def test_a_repository_that_holds_other_things(site):
     for asked, said in (
         ({"name": "hub:me/logs", "form": "helm"}, "no logs of helm"),
         ({"name": "hub:me/logs", "split": "nowhere"}, "no result files below nowhere"),
-        ({"name": "hub:me/table"}, "which columns"),
+        ({"name": "hub:me/table"}, "no columns named"),
         ({"name": "hub:me/none"}, "no such dataset repository"),
     ):
         with pytest.raises(PublicError, match=said) as found:
@@ -401,7 +401,7 @@ def test_what_cannot_be_asked():
     for name, asked, said in (
         ("lvebench", {}, "did you mean livebench"),
         ("hub:nothing", {}, "hub:ORG/DATASET"),
-        ("helm", {}, "which --benchmark"),
+        ("helm", {}, "no --benchmark named"),
         ("helm", {"benchmark": "lit"}, "did you mean lite"),
         ("swe-bench", {"split": "verify"}, "did you mean verified"),
         ("livecodebench", {"split": "x"}, "has no splits"),

@@ -200,7 +200,7 @@ MALFORMED = {
     "csv not UTF-8": (text("bad.csv", HEAD.encode() + b"a\xff,q,1\n"), "bad.csv"),
     "csv header not UTF-8": (text("bad.csv", b"m\xff,i,s\na,q,1\n"), "bad.csv"),
     "csv binary junk": (text("bad.csv", JUNK), "bad.csv"),
-    "csv of nothing named": (text("bad.csv", HEAD + "a,q,1\n", None), "bad.csv: which columns"),
+    "csv of nothing named": (text("bad.csv", HEAD + "a,q,1\n", None), "bad.csv: no columns named"),
     "wide csv model twice": (text("bad.csv", "m,q\na,1\na,0\n", WIDE), "more than once: 'a'"),
     "wide csv item twice": (text("bad.csv", "m,q,q\na,1,0\n", WIDE), "'q' twice"),
     "wide csv without items": (text("bad.csv", "m\na\n", WIDE), "0 items"),
@@ -326,7 +326,7 @@ MALFORMED = {
     "parquet empty file": (text("bad.parquet", ""), "bad.parquet: not a whole Parquet"),
     "parquet binary junk": (text("bad.parquet", JUNK), "bad.parquet: not a whole Parquet"),
     "parquet truncated": (cut(".parquet", 0.7), "bad.parquet: not a whole Parquet"),
-    "parquet of another program": (parquet({"m": ["a"]}, None), "bad.parquet: which columns"),
+    "parquet of another program": (parquet({"m": ["a"]}, None), "bad.parquet: no columns named"),
     "parquet of another program as scores": (
         parquet({"m": ["a"]}, None, form="scores"),
         "bad.parquet: a Parquet file, but not scores saved by fewbench",
@@ -404,7 +404,10 @@ MALFORMED = {
         field(acc=10**400),
         "metric 'acc' of task 't' is a number too large",
     ),
-    "log with a metric missing in a row": (field(metrics=["f"], f=1, acc=...), "which metric?"),
+    "log with a metric missing in a row": (
+        field(metrics=["f"], f=1, acc=...),
+        "several choices of --metric",
+    ),
     "log with no metric": (log(lambda rows: [r | {"metrics": []} for r in rows]), "has no metric"),
     "log with only pairs": (log(lambda rows: [r | {"acc": [0, 1]} for r in rows]), "a list of 2"),
     "log with metrics to choose from": (

@@ -138,7 +138,8 @@ def _cells(**errors):
         ),
         (
             {"random": (0.046, False), "a": (0.019, True), "b": (0.02, True)},
-            "At 50 items, a is off by 1.9 pp on average (level with b); random sampling by 4.6 pp.",
+            "At 50 items, a is off by 1.9 pp on average (not significantly different from b); "
+            "random sampling by 4.6 pp.",
         ),
         (
             {"random": (0.046, True), "a": (0.03, True)},

@@ -64,7 +64,10 @@ def audit_page(found: "Audit", source: str) -> Page:
             [
                 "The dots are items: the mean score across, and up how their scores correlate with "
                 "the models' ranks on all other items. Below the line better models do worse.",
-                *([f"Squares are the {wrong} that go the wrong way beyond chance."] * bool(wrong)),
+                *(
+                    [f"Squares are the {wrong} that go the wrong way, more than by chance."]
+                    * bool(wrong)
+                ),
                 *([f"Diamonds are the {suspect} that lean that way at 1 in 100."] * bool(suspect)),
             ],
             charts=[("Items", lambda: auditing.items(numbers, (low, high)))],

@@ -103,7 +103,7 @@ def _spread(scores: Scores) -> Finding:
         else f"all models score {high}"
     )
     level = _level(scores, scores.model_ids.index(best))
-    advice = "for a target stronger than all sources, most methods err more than random sampling"
+    advice = "for a target stronger than all sources, most methods do worse than random sampling"
     if unit.max() >= CEILING:
         advice = f"the best are near the ceiling: few items separate them; {advice}"
     if level and np.ptp(unit) > 1e-9:

@@ -52,7 +52,7 @@ COMMANDS = {
     "versus": ("decide:versus", "Compare the full scores of two models."),
     "gate": (
         "decide:gate",
-        "Check whether a target passes a threshold or holds up to a baseline.",
+        "Check whether a target reaches a threshold or is no worse than a baseline.",
     ),
     "rank": ("decide:rank", "Rank several targets, with the probability of each rank."),
     "track": ("decide:track", "Follow the checkpoints of a training run."),

@@ -28,7 +28,7 @@ SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "outp
 """Short names. A parameter that has one is an option, even where it is needed."""
 NAMES = {"form": "--from", "harness": "--for", "as_json": "--json", "names": "--name"}
 """Options that do not have the name of their parameter: keywords of Python, and repeated ones."""
-MOVED = typer.Option(help="Scores file of the source models, if it was moved.")
+MOVED = typer.Option(help="Scores file of the source models if it was moved.")
 CACHE = typer.Option(
     metavar="PLACE",
     help="Cache for finished results: a file or a folder (FOLDER/) (default: a file in your cache "

@@ -148,7 +148,9 @@ def _track(
     given = call.given
     if add is None:
         if answers is not None:
-            raise AnswersError("answers of which checkpoint?", hint="name it with --add NAME")
+            raise AnswersError(
+                "the checkpoint of the answers is not named", hint="name it with --add NAME"
+            )
         found: Track = call()
         return found
     if given["steps"]:
@@ -167,7 +169,7 @@ def _checkpoints(call: Call, path: Path) -> Scores | Path:
         return path
     if call.given["run"] is None:
         raise EvaluationError(
-            "which models are the run's checkpoints?",
+            "the run's checkpoints are not named",
             hint="add --run NAME, or name a folder of evaluations",
         )
     return load(path, call.given["average"])

@@ -25,7 +25,7 @@ ScoresOrPack = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
-MovedScores = Annotated[Path | None, typer.Option("--scores", help="Scores file, if it was moved.")]
+MovedScores = Annotated[Path | None, typer.Option("--scores", help="Scores file if it was moved.")]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 AverageOption = Annotated[
     Average | None,
@@ -50,9 +50,9 @@ ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: column wi
 ScoreColumn = Annotated[
     str | None, typer.Option("--score", help="Long table: column with the score.")
 ]
-Metric = Annotated[str | None, typer.Option(help="Logs: metric to read, if there are several.")]
+Metric = Annotated[str | None, typer.Option(help="Logs: metric to read if there are several.")]
 Filter = Annotated[
-    str | None, typer.Option("--filter", help="Logs: filter to read, if there are several.")
+    str | None, typer.Option("--filter", help="Logs: filter to read if there are several.")
 ]
 Strict = Annotated[
     bool,

@@ -20,7 +20,7 @@ def _audit(
     families: bool = False,
     output: Path | None = None,
 ) -> Audit:
-    """Write a corrected copy, too.
+    """Write a corrected copy as well.
 
     Parameters
     ----------

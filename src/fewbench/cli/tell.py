@@ -91,7 +91,7 @@ def tell(
         raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
     if skip and target is None and len(evaluation.targets) > 1:
         raise AnswersError(
-            f"which target cannot answer them? there are {len(evaluation.targets)}",
+            f"no target named for the skipped items; there are {len(evaluation.targets)}",
             hint="add --target NAME",
         )
     took = []
@@ -220,7 +220,7 @@ def _columns(
         return Columns()
     if target is None and len(targets) > 1:
         raise AnswersError(
-            f"whose answers are these? there are {len(targets)} targets: {some(targets)}",
+            f"no target named for the answers; there are {len(targets)}: {some(targets)}",
             hint="add --target NAME, or --model COLUMN if the table names the models",
         )
     return Columns(None, item, score, only_model=target or targets[0])

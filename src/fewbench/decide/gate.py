@@ -1,4 +1,4 @@
-"""Gate: whether a model passes a threshold or holds up to a baseline."""
+"""Gate: whether a model reaches a threshold or is no worse than a baseline."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -90,8 +90,8 @@ class Gate(Shown, BaseModel):
     level : float
         As given. With two checks, each interval has a higher one, `Check.level`.
     looks : tuple of int
-        Numbers of answers at which the interval holds together, for one look at each; empty if it
-        holds once.
+        Numbers of answers at which you may look; the level applies to all looks jointly. Empty for
+        a single look.
     items_run, items_total, items_open : int
         Items answered, all items, and items asked without an answer.
     warnings : tuple of str
@@ -160,7 +160,7 @@ class Gate(Shown, BaseModel):
             f"{values}.",
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. At most "
             f"{(1 - self.level) / 2:.0%} of the models that should not pass do"
-            f"{f', over all looks together{together}' if self.looks else ''}.",
+            f"{f', for all looks jointly{together}' if self.looks else ''}.",
         ]
         facts, further = {}, []
         if self.verdict == "undecided":
@@ -200,7 +200,7 @@ def gate(
     level: float = 0.9,
     sequential: bool = False,
 ) -> Gate:
-    """Check whether a target passes a threshold or holds up to a baseline.
+    """Check whether a target reaches a threshold or is no worse than a baseline.
 
     The interval is the one that fewbench estimate prints. With two conditions, each is checked at
     half of the allowed errors.

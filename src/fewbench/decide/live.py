@@ -67,7 +67,7 @@ def run_versus(
     names : tuple of str, optional
         The models A and B, if a runner is given (default: the names of the functions).
     folder : path, optional
-        Keep every answer there. The same call goes on after a stop or a crash.
+        Keep every answer there. Repeat the call to resume after a stop or a crash.
     scores_path : path, optional
         File of the scores, recorded in the folder.
     level, margin, adjust
@@ -159,7 +159,7 @@ def _failures(ran: "RunResult") -> list[str]:
     found = [
         f"{name}: {counted(len(one.failed), 'item')} failed and left out "
         f"({next(iter(one.failed.values()))}). If a model fails where it would be wrong, "
-        "the difference is wrong, too"
+        "the difference is wrong as well"
         for name, one in ran.targets.items()
         if one.failed
     ]

@@ -50,7 +50,7 @@ class Ranked(BaseModel):
     rank : int
         1 is best.
     rank_low, rank_high : int
-        Best and worst rank; the ranges of all targets hold together at the stated level.
+        Best and worst rank; the level applies to the ranges of all targets jointly.
     chance_best, chance_top : float
         Probability of rank 1, and of being among the best `top`.
     level_with : tuple of str
@@ -89,8 +89,8 @@ class Ranking(Shown, BaseModel):
         The targets to run more items of to settle the best `top`: the least sure one among them,
         and its closest challenger.
     next_items : dict of str to tuple of str
-        The items that each target runs next to settle the best `top`, the most telling first, if
-        `next_items` says how many. Targets that need none are left out.
+        The items that each target runs next to settle the best `top`, the most informative first.
+        Given if `next_items` says how many. Targets that need none are left out.
     warnings : tuple of str
     """
 
@@ -123,7 +123,7 @@ class Ranking(Shown, BaseModel):
         unit = Unit(self.scale)
         head = [("Target", False), ("Rank", True), ("Range", True), ("Score", True)]
         head += [("P(best)", True), (f"P(top {self.top})", True), ("Items run", True)]
-        head.append(("May be level with", False))
+        head.append(("Not clearly different from", False))
         rows = [
             [
                 *(one.target, str(one.rank), f"{one.rank_low} to {one.rank_high}"),
@@ -143,7 +143,7 @@ class Ranking(Shown, BaseModel):
         ranks = Section(
             "ranks",
             "Ranks",
-            [f"The ranges of all ranks hold together at {self.level:.0%}."],
+            [f"The level of {self.level:.0%} applies to all rank ranges jointly."],
             charts=[(f"Targets that may be {among} are colored", lambda: deciding.ranks(self))],
             tables=[Table("Ranks", head, rows, "a target")],
         )
@@ -180,7 +180,7 @@ def rank(
     *evaluations : Evaluation
         Evaluations. All targets with answers are ranked.
     models : sequence of str
-        Source models to rank, too; their full scores are known.
+        Source models to rank as well; their full scores are known.
     top : int
         Number of best targets that you want to find.
     level : float
@@ -213,7 +213,7 @@ def rank(
     check_number("next_items", next_items, 0)
     if ask and next_items is None:
         raise EvaluationError(
-            "how many items to ask for?", hint="add their number, as in --next-items 50"
+            "no number of items to ask for", hint="add their number, as in --next-items 50"
         )
     given: list[Given] = [
         (evaluation, name)

@@ -200,7 +200,7 @@ class Track(Shown, BaseModel):
         course = Section(
             "course",
             "Score by step",
-            ["Each interval holds for its checkpoint by itself."],
+            ["The level applies to each checkpoint separately."],
             charts=[(drawn, lambda: tracked(self.curve()))],
             tables=[Table("Checkpoints", head, rows, "a checkpoint")],
         )

@@ -82,8 +82,8 @@ class Versus(Shown, BaseModel):
         What the interval rests on, of the less sure side (see `Estimate.interval_kind`), or known;
         and the number of independent source models or families behind it, if there are any.
     looks : tuple of int
-        Numbers of answers at which the interval holds together, for one look at each or soon after;
-        empty if it holds once.
+        Numbers of answers at which you may look; the level applies to all looks jointly;
+        empty for a single look.
     items_a, items_b, items_common, items_total : int
         Items answered by A, by B, by both, and all.
     random : RandomPairs or None
@@ -94,7 +94,7 @@ class Versus(Shown, BaseModel):
         About how many items of A would decide it if B ran all items once, so that its score is
         known. None if one of the scores is known, or if that does not decide sooner.
     next_items : tuple of str
-        Items that both run next to decide it, the most telling first: as many as `items_needed`
+        Items that both run next to decide it, the most informative first: as many as `items_needed`
         says, at most 200. Targets only: a source model has run all.
     tasks : tuple of TaskDifference
         Empty with one task.

@@ -219,8 +219,10 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
         middle = looks[len(looks) // 2]
         if other == RANDOM or _holds_beyond(methods[name], methods[other], part, middle, seed):
             return True
-        nearer[name] = f"{name} errs less ({shares[name]:.2f}), but more for models stronger than "
-        nearer[name] += "its sources"
+        nearer[name] = (
+            f"the error of {name} is lower ({shares[name]:.2f}), but higher for models stronger "
+            "than its sources"
+        )
         return False
 
     chosen = pick(list(errors), shares, beats)

@@ -16,8 +16,8 @@ from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Sources, Unit
 
 OUTSIDE = (
-    "the target answers unlike every source model, and this method cannot predict a score beyond "
-    "theirs: compare with random-ridge or random-linear"
+    "the target answers unlike every source model, and this method cannot predict a score outside "
+    "their range: compare with random-ridge or random-linear"
 )
 
 

@@ -215,7 +215,7 @@ class Evaluation:
             return ()
         return (
             f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
-            f"version goes on from the recorded answers with {self.provenance.settings}",
+            f"version continues from the recorded answers with {self.provenance.settings}",
         )
 
     @cached_property
@@ -327,7 +327,7 @@ class Evaluation:
     ) -> "Evaluation":
         """Open a saved evaluation with all items asked and answers recorded so far.
 
-        If a release changed the method, the evaluation goes on with the new one and `notes` says
+        If a release changed the method, the evaluation continues with the new one and `notes` says
         so.
 
         Parameters
@@ -641,7 +641,7 @@ class Evaluation:
         workers, executor
             Where the method's errors on held-out sources are measured; see `fewbench.compare`.
         warn : bool
-            Issue the estimates' warnings as Python warnings (EstimateWarning), too.
+            Also issue the estimates' warnings as Python warnings (EstimateWarning).
 
         Raises
         ------

@@ -147,7 +147,7 @@ class Ledger:
                 raise AnswersError(
                     f"{target!r} has answers of the model {some(sorted(others))}, and these are "
                     f"of {model!r}",
-                    hint="start an evaluation of each model; or, if it is the same one, add "
+                    hint="start an evaluation of each model; for the same model, add "
                     f"--target {target} (in Python target={target!r})",
                 )
 

@@ -63,7 +63,7 @@ def check_settings(
     """Return the method, limits and seed of an evaluation from a pack.
 
     A pack is for one method, number of items and seed; `auto`, limits without a number of items and
-    the seed 0 stand for the pack's own. Raises EvaluationError for others.
+    the seed 0 mean those of the pack. Raises EvaluationError for others.
     """
     named = method if isinstance(method, str) else method.describe()
     differ = []

@@ -81,7 +81,7 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         "targets stronger or newer than all source models",
         STRONGER,
-        "most other methods err more than random sampling here",
+        "most other methods do worse than random sampling here",
         least=FEW,
     ),
     Advice(
@@ -121,7 +121,7 @@ ALONE = {"tasks": "a choice of tasks", "features": "features"}
 CATALOGUE: dict[str, Entry] = {
     "fewbench": Entry(
         "fewbench",
-        "items that lower the score's variance most, by like sources and by curves beyond them",
+        "items that lower the score's variance most, by similar source models and item curves",
         "ours",
     ),
     "fewbench-static": Entry(

@@ -231,7 +231,7 @@ class Pack(Shown):
             level = rows[0].get("level")
             notes = [
                 "Mean error of the method on held-out source models, for three kinds of target. "
-                "Read the line that your model is like.",
+                "Read the line of the kind that your model belongs to.",
                 f"Means over {counted(int(rows[0]['repeats']), 'repeat')}"
                 f"{f'; intervals are stated at {level:.0%}' if level else ''}.",
             ]

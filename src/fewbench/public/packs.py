@@ -56,7 +56,7 @@ def get_pack(
             there = some([one.path for one in packs]) if packs else "none"
             hint = f"name one, as in {HUB}{repo}/FILE{SUFFIX}"
             raise PublicError(
-                f"{HUB}{repo}: which pack? it has {there}",
+                f"{HUB}{repo}: no single pack named; packs there: {there}",
                 hint=hint if packs else "for source results, leave out --from pack",
             )
         target = Path(Path(found[0].path).name if output is None else output)

@@ -185,7 +185,7 @@ class Source:
         if ask.benchmark is None and self.benchmarks and self.default is None:
             names = ", ".join(self.benchmarks)
             hint = "its page lists them" if names == "*" else f"one of {names}"
-            raise PublicError(f"{self.name}: which --benchmark?", hint=f"{hint} ({self.url})")
+            raise PublicError(f"{self.name}: no --benchmark named", hint=f"{hint} ({self.url})")
         return replace(ask, benchmark=ask.benchmark or self.default)
 
 

@@ -155,7 +155,7 @@ def read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
             hint=did_you_mean(str(ask.benchmark), benchmarks),
         )
     if ask.metric is None and len(metrics) > 1:
-        raise PublicError("OpenEval: which metric?", hint=f"pass --metric {'|'.join(metrics)}")
+        raise PublicError("OpenEval: no metric named", hint=f"pass --metric {'|'.join(metrics)}")
     frame = pd.DataFrame(rows, columns=["model", "item", "metric", "score"])
     frame = _only(frame, "metric", ask.metric, "metric").assign(task=ask.benchmark)
     return from_rows(frame, models=ask.models, what=str(where))

@@ -77,8 +77,8 @@ def are_items(path: Path) -> bool:
         is_wide = all(pd.api.types.is_numeric_dtype(frame[name]) for name in others)
         if is_wide or ids.astype(str).duplicated().any():
             raise ReaderError(
-                f"{path}: which columns hold what? {some(others)} may be scores and models, or "
-                "attributes of items",
+                f"{path}: the columns have two meanings: {some(others)} may be scores and models, "
+                "or attributes of items",
                 hint="import scores first: fewbench import, with --model, --item and --score, or "
                 "with --item and --transposed; in a file of items, add a column task",
             )

@@ -130,15 +130,15 @@ def read(
         Harness logs (files or folders), a table (.csv, .tsv, .parquet, .jsonl, .ndjson), an .npz
         file, or scores saved by fewbench (.parquet).
     form : str, optional
-        Format, if it is not recognized: scores, npz, table, or the name of a harness.
+        Format if it is not recognized: scores, npz, table, or the name of a harness.
     columns : Columns, optional
         Columns of a table; see `fewbench.readers.tables.read_table`.
     transposed : bool
         Wide table: rows are items.
     metric : str, optional
-        Logs: metric to read, if there are several.
+        Logs: metric to read if there are several.
     filter : str, optional
-        Logs: filter to read, if there are several.
+        Logs: filter to read if there are several.
     only_tasks : str, optional
         Logs: comma-separated tasks to read, as in 'mmlu_*,gsm8k'.
     skip_tasks : str, optional
@@ -157,7 +157,7 @@ def read(
         Logs: import models that were asked or scored in different ways: other prompts, settings,
         answer keys. Estimates then carry a warning.
     like : Scores, optional
-        The scores of the source models, if what is read are a target's answers. The metric and
+        The scores of the source models if you read a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default; saved scores have their own.

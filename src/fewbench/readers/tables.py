@@ -88,7 +88,7 @@ def read_table(
     label = columns.item if transposed else columns.model
     if not long and label is None:
         raise ReaderError(
-            f"{source}: which columns hold what?",
+            f"{source}: no columns named",
             hint="long table: --item COLUMN --score COLUMN, and --model COLUMN if it names models; "
             "wide table: --model COLUMN (one row per model) or --item COLUMN --transposed",
         )
@@ -113,7 +113,7 @@ def read_table(
             model = "(model)"
             frame[model] = pd.Categorical([columns.only_model]).repeat(len(frame))
         if model is None:
-            raise ReaderError("which column holds the models?", hint="add --model COLUMN")
+            raise ReaderError("no column of models named", hint="add --model COLUMN")
         return from_long(
             frame,
             model=model,

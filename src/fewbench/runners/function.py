@@ -176,7 +176,7 @@ def run(
     targets : sequence of str
         Names of the target models.
     folder : path, optional
-        Keep every answer there. The same call goes on after a stop or a crash.
+        Keep every answer there. Repeat the call to resume after a stop or a crash.
     batched : bool
         Whether `answer` takes a list of items.
     batch : int, optional

@@ -63,8 +63,8 @@ def estimated(
     """Return a task of Inspect that runs only the samples that an estimate needs.
 
     Solver, scorer and all else stay the task's own. Evaluate the task as always; then `result`
-    gives the estimate, and so does `fewbench estimate FOLDER`. An eval that was stopped goes on in
-    the folder when it runs again.
+    gives the estimate, and so does `fewbench estimate FOLDER`. Run a stopped eval
+    again to resume it in the folder.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def estimated(
     accept_differences, accept_fractions, strict : bool
         As for `fewbench.Evaluation.tell_table`.
     accept_changes : bool
-        Go on in the folder although the model or the number of epochs has changed.
+        Resume in the folder although the model or the number of epochs has changed.
 
     Raises
     ------

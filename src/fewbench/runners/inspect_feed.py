@@ -284,7 +284,7 @@ class Feed:
         if named and known not in [one.strip() for one in named.split(",")]:
             raise RunError(
                 f"the run in this folder scores task {self._task!r} by {known!r}, not {named!r}",
-                hint="give the same --metric to go on, or another folder to start anew",
+                hint="give the same --metric to resume, or another folder to start anew",
             )
         return known
 

@@ -48,7 +48,7 @@ def task_in(scores: Sources, name: str) -> str:
     if not scores.n_models and OWN_ID in scores.items:
         raise RunError(
             f"the run in this folder has no task {name!r}; its tasks are {some(tasks)}",
-            hint="run the same tasks to go on, or others in another folder",
+            hint="run the same tasks to resume, or use another folder for others",
         )
     if len(tasks) == 1:
         return tasks[0]

@@ -334,8 +334,8 @@ def run_lm_eval(
     targets : sequence of str, optional
         Names of the target models (default: those of `models`, or "target").
     folder : path, optional
-        Keep every answer there, and logs in lm-eval's form in its folder `lm_eval`. The same call
-        goes on after a stop or a crash.
+        Keep every answer there, and logs in lm-eval's form in its folder `lm_eval`. Repeat
+        the call to resume after a stop or a crash.
     key : str, optional
         The field that identifies a document, if the scores were imported with `--key`.
     batch, seed, tries, accept_differences, accept_fractions, accept_changes

@@ -340,7 +340,7 @@ def check_runnable(tasks: Mapping[str, Task], model: Any, setup: Setup) -> None:
         if getattr(one.task, "UNSAFE_CODE", False) and not setup.confirm_run_unsafe_code:
             raise RunError(
                 f"task {name!r} runs code that the model wrote",
-                hint="pass --confirm_run_unsafe_code after --, if that is safe where you are",
+                hint="pass --confirm_run_unsafe_code after -- if that is safe on your machine",
             )
         if getattr(one.task, "MULTIMODAL", False) and not getattr(model, "MULTIMODAL", False):
             raise RunError(

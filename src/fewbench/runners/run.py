@@ -108,7 +108,7 @@ class Run:
         accept_changes: bool = False,
         strict: bool = False,
     ) -> Self:
-        """Start an evaluation, or go on with the one in the folder.
+        """Start an evaluation, or resume the one in the folder.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Run:
         accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
-            Go on although the facts have changed.
+            Resume although the facts have changed.
 
         Raises
         ------
@@ -479,7 +479,7 @@ def saved_benchmark(folder: str | Path | None) -> Sources | None:
     if not path.exists():
         raise RunError(
             f"{folder}: the evaluation there has scores of source models",
-            hint="name them to go on, or another folder to start anew",
+            hint="name them to resume, or another folder to start anew",
         )
     return open_sources(path)
 
@@ -530,6 +530,6 @@ def _reopened(
     if differ:
         raise RunError(
             f"{folder}: the evaluation there has {' and '.join(differ)}",
-            hint="give the same settings to go on, or another folder to start anew",
+            hint="give the same settings to resume, or another folder to start anew",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)

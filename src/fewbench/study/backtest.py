@@ -41,7 +41,7 @@ SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
-NOTHING = "no method is better than random sampling beyond its interval"
+NOTHING = "no method is significantly better than random sampling"
 FEWEST_GROUPS = 5
 """Independent targets, over all repeats, with which methods can be compared."""
 FEWEST_PAIRS = 15

@@ -208,7 +208,7 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
         return []
     return [
         f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
-        "from the sources often err beyond their intervals there; use random sampling"
+        "from the sources often miss by more than their intervals there; use random sampling"
     ]
 
 
@@ -285,7 +285,7 @@ def run_cells(
             raise
         raise ClusterError(
             f"{error.message}; {len(done)} of {len(set(keys))} results are finished",
-            hint=f"{error.hint}; with a cache, it goes on from the finished results",
+            hint=f"{error.hint}; with a cache, the next call continues from the finished results",
         ) from error
     return [done[key] for key in keys]
 

@@ -36,8 +36,8 @@ METRICS = {
                           "estimates get right."),
     "rank_mae": ("Places off", "", "Mean number of places between estimated and true rank."),
     "task_mae": ("Task error", "pp", "Mean absolute error of the per-task estimates."),
-    "beyond": ("Beyond sources", "share", "Share of targets whose estimate warns that they may be "
-               "beyond the source models."),
+    "beyond": ("Outside range", "share", "Share of targets whose estimate warns that they may be "
+               "outside the range of the source models."),
     "seconds_fit": ("Fit", "s", "Time to choose the items from the sources."),
     "seconds_predict": ("Predict", "s", "Time to learn from the sources and estimate the targets."),
 }  # fmt: skip
@@ -138,7 +138,7 @@ def _answer(cells: pd.DataFrame, split: str, on: str) -> str:
     same = ""
     if others:
         listed = " and ".join(others) if len(others) < 3 else f"{len(others)} others"
-        same = f" (level with {listed})"
+        same = f" (not significantly different from {listed})"
     beside = f"; {named[reference]} by {off[reference]}" if reference in off else ""
     return f"{where}, {best} {average}{same}{beside}."
 
@@ -257,7 +257,7 @@ def _charts(cells: pd.DataFrame, splits: Sequence[str]) -> Iterator[Section]:
                 "of the line the intervals are too narrow. The bar is a 90% interval."
             ]
             held = drawn(partial(figures.coverage, cells, level=level))
-            title = f"Do {level}% intervals hold {level}%?"
+            title = f"Coverage of {level}% intervals"
             yield Section(f"coverage-{level}", title, notes, charts=held, detail=True)
 
 

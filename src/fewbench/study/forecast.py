@@ -51,7 +51,7 @@ class Forecast:
     random_items : int
         What plain random sampling needs for the same.
     random_error : float
-        What plain random sampling errs by with `items`, exactly.
+        Exact expected error of plain random sampling with `items`.
     ratio, ratio_low, ratio_high : float
         Error over random sampling's; for `difference`, squared errors of differences.
     margin : float or None
@@ -202,7 +202,7 @@ class Plan(Shown):
                 "run",
                 "What to run",
                 [
-                    "By how the target model stands to the source models. Brackets are 90% "
+                    "By the relation of the target to the source models. Brackets are 90% "
                     "intervals over repeats and models of the backtest. The interval is the mean "
                     "half width of an estimate’s interval."
                 ],
@@ -310,7 +310,7 @@ class Plan(Shown):
         said += f"; random sampling {one.random_cost:,.6g}."
         if one.breakeven is not None:
             said += (
-                f" If you ran the {self.n_models:,} source models yourself, they have paid after "
+                f" If you ran the {self.n_models:,} source models yourself, you break even after "
                 f"{one.breakeven:,} new models that are not run in full"
             )
             if one.breakeven_random is not None:

@@ -204,7 +204,9 @@ class Planner:
         if self.goal == "half_width" and chosen.method != RANDOM:
             ours, plain = (self.needed(one, name, ladder) for name in (chosen.method, RANDOM))
             if ours >= plain:
-                reason = f"{chosen.method} errs less, but its intervals are not narrower"
+                reason = (
+                    f"the error of {chosen.method} is lower, but its intervals are not narrower"
+                )
                 chosen = Chosen(RANDOM, reason, False)
         items = self.needed(one, chosen.method, ladder)
         near = items if chosen.method != RANDOM else self._needs(one, able, ladder)

@@ -226,17 +226,17 @@ class TaskAnalysis(Shown):
             )
         elif not _below(tasks["difference"]):
             found.append(
-                f"{len(judgement['models'])} models do not show that these tasks err less than "
-                "random tasks (the interval of the difference contains 0)"
+                f"{len(judgement['models'])} models do not show that these tasks have a lower "
+                "error than random tasks (the interval of the difference contains 0)"
             )
         if questions and _above(questions["difference"]):
             found.append(
-                f"{questions['questions']:,} random questions err less (mean "
+                f"{questions['questions']:,} random questions have a lower error (mean "
                 f"{questions['mean']:.3f}): if you can run single questions, run those"
             )
         elif questions and not _below(questions["difference"]):
             found.append(
-                f"{questions['questions']:,} random questions err about as much (mean "
+                f"{questions['questions']:,} random questions have about the same error (mean "
                 f"{questions['mean']:.3f}; the interval of the difference contains 0)"
             )
         known = int(self.results.sizes.sum()) if self.results and self.results.sizes_known else 0

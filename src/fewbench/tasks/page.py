@@ -117,7 +117,7 @@ def _judgement(found: Mapping[str, Any]) -> Section:
     models = f"On {counted(len(part['models']), 'model')}"
     return Section(
         "judgement",
-        "How good are they?",
+        "Error of the chosen tasks",
         [
             "NRMSE: root mean square error over the root mean square of the full scores; with the "
             f"paper's Eq. 7 as printed (without a square): {_percent(part['nrmse_printed'])}.",
@@ -171,7 +171,7 @@ def _stability(found: Mapping[str, Any], names: Sequence[str]) -> Section:
             f"variance between seeds; p = {p_value(noise['p_value'])} for no difference)."
         )
     notes = ["Seeds of the matrix are drawn with replacement, and the tasks chosen as before."]
-    return Section("stability", "Would they be chosen again?", notes, charts=charts, lines=lines)
+    return Section("stability", "Stability of the choice", notes, charts=charts, lines=lines)
 
 
 def _curves(found: Mapping[str, Any]) -> Section:

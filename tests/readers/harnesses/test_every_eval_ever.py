@@ -119,9 +119,13 @@ class TestFromLmEval:
         assert reading.scores.values[1, 10:].tolist() == expected("toy/model-b", "toy_sums")
 
     def test_metric_and_filter_are_asked(self):
-        with pytest.raises(ReaderError, match=r"which filter\? task 'toy_sums' has 'strict-match'"):
+        with pytest.raises(
+            ReaderError, match=r"several choices of --filter: task 'toy_sums' has 'strict-match'"
+        ):
             joined(RECORDS / "lm_eval", metric="acc,exact_match")
-        with pytest.raises(ReaderError, match=r"which metric\? .*'acc', 'acc_norm', 'acc_bytes'"):
+        with pytest.raises(
+            ReaderError, match=r"several choices of --metric: .*'acc', 'acc_norm', 'acc_bytes'"
+        ):
             joined(RECORDS / "lm_eval", filter="flexible-extract")
 
     def test_items_are_those_of_lm_eval_itself(self, record):

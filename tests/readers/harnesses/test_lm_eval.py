@@ -198,7 +198,7 @@ class TestMetricAndFilter:
         scores = {"acc": 1.0, "acc_norm": 0.0}
         logs.write("a", "t", three(logs, scores=scores))
         with pytest.raises(
-            ReaderError, match=r"which metric\? task 't' has 'acc', 'acc_norm'.*--m"
+            ReaderError, match=r"several choices of --metric: task 't' has 'acc', 'acc_norm'.*--m"
         ):
             read(logs.root)
         assert read(logs.root, metric="acc_norm").scores.values.tolist() == [[0, 0, 0]]
@@ -247,7 +247,9 @@ class TestMetricAndFilter:
 
     def test_several_filters_must_be_asked_for(self, logs):
         logs.write("a", "t", self.filtered(logs))
-        with pytest.raises(ReaderError, match=r"which filter\? .*'strict-match'.*--filter strict"):
+        with pytest.raises(
+            ReaderError, match=r"several choices of --filter: .*'strict-match'.*--filter strict"
+        ):
             read(logs.root)
         for name, score in (("strict-match", 0), ("none,flexible-extract", 1)):
             reading = read(logs.root, filter=name)

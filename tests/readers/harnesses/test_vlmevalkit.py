@@ -133,7 +133,7 @@ class TestTable:
         runs = {run.filter: run for run in runs_of(exact.parent)}
         assert runs["exact_matching"].numbers("hit").tolist() == [1, 1, 1]
         assert runs["my_own-judge"].numbers("hit").tolist() == [0, 1, 0]
-        with pytest.raises(ReaderError, match="which filter"):
+        with pytest.raises(ReaderError, match="several choices of --filter"):
             read(exact.parent)
         assert read(exact).scores.values.tolist() == [[1, 1, 1]]
 

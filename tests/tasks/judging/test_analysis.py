@@ -229,6 +229,6 @@ def test_random_questions_err_less_only_where_the_models_show_it(known, transfer
     judged = values["judgement"]["random_questions"]
     low, high = judged["difference"]["low"], judged["difference"]["high"]
     assert low < judged["difference"]["mean"] < high
-    less = any("random questions err less" in said for said in values["warnings"])
-    about = any("random questions err about as much" in said for said in values["warnings"])
+    less = any("random questions have a lower error" in said for said in values["warnings"])
+    about = any("random questions have about the same error" in said for said in values["warnings"])
     assert (less, about) == (low > 0, low <= 0 <= high)

@@ -74,14 +74,14 @@ class Preference:
 
     @property
     def question(self) -> str:
-        """The undecided tasks as a question, "" if there are none."""
+        """The undecided tasks, "" if there are none."""
         if not self._open:
             return ""
         listed = "; ".join(
             f"task {task!r} has {', '.join(map(repr, names))}" for task, names in self._open[:3]
         )
         more = f" and {len(self._open) - 3} more tasks" if len(self._open) > 3 else ""
-        return f"which {self.option}? {listed}{more}"
+        return f"several choices of --{self.option}: {listed}{more}"
 
     @property
     def advice(self) -> str:
