@@ -384,8 +384,8 @@ def test_a_published_pack(site, tmp_path):
     assert fewbench.open_pack(path).names == made_pack.names
     packs["damaged.few"] = made.read_bytes()[:-50]
     for name, said in (
-        ("hub:me/packs", "which pack"),
-        ("hub:me/packs/other.few", "which pack"),
+        ("hub:me/packs", "no single pack named"),
+        ("hub:me/packs/other.few", "no single pack named"),
         ("hub:me/packs/damaged.few", "."),
         ("hub:me/packs/small.few", "exists"),
         ("hub:me/scores", "it has none"),
