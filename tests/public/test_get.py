@@ -388,7 +388,7 @@ def test_a_published_pack(site, tmp_path):
         ("hub:me/packs/other.few", "no single pack named"),
         ("hub:me/packs/damaged.few", "."),
         ("hub:me/packs/small.few", "exists"),
-        ("hub:me/scores", "it has none"),
+        ("hub:me/scores", "packs there: none"),
         ("me/packs", "is not a dataset repository"),
         ("hub:me", "is not a dataset repository"),
     ):
