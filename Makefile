@@ -21,7 +21,7 @@ lint: .venv/ready-dev  ## style and types
 	$(BIN)/mypy
 
 docs: .venv/ready-dev  ## the documentation into site/, without a network; its code and notebooks run
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/make_site.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/docs
 
 notebooks: .venv/ready-dev  ## run the notebooks of the documentation anew

@@ -1,18 +1,28 @@
-"""What MkDocs does not make by itself: reference pages, root pages, the glossary on every page.
+"""Build the documentation site from docs/, the root pages, the notebooks and the program.
 
-MkDocs calls the `on_…` functions (see mkdocs.yml). The reference is made from the program: commands
-and options from the command line's own help, functions and classes from `fewbench.__all__`.
+python scripts/make_site.py [FOLDER]
+
+The site replaces FOLDER (default: site/). Zensical builds it, with mkdocs.yml as settings, from
+pages that this script writes into a temporary folder. The reference is made from the program:
+commands and options from the command line's own help, functions and classes from
+`fewbench.__all__`. Needs the extra `docs`.
 """
 
 import inspect
 import os
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File
+import nbformat
+import yaml
+from nbconvert import MarkdownExporter
 from typer.main import get_command
 
 import fewbench
@@ -22,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 # Titles of the pages of the Python reference, by the package that a name comes from.
 TITLES = {
-    "audit": "Check source results",
+    "checks": "Check source results",
     "decide": "Decide",
     "errors": "Errors",
     "evaluation": "Evaluate",
@@ -38,53 +48,80 @@ TITLES = {
 }
 
 
-def on_config(config: Any) -> Any:
-    """Add the pages of methods and of the reference, and how-to pages that mkdocs.yml lacks."""
-    sections = {name: pages for section in config.nav for name, pages in section.items()}
-    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
-    for folder in ("docs", "docs/how-to"):
-        for path in sorted((ROOT / folder).glob("*.md")):
-            page = path.relative_to(ROOT / "docs").as_posix()
-            if page not in named:
-                sections["How to"].append(page)
-    methods = (ROOT / "docs/methods").glob("*.md")
-    for path in sorted(methods, key=lambda path: (path.stem != "fewbench", path.stem)):
-        if path.name != "README.md":
-            sections["Methods"].append(f"methods/{path.name}")
-    python = [{title(name): f"reference/python/{name}.md"} for name in python_names()]
-    sections["Reference"][:0] = [{"Commands": "reference/commands.md"}, {"Python": python}]
-    return config
+def main() -> None:
+    site = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "site").resolve()
+    if site.exists() and any(site.iterdir()) and not (site / "sitemap.xml").exists():
+        sys.exit(f"{site} holds other files than a site. Name an empty or a new folder.")
+    with tempfile.TemporaryDirectory() as folder:
+        write_pages(Path(folder) / "docs")
+        write_settings(Path(folder) / "mkdocs.yml")
+        words = [sys.executable, "-m", "zensical", "build", "--strict"]
+        if code := subprocess.run(words, cwd=folder).returncode:
+            sys.exit(code)
+        for path in Path(folder).rglob("*.html"):
+            html = path.read_text(encoding="utf-8")
+            path.write_text(explain_once(html), encoding="utf-8")
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.move(Path(folder) / "site", site)
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are made from the program and from the root of the repository."""
+def write_pages(docs: Path) -> None:
+    """Write all pages as Markdown: those of docs/, notebooks, root pages and the reference."""
+    shutil.copytree(ROOT / "docs", docs)
     made = {"reference/commands.md": commands_page()}
     for name, members in python_names().items():
         made[f"reference/python/{name}.md"] = python_page(name, members)
     for page, source in REPOSITORY_PAGES.items():
         made[page] = repository_page(source, page)
     for path, text in made.items():
-        files.append(File.generated(config, path, content=text))
-    return files
+        (docs / path).parent.mkdir(parents=True, exist_ok=True)
+        (docs / path).write_text(text, encoding="utf-8")
+    for path in list(docs.rglob("*.ipynb")):
+        write_notebook(path)
+    words = "\n".join(f"*[{word}]: {meaning}" for word, meaning in glossary().items())
+    for path in docs.rglob("*.md"):
+        text = path.read_text(encoding="utf-8").replace(".ipynb)", ".md)")
+        if path != docs / "glossary.md":
+            to = os.path.relpath(docs / "glossary.md", path.parent).replace(os.sep, "/")
+            text += f'\n\n<div class="glossary-link" markdown>Terms: [glossary]({to})</div>\n'
+            text += "" if docs / "reference" in path.parents else f"\n{words}\n"
+        path.write_text(text, encoding="utf-8")
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """End every page with the glossary: a link, and the words that are explained on the page."""
-    if page.file.src_uri == "glossary.md":
-        return markdown
-    to = os.path.relpath("glossary.md", Path(page.file.src_uri).parent).replace(os.sep, "/")
-    link = f'<div class="glossary-link" markdown>Terms: [glossary]({to})</div>'
-    words = "\n".join(f"*[{word}]: {said}" for word, said in glossary().items())
-    return f"{markdown}\n\n{link}\n\n{words}\n"
+def write_notebook(path: Path) -> None:
+    """Replace a notebook by a page with its saved outputs; charts are files beside the page."""
+    book = nbformat.read(path, as_version=4)
+    book.metadata["language_info"] = {"name": "python"}
+    where = {"output_files_dir": f"{path.stem}_files"}
+    text, resources = MarkdownExporter().from_notebook_node(book, where)
+    for name, content in resources["outputs"].items():
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        (path.parent / name).write_bytes(content)
+    text = re.sub(r' border="1" class="dataframe"|<style scoped>.*?</style>', "", text, flags=re.S)
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
+    path.unlink()
 
 
-def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+def write_settings(target: Path) -> None:
+    """Write mkdocs.yml with the pages of methods and of the reference in the navigation."""
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    sections = {name: pages for section in settings["nav"] for name, pages in section.items()}
+    methods = (ROOT / "docs/methods").glob("*.md")
+    for path in sorted(methods, key=lambda path: (path.stem != "fewbench", path.stem)):
+        if path.name != "README.md":
+            sections["Methods"].append(f"methods/{path.name}")
+    python = [{title(name): f"reference/python/{name}.md"} for name in python_names()]
+    sections["Reference"][:0] = [{"Commands": "reference/commands.md"}, {"Python": python}]
+    target.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+
+
+def explain_once(html: str) -> str:
     """Explain a word where it stands first on the page, not wherever it stands."""
     seen = set()
 
     def once(match: re.Match[str]) -> str:
         word = match[2].lower().removesuffix("s")
-        if word in seen or page.file.src_uri.startswith("reference/"):
+        if word in seen:
             return match[2]
         seen.add(word)
         return match[0]
@@ -222,3 +259,7 @@ def help_of(command: Any) -> tuple[str, str, str]:
 def anchor(words: str) -> str:
     """Return the anchor of a command: fewbench-run-lm-eval."""
     return f"fewbench-{words.replace(' ', '-')}"
+
+
+if __name__ == "__main__":
+    main()
