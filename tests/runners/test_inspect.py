@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -376,7 +377,7 @@ class TestFaults:
 
     # From Python 3.12 on, fork warns of threads; Inspect's are idle between evals.
     @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-    def test_killed_and_interrupted_at_any_moment(self, scores, tmp_path, asked, monkeypatch):
+    def test_killed_and_interrupted_at_any_moment(self, scores, tmp_path, asked, monkeypatch, fork):
         """Nothing recorded is asked again or lost, and the estimate is that of a run in peace."""
         left = kills = int(os.environ.get("FEWBENCH_KILLS", "3"))
         monkeypatch.setenv("SLOW", ".03")
@@ -388,7 +389,7 @@ class TestFaults:
             folder, kept, out = tmp_path / f"run{left}", {}, tmp_path / f"estimate{left}"
             while not out.exists():
                 before = len(asked())
-                pid = forked(scores, folder, out)
+                pid = fork(partial(write_estimate, scores, folder, out))
                 if left:
                     time.sleep(rng.uniform(0.1, 0.9) * longest)
                     os.kill(pid, signal.SIGINT if left == kills - 1 else signal.SIGKILL)
@@ -410,18 +411,9 @@ def estimate_of(scores, folder):
     return None if found.stopped else found.estimates["scripted/new-9"].score
 
 
-def forked(scores, folder, out):
-    """Start a run in a process of its own; it writes its estimate to a file."""
-    if pid := os.fork():
-        return pid
-    signal.alarm(60)  # a fork of threads may wait for a lock that nobody holds any more
-    code = 1
-    try:
-        if (found := estimate_of(scores, folder)) is not None:
-            out.write_text(str(found))
-        code = 0
-    finally:
-        os._exit(code)
+def write_estimate(scores, folder, out):
+    if (found := estimate_of(scores, folder)) is not None:
+        out.write_text(str(found))
 
 
 def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
@@ -478,7 +470,7 @@ class TestWithoutSources:
         assert by_hand.estimate()["scripted/new-9"].interval == found.interval
 
     @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-    def test_killed_at_any_moment(self, tmp_path, asked, monkeypatch):
+    def test_killed_at_any_moment(self, tmp_path, asked, monkeypatch, fork):
         monkeypatch.setenv("SLOW", ".03")
         started = time.monotonic()
         peace = estimate_of(None, tmp_path / "peace")
@@ -486,7 +478,7 @@ class TestWithoutSources:
         folder, out = tmp_path / "run", tmp_path / "estimate"
         for _ in range(3):
             kept, before = told(folder), len(asked())
-            pid = forked(None, folder, out)
+            pid = fork(partial(write_estimate, None, folder, out))
             time.sleep(rng.uniform(0.3, 0.9) * longest)
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)

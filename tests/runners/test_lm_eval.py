@@ -625,21 +625,12 @@ def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
         run(scores, zoo, folder=tmp_path / "run", more=["--num_fewshot", "1"])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_path):
+def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_path, fork):
     folder, log = tmp_path / "run", tmp_path / "asked"
     expected, _ = run(scores, zoo, 40, "random", batch=2)
     rng, kills, done = random.Random(0), 0, False
     while not done:
-        child = os.fork()
-        if not child:
-            signal.alarm(60)  # a fork of threads may wait for a lock that nobody holds any more
-            code = 1
-            try:
-                answer_slowly(scores, zoo, folder, log)
-                code = 0
-            finally:
-                os._exit(code)
+        child = fork(lambda: answer_slowly(scores, zoo, folder, log))
         if kills < 30:
             time.sleep(rng.uniform(0.02, 0.5))
             os.kill(child, signal.SIGKILL)
@@ -647,6 +638,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_pa
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
         done = os.WIFEXITED(status)
+        assert done or os.WTERMSIG(status) == signal.SIGKILL
     result, model = run(scores, zoo, 40, "random", batch=2, folder=folder)
     assert not model.asked
     assert result.estimates["new"].score == expected.estimates["new"].score

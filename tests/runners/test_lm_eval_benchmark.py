@@ -155,21 +155,12 @@ def test_a_sample_is_spread_over_tasks_and_its_notes_name_the_metric(zoo, tmp_pa
     assert "not compared" not in notes
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_and_resumed_it_gives_the_same_items_and_answers(zoo, tmp_path):
+def test_killed_and_resumed_it_gives_the_same_items_and_answers(zoo, tmp_path, fork):
     folder, log = tmp_path / "run", tmp_path / "asked"
     expected = run(zoo, "made_sums", 20, folder=tmp_path / "whole", batch=2)
     kills = 0
     for _ in range(40):
-        child = os.fork()
-        if not child:
-            signal.alarm(60)
-            code = 1
-            try:
-                run(zoo, "made_sums", 20, slow(log), folder=folder, batch=2)
-                code = 0
-            finally:
-                os._exit(code)
+        child = fork(lambda: run(zoo, "made_sums", 20, slow(log), folder=folder, batch=2))
         time.sleep(0.15 + 0.02 * kills)
         if kills < 12:
             os.kill(child, signal.SIGKILL)
@@ -178,6 +169,7 @@ def test_killed_and_resumed_it_gives_the_same_items_and_answers(zoo, tmp_path):
         if os.WIFEXITED(status):
             assert os.WEXITSTATUS(status) == 0
             break
+        assert os.WTERMSIG(status) == signal.SIGKILL
     found = run(zoo, "made_sums", 20, slow(log), folder=folder, batch=2)
     told, before = (
         Evaluation.open(one).record.answers("new") for one in (folder, tmp_path / "whole")
