@@ -70,8 +70,6 @@ class SamplePlan(Shown):
         For the score of the answer: that of the models that ran a part, or the worst case.
     scores : tuple of Expected
         For other scores.
-    anytime : int or None
-        Without sources: items until a run with `half_width` stops by itself, in the worst case.
     pays_after : int or None
         New models after which it has paid to run models in full until there are 20.
     n_items, n_models, n_whole : int
@@ -88,7 +86,6 @@ class SamplePlan(Shown):
     level: float
     expected: Expected
     scores: tuple[Expected, ...]
-    anytime: int | None
     pays_after: int | None
     n_items: int
     n_models: int
@@ -126,11 +123,6 @@ class SamplePlan(Shown):
             found.append(
                 f"what {counted(self.n_models, 'model')} ran makes intervals {ratio:.2f} times as "
                 f"wide as random sampling's (±{unit.points(one.random_half_width)})"
-            )
-        if self.anytime is not None:
-            found.append(
-                f"a run that stops by itself at this width (fewbench start --half-width) looks "
-                f"several times, so it needs up to {counted(self.anytime, 'item')}"
             )
         return (*found, self._full())
 
@@ -195,7 +187,7 @@ class SamplePlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        own = ("goal", "wanted", "level", "anytime", "pays_after", "cost", "facts")
+        own = ("goal", "wanted", "level", "pays_after", "cost", "facts")
         return {
             "answer": self.answer,
             **{name: getattr(self, name) for name in own},
@@ -240,11 +232,11 @@ class _Forecast:
         low, high = wilson(score, self._spread(score, n), max(n - 1.0, 1.0), self.level)
         return (high - low) / 2
 
-    def random(self, score: float, n: int, *, any_time: bool = False) -> float:
+    def random(self, score: float, n: int) -> float:
         """Return the half width of n items of plain random sampling."""
         below = math.floor(score * n)
         ends = [
-            interval_at(hits / n, n, self.n_items, self.level, any_time=any_time)
+            interval_at(hits / n, n, self.n_items, self.level)
             for hits in (below, min(below + 1, n))
         ]
         widths = [(high - low) / 2 for low, high in ends]
@@ -316,14 +308,11 @@ def plan_sample(
 
     typical = forecast.typical
     answer, n_items = expected(typical), scores.n_items
-    anytime = None
-    if goal == "half_width" and forecast.is_exact:
-        anytime = _first(lambda n: forecast.random(WORST, n, any_time=True) <= unit, n_items)
     reached = answer.half_width / span
     enough = _first(lambda n: FULL * forecast.random(typical, n) <= reached, n_items)
     saved = answer.items - enough
     return SamplePlan(
-        goal, wanted, level, answer, tuple(expected(score) for score in SCORES), anytime,
+        goal, wanted, level, answer, tuple(expected(score) for score in SCORES),
         -(-(FEW - whole) * n_items // saved) if saved > 0 else None,
         n_items, scores.n_models, whole, scores.scale, answer.items * float(prices.mean()),
         {
