@@ -25,7 +25,7 @@ from fewbench.cli.outputs import (
 from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.runners.progress import ProgressLine
+from fewbench.runners.progress import ProgressLine, shown
 from fewbench.scores import Sources
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def run_and_print(runner: "Runner", settings: Settings) -> None:
     from fewbench.runners.driving import run_with
 
     scores, told = settings.load(), Notes()
-    with status_line(f"running {runner.name}") as update:
+    with shown(runner.name) as progress:
         result = run_with(
             runner,
             scores,
@@ -264,8 +264,7 @@ def run_and_print(runner: "Runner", settings: Settings) -> None:
             settings.stop,
             targets=settings.targets or ["target"],
             on_notes=told.tell,
-            on_progress=ProgressLine(update),
-            on_end=lambda: update(MEASURING),
+            **progress,
             **settings.of_run,
         )
     print_result(result, scores, settings, told)
@@ -314,8 +313,8 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
     """
     scores, told = settings.load(), Notes()
     # On a terminal, Inspect shows the progress itself.
-    shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
-    with shown as update:
+    line = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
+    with line as update:
         result = run(
             scores,
             settings.method,

@@ -1,6 +1,7 @@
 """Turn predictions and answers into estimates with intervals and warnings."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -70,8 +71,16 @@ def make_estimate(
     plain = judge.random_at(score, n, level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
     # In [0, 1], where 1 is best on every scale.
-    rank, best, worst = places(past.full, [score, high, low])
-    is_ranked = len(past.full) > 0
+    ranks: dict[str, Any] = {}
+    if len(past.full):
+        rank, best, worst = places(past.full, [score, high, low])
+        of_tasks = [places(past.tasks[:, at], [one])[0] for at, one in enumerate(tasks)]
+        ranks = {
+            "rank": rank,
+            "ranked_among": len(past.full) + 1,
+            "rank_interval": RankInterval(best=best, worst=worst),
+            "task_ranks": dict(zip(scores.tasks, of_tasks, strict=True)),
+        }
     run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
     names = scores.tasks
     return Estimate(
@@ -85,14 +94,7 @@ def make_estimate(
             name: None if task is None else _interval(scores, *task.interval(level))
             for name, task in zip(names, judge.of_tasks(one), strict=True)
         },
-        rank=rank if is_ranked else None,
-        ranked_among=len(past.full) + 1 if is_ranked else None,
-        rank_interval=RankInterval(best=best, worst=worst) if is_ranked else None,
-        task_ranks={
-            name: places(past.tasks[:, at], [tasks[at]])[0]
-            for at, name in enumerate(names)
-            if is_ranked
-        },
+        **ranks,
         items_run=n,
         items_total=n_items,
         task_items=dict(zip(names, run.tolist(), strict=True)),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fewbench._progress import MEASURING, status_line
 from fewbench.evaluation import Estimate
@@ -71,7 +72,7 @@ def progress_text(found: Progress, last: Estimate | None = None) -> str:
 @contextmanager
 def shown(
     name: str, on_progress: Callable[[Run, str], None] | None = None
-) -> Iterator[dict[str, Callable[..., None]]]:
+) -> Iterator[dict[str, Any]]:
     """Give what a run is called with to show its progress on stderr, or by `on_progress`."""
     with status_line(f"running {name}") as update:
         yield {

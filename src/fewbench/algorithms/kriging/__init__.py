@@ -1,10 +1,10 @@
 """fewbench's own estimator: a Gaussian process over items, inside and beyond the sources.
 
 `inside` is a Gaussian process whose item covariance comes from the sources that answer as the
-target does. `beyond` extrapolates item characteristic curves to abilities that no source has.
-`sample` draws items with known chances, where sources cannot be trusted or are few or none, and
-`run` weighs the two by Bayesian model averaging and `design` chooses the items that lower the
-posterior variance of the wanted score most.
+target does. `extrapolation` carries item characteristic curves to abilities that no source has.
+`sample` draws items with known chances, where sources cannot be trusted or are few or none.
+`posterior` weighs the two models by Bayesian model averaging, and `design` chooses the items that
+lower the posterior variance of the wanted score most.
 """
 
 from fewbench.algorithms.kriging.model import KrigingModel, fit_kriging, pool_size

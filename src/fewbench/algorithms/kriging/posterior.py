@@ -19,7 +19,6 @@ between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -144,15 +143,11 @@ class Run(SampledRun):
         of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
         variance = (1 - weight) * of_inside + weight * of_outside
         variance += weight * (1 - weight) * (outside - inside) ** 2
-        # Never outside what the answers leave possible; exact when all items were answered.
-        own = self.model.weights[:, self.items]
-        least = own @ self.answers
-        most = least + np.maximum(1 - own.sum(axis=1), 0)
         score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
         found = Estimated(score, error, weight)
         if self.counts_as_sample:
             found = self._with_sample(found)
-        return replace(found, scores=np.clip(found.scores, least, most))
+        return self.within_bounds(found)
 
     def _nodes(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())

@@ -16,6 +16,7 @@ import numpy as np
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities
 from fewbench.algorithms.assisted import Assisted, Phase, assisted
+from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.rasch import fit_rasch
 from fewbench.algorithms.sampling import NestedSample
 
@@ -108,8 +109,9 @@ def fit_sample(
         order = np.lexsort((places, task_of))
     dispersion = 1.0
     if len(answers) and not np.isin(answers, (0.0, 1.0)).all():
-        expected = abilities.curves.at(abilities.sources)[models, items]
-        expected = np.clip(expected, 0.02, 0.98)
+        curves = abilities.curves
+        logits = abilities.sources[models] * curves.slope[items] + curves.intercept[items]
+        expected = np.clip(logistic(logits), 0.02, 0.98)
         dispersion = float(((answers - expected) ** 2 / (expected * (1 - expected))).mean())
     sizes = np.count_nonzero(weights, axis=1).astype(np.float64)
     return SampleModel(
@@ -208,10 +210,7 @@ class SampledRun:
     def estimate(self) -> Estimated:
         """Return the wanted scores: of the sample, or by the curves if the items are none."""
         model = self.model
-        own = model.weights[:, self.items]
-        least = own @ self.answers
-        most = least + np.maximum(1 - own.sum(axis=1), 0)
-        nodes = self.posterior
+        own, nodes = model.weights[:, self.items], self.posterior
         known = own @ (self.answers - model.abilities.chances[:, self.items]).T
         every = np.asarray(model.expected + known.T)
         scores = nodes @ every
@@ -230,6 +229,13 @@ class SampledRun:
                 drawn.influence,
                 model.is_flat and bool(np.ptp(model.weights[0]) == 0),
             )
+        return self.within_bounds(found)
+
+    def within_bounds(self, found: Estimated) -> Estimated:
+        """Return scores that the answers leave possible; exact when all items were answered."""
+        own = self.model.weights[:, self.items]
+        least = own @ self.answers
+        most = least + np.maximum(1 - own.sum(axis=1), 0)
         return replace(found, scores=np.clip(found.scores, least, most))
 
     @property
@@ -249,10 +255,9 @@ class SampledRun:
 
     def sampled(self) -> Assisted:
         """Return what the sample says by itself, assisted by the curves."""
-        model, items = self.model, self.items
-        predicted = self.posterior @ model.abilities.chances
+        model, items, nodes = self.model, self.items, self.posterior
+        predicted, expected = nodes @ model.abilities.chances, nodes @ model.expected
         noise, weights = self.noise, model.weights
-        expected = self.posterior @ model.expected
         phases = []
         for at, draw in enumerate(self.draws):
             until = self.draws[at + 1].before if at + 1 < len(self.draws) else items

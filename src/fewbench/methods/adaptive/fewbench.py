@@ -119,13 +119,14 @@ class FewbenchSession(Session):
         chosen: dict[str, IntArray] = {}
         for group in dict.fromkeys(self._group(name) for name in targets):
             asked = self._asked(group)
-            n = min(self._round(group, len(asked)), self._budget - len(asked))
-            if n <= 0:
+            left = self._budget - len(asked)
+            if left <= 0:
                 continue
             if not set(group) <= set(targets):
                 chosen |= {name: np.empty(0, dtype=np.intp) for name in group if name in targets}
                 continue
             runs = self._runs(group)
+            n = min(self._round(runs[0], len(asked)), left)
             candidates = runs[0].model.candidates
             places = np.searchsorted(candidates, asked)
             items = candidates[next_together(runs, n, places, self._costs_of(runs[0].model))]
@@ -151,13 +152,12 @@ class FewbenchSession(Session):
         every = [self.record.asked(name) for name in group]
         return every[0] if len(every) == 1 else np.unique(np.concatenate(every))
 
-    def _round(self, group: tuple[str, ...], done: int) -> int:
+    def _round(self, run: SampledRun, done: int) -> int:
         """Return how many items the round after so many answers has.
 
         A sample whose chances are settled is asked at once.
         """
-        model = self._model(done)
-        if model.is_flat or (model.is_sampled and len(self._runs(group)[0].draws) > 1):
+        if run.model.is_flat or (run.model.is_sampled and len(run.draws) > 1):
             return self._budget
         if not done:
             return self._method.first
