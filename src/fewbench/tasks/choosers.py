@@ -274,9 +274,7 @@ class BentoLe(BentoSim):
     def similarity(self) -> Similarity:
         """How tasks are compared."""
         check_words(self)
-        return Similarity(
-            self.scaling, self.distance, self.components, self.self_loops, self.t
-        )
+        return Similarity(self.scaling, self.distance, self.components, self.self_loops, self.t)
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k tasks without randomness."""
