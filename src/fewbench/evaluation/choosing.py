@@ -16,17 +16,10 @@ from fewbench.evaluation.journal import Header
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import COST, Stop, check_subset, costs_of, with_items
 from fewbench.evaluation.packed import check_settings, provenance_of, subset_of
-from fewbench.methods import (
-    Method,
-    Prediction,
-    Provenance,
-    Session,
-    StaticMethod,
-    Subset,
-    obstacle,
-)
+from fewbench.methods import Method, Prediction, Provenance, Session, StaticMethod, Subset
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.kept_fits import KeptFits
+from fewbench.methods.needs import obstacle
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Sources
 
