@@ -33,7 +33,7 @@ BASE = {
 BELOW = {
     "executors": {"executors"},
     "algorithms": {"algorithms"},
-    "charts": {"charts"},
+    "charts": {"charts", "scores"},
     "scores": {"scores"},
     "methods": {"methods", "tasks", "algorithms", "scores"},
     "checks": {"checks", "charts", "methods", "algorithms", "scores"},
