@@ -16,6 +16,7 @@ from fewbench.errors import MethodError
 from fewbench.methods import (
     ADAPTIVE,
     ADVICE,
+    AUTO,
     CATALOGUE,
     Need,
     StaticMethod,
@@ -23,7 +24,7 @@ from fewbench.methods import (
     needs_of,
     obstacle,
 )
-from fewbench.methods.catalogue import AUTO, AUTO_SAYS
+from fewbench.methods.catalogue import AUTO_SAYS
 from fewbench.methods.parts import STAGES, parts_of
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of

@@ -22,7 +22,6 @@ from fewbench._version import __version__
 from fewbench._warned import issue
 from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Header, Journal, kept_replies
 from fewbench.evaluation.ledger import Ledger
@@ -44,6 +43,7 @@ from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import (
+    AUTO,
     Method,
     Prediction,
     Provenance,
@@ -52,7 +52,6 @@ from fewbench.methods import (
     Subset,
     obstacle,
 )
-from fewbench.methods.catalogue import AUTO
 from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Benchmark, Scores, Sources, open_sources, save_scores
@@ -188,6 +187,8 @@ class Evaluation:
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
         if method == AUTO:
+            from fewbench.evaluation.auto import check_given, choose_for
+
             check_given(subset)
             method, self.reason = choose_for(scores.table(), limits, seed)
         return method, limits, seed, subset

@@ -1,8 +1,7 @@
 """Choose items without an evaluation."""
 
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.methods import Method, Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods import AUTO, Method, Subset
 from fewbench.scores import Scores
 
 

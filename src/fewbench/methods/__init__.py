@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fewbench.methods.base import (
+    AUTO,
     Answers,
     FittedPredictor,
     Method,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ADAPTIVE",
     "ADVICE",
+    "AUTO",
     "CATALOGUE",
     "FEW",
     "Advice",

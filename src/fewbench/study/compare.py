@@ -14,8 +14,7 @@ from fewbench.evaluation.auto import Auto
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
-from fewbench.methods import CATALOGUE, Method, find_method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods import AUTO, CATALOGUE, Method, find_method
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
