@@ -105,6 +105,16 @@ def test_gains_and_coverage():
     )
 
 
+def test_t_is_that_of_the_embedding():
+    given = matrix(12, 3)
+    for text in ("bento-le(components=3,t=1.05)", "km-le(components=3,t=1.05)"):
+        assert read_chooser(text).similarity == Similarity(components=3, t=1.05)
+    found = order("bento-le(components=3,t=1.05)", given, 4)
+    s = Similarity(components=3, t=1.05).le(given.rows)
+    assert found.coverage == pytest.approx(coverage(s, found.tasks))
+    assert found.coverage != pytest.approx(order("bento-le(components=3)", given, 4).coverage)
+
+
 def test_ties_are_told_and_go_by_position():
     rows = np.zeros((6, 6))
     given = TaskMatrix(rows, tuple("abcdef"), np.ones(6, dtype=int), None, "x")

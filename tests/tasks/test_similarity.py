@@ -60,12 +60,29 @@ def test_centring_changes_cosines():
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_similarity_is_one_and_a_half_times_the_largest_distance_less_each(distance):
-    settings = Similarity(distance=distance)
+@pytest.mark.parametrize(("settings", "t"), [({}, 1.5), ({"t": 1.01}, 1.01), ({"t": 40}, 40)])
+def test_similarity_is_t_times_the_largest_distance_less_each(distance, settings, t):
+    settings = Similarity(distance=distance, **settings)
     e, s = settings.distances(matrix()), settings.sim(matrix())
-    np.testing.assert_allclose(s, 1.5 * e.max() - e)
+    np.testing.assert_allclose(s, t * e.max() - e)
     assert s.min() > 0
     assert np.array_equal(s, s.T)
+
+
+def test_t_moves_the_embedding_to_a_limit():
+    """Far from the largest distance, the constant matters no more (5.2)."""
+    near, default, far, farther = (
+        Similarity(components=3, t=t).le(matrix()) for t in (1.01, 1.5, 500, 1000)
+    )
+    assert np.abs(near - default).max() > 0.01
+    assert np.abs(far - default).max() > 0.01
+    np.testing.assert_allclose(far, farther, atol=1e-3)
+
+
+@pytest.mark.parametrize("t", [1.0, 0.5, -3, 1001, float("nan")])
+def test_t_that_leaves_no_similarity_or_no_digits_is_refused(t):
+    with pytest.raises(MethodError, match=r"t is .*1\.01 to 1000"):
+        Similarity(t=t)
 
 
 def test_a_target_that_is_0_for_all_has_no_share():

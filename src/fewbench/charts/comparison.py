@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fewbench.charts import theme
 from fewbench.charts.labels import spread
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 RANDOM = ("random", "random sampling", "random-sampling", "random_sampling")
 MOST_TARGETS = 150
 """Most targets in a chart of scores or ranks; more would make a page heavy."""
+COUNTED = {"items": "items answered", "sources": "source models"}
 LINES, LABEL = 300.0, 132.0  # height of the chart of lines, width of its names
 
 
@@ -57,7 +58,22 @@ def order_of(cells: pd.DataFrame, split: str) -> list[str]:
     return sorted(every, key=lambda m: (not errors.get(m, math.nan) >= 0, errors.get(m, 0.0)))
 
 
-def error_by_items(cells: pd.DataFrame, split: str, unit: Unit) -> Any:
+def error_by_sources(cells: pd.DataFrame, split: str, unit: Unit) -> Any | None:
+    """Error of each method by number of source models, at the middle number of items; or None.
+
+    Rows of the split with fewer source models are those of splits whose name ends with its name.
+    """
+    own = (cells["split"] == split) | cells["split"].str.endswith(f"-source {split}")
+    here = cells[own & (cells["budget"] == focus_of(cells))]
+    if here["n_sources"].nunique() < 2:
+        return None
+    rows = here.assign(split=split, budget=here["n_sources"])
+    return error_by_items(rows, split, unit, of="sources")
+
+
+def error_by_items(
+    cells: pd.DataFrame, split: str, unit: Unit, of: Literal["items", "sources"] = "items"
+) -> Any:
     """Mean absolute error of each method by number of items; with one number, a row a method.
 
     Parameters
@@ -67,6 +83,8 @@ def error_by_items(cells: pd.DataFrame, split: str, unit: Unit) -> Any:
     split : str
     unit : Unit
         How errors are printed.
+    of : {"items", "sources"}
+        What the column `budget` counts.
     """
     import altair as alt
 
@@ -90,13 +108,12 @@ def error_by_items(cells: pd.DataFrame, split: str, unit: Unit) -> Any:
         "items:Q",
         scale=alt.Scale(type="log" if log else "linear", domain=[budgets[0], budgets[-1]],
                         nice=False, padding=10),
-        axis=alt.Axis(values=budgets, title="items answered", labelOverlap="greedy",
-                      format=",d"),
+        axis=alt.Axis(values=budgets, title=COUNTED[of], labelOverlap="greedy", format=",d"),
     )  # fmt: skip
     base = alt.Chart(theme.rows(values)).transform_filter(SHOWN)
     title = unit.points_title("error")
     tooltip = [
-        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title="items"),
+        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title=of),
         alt.Tooltip("error:Q", title=title, format=".2f"),
         alt.Tooltip("low:Q", title="− 1 sd", format=".2f"),
         alt.Tooltip("high:Q", title="+ 1 sd", format=".2f"),
@@ -130,8 +147,8 @@ def error_by_items(cells: pd.DataFrame, split: str, unit: Unit) -> Any:
             opacity=alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0)),
         )
     )  # fmt: skip
-    told = f"Mean absolute error against the number of items, {split} split. " + _said(
-        values, best, budgets, unit
+    told = f"Mean absolute error against the number of {of}, {split} split. " + _said(
+        values, best, budgets, unit, of
     )
     chart = alt.layer(band, line, spot, label).add_params(*theme.params())
     return finished(chart, told, LINES)
@@ -145,7 +162,11 @@ def _end(row: dict[Any, Any], sign: int, unit: Unit) -> float | None:
 
 
 def _said(
-    values: Sequence[dict[str, Any]], best: Sequence[str], budgets: Sequence[int], unit: Unit
+    values: Sequence[dict[str, Any]],
+    best: Sequence[str],
+    budgets: Sequence[int],
+    unit: Unit,
+    of: str,
 ) -> str:
     """The first and last errors of the best methods, for those who do not see the chart."""
     parts = []
@@ -155,7 +176,7 @@ def _said(
             for row in values
             if row["method"] == method
         }
-        ends = [f"{mine[b]} at {b:,} items" for b in (budgets[0], budgets[-1]) if b in mine]
+        ends = [f"{mine[b]} at {b:,} {of}" for b in (budgets[0], budgets[-1]) if b in mine]
         parts.append(f"{method}: {', '.join(ends)}")
     return "; ".join(parts) + "."
 

@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
-from fewbench.methods import AUTO, Method, Provenance, Subset
+from fewbench.methods import Method, Provenance, Subset
+from fewbench.methods.base import AUTO
 from fewbench.scores import Sources
 from fewbench.scores.sources import Origin
 

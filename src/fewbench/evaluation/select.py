@@ -1,7 +1,8 @@
 """Choose items without an evaluation."""
 
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.methods import AUTO, Method, Subset
+from fewbench.methods import Method, Subset
+from fewbench.methods.base import AUTO
 from fewbench.scores import Scores
 
 

@@ -14,6 +14,7 @@ from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
+from fewbench.methods.adaptive.ucbe import Ucbe
 from fewbench.methods.base import AUTO, Method
 from fewbench.methods.parts import STAGES, combine
 from fewbench.methods.static import StaticMethod
@@ -98,6 +99,7 @@ ADAPTIVE: dict[str, type[Any]] = {
     "collaborative": Collaborative,
     "flash-helm": FlashHelm,
     "fluid": Fluid,
+    "ucbe-lrf": Ucbe,
 }
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
@@ -306,6 +308,11 @@ CATALOGUE: dict[str, Entry] = {
         "collaborative(prediction=low-rank)",
         "items as collaborative chooses them, low-rank completion of the others",
         f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
+    ),
+    "ucbe-lrf": Entry(
+        "ucbe-lrf",
+        "a bandit: the most promising target, its most uncertain items; low-rank factorizations",
+        "Zhou et al. 2025, arXiv 2407.06172",
     ),
     "tailored": Entry(
         "tailored",

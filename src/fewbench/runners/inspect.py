@@ -17,7 +17,8 @@ from fewbench._text import keep_secrets
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Stop
-from fewbench.methods import AUTO, Method, find_method
+from fewbench.methods import Method, find_method
+from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sources
 from fewbench.runners.inspect_kept import close_logs

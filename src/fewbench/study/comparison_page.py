@@ -12,6 +12,7 @@ from fewbench._names import fixed
 from fewbench._page import Page, Section, Table
 from fewbench.charts import comparison as figures
 from fewbench.scores import Unit
+from fewbench.study.splits import whole_split
 
 if TYPE_CHECKING:
     from fewbench.study.comparison import Comparison
@@ -57,13 +58,16 @@ def page_of(found: "Comparison") -> Page:
     run = Section("run", "What was run", facts=found.facts, commands=commands, detail=True)
     if cells.empty:
         return Page("compare", title, "No results: nothing was run", (), warnings, [run])
-    splits = [str(split) for split in dict.fromkeys(cells["split"])]
+    names = [str(split) for split in dict.fromkeys(cells["split"])]
+    # Fewer source models are shown by the learning curve, and among all numbers.
+    splits = [name for name in names if whole_split(name) == name] or names
     unit = found.unit
     answers = [_answer(cells, split, f" on the {split} split", unit) for split in splits]
     if len(splits) == 1:
         answers = [_answer(cells, splits[0], "", unit)]
     sections = [
-        *_numbers(cells, unit),
+        *_numbers(cells[cells["split"].isin(splits)], unit),
+        *_sources(found),
         *_charts(cells, splits, unit),
         *_models(found, splits),
         *_tasks(found, splits),
@@ -166,7 +170,8 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     for (split, budget), rows in found:
         ordered = rows.sort_values("mae", kind="stable", na_position="last").to_dict("records")
         at = f"{split} split, {budget} items"
-        said = f"{at}, {int(_number(ordered[0], 'n_targets'))} targets per repeat"
+        counts = [int(_number(ordered[0], name)) for name in ("n_sources", "n_targets")]
+        said = "{}, {} source models and {} targets per repeat".format(at, *counts)
         if "n_repeats" in rows:
             said += f", {rows['n_repeats'].max()} repeats"
         if math.isfinite(expected := _number(ordered[0], "expected_random_mae")):
@@ -181,9 +186,7 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
 def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
     if _number(row, "n_repeats") == 0:
         return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
-    error, level = unit.number(_number(row, "mae"), 1), _number(row, "level_with_best")
-    if math.isfinite(se := _number(row, "mae_se")):
-        error += f" ± {unit.number(se, 1)}"
+    error, level = _with_error(row, unit), _number(row, "level_with_best")
     if not math.isnan(level):
         error += " *" if level else "  "
     ratio = fixed(_number(row, "ratio_to_random"), 2)
@@ -196,6 +199,45 @@ def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
         width = coverage.replace("coverage", "width")
         line += [_percent(_number(row, coverage)), unit.number(_number(row, width))]
     return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
+
+
+def _with_error(row: Row, unit: Unit) -> str:
+    se = _number(row, "mae_se")
+    error = unit.number(_number(row, "mae"), 1)
+    return error + (f" ± {unit.number(se, 1)}" if math.isfinite(se) else "")
+
+
+def _sources(found: "Comparison") -> Iterator[Section]:
+    """Yield the errors by number of source models, for each split with several."""
+    cells, unit = found.cells, found.unit
+    for (name, count), rows in cells.groupby(
+        [cells["split"].map(whole_split), "budget"], sort=False
+    ):
+        split, budget = str(name), int(str(count))
+        sizes = sorted(rows["n_sources"].unique())
+        if len(sizes) < 2:
+            continue
+        at = f"{split} split, {budget} items"
+        each = rows.set_index(["method", "n_sources"]).to_dict("index")
+        methods = [str(method) for method in dict.fromkeys(rows["method"])]
+        lines = [[one, *(_with_error(each[one, size], unit) for size in sizes)] for one in methods]
+        learned = [one for one in methods if one != figures.reference_of(cells)]
+        head = [(unit.points_title("Error"), False), *((f"{n:,}", True) for n in sizes)]
+        chart = partial(figures.error_by_sources, cells, split, unit)
+        yield Section(
+            "sources",
+            "Number of source models",
+            ["The same targets, estimated from random parts of the source models."],
+            at,
+            tables=[Table(at, head, lines)],
+            lines=[
+                f"{one}: {found.learning_curve(one, budget, split).says}"
+                for one in learned
+                if each[one, sizes[-1]]["n_repeats"]
+            ],
+            charts=[("", chart)] if budget == figures.focus_of(cells) else [],
+            tab=at,
+        )
 
 
 def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:

@@ -200,8 +200,6 @@ Scaling = Literal["none", "centre", "sum", "z-score"]
 Distance = Literal["euclidean", "cosine", "chebyshev"]
 Space = Literal["raw", "sim", "le"]
 
-STRETCH = 1.5
-"""S = c - E with c this many times the largest distance (the paper's; 5.2)."""
 IDENTITY = 1e-6
 """Off-diagonal similarities no larger than this say nothing."""
 
@@ -219,15 +217,19 @@ class Similarity:
       or a third of the tasks if there are fewer than thirty, at least two.
     - `self_loops`: Whether a task's similarity with itself counts in the Laplacian, as Eq. 4 is
       printed; the authors' program leaves it out.
+    - `t`: The constant c of S = c - E (Eq. 3) is t times the largest distance, from 1.01 to 1,000.
+      It changes the embedding only: a smaller t makes distances count more.
     """
 
     scaling: Scaling = "centre"
     distance: Distance = "euclidean"
     components: int = 0
     self_loops: bool = False
+    t: float = 1.5
 
     def __post_init__(self) -> None:
         check_number("components", self.components, 0)
+        check_number("t", self.t, 1.01, 1000)
 
     def scaled(self, matrix: FloatArray) -> FloatArray:
         """Scale the columns of a matrix, shape (sources, targets)."""
@@ -251,7 +253,7 @@ class Similarity:
     def sim(self, matrix: FloatArray) -> FloatArray:
         """S = c - E, shape (sources, sources), all positive unless all tasks are the same."""
         e = self.distances(matrix)
-        return np.asarray(STRETCH * (e.max() or 1.0) - e)
+        return np.asarray(self.t * (e.max() or 1.0) - e)
 
     def embedding(self, matrix: FloatArray) -> FloatArray:
         """A': the first eigenvectors of the Laplacian of S, shape (sources, components).

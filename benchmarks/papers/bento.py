@@ -1,13 +1,5 @@
-"""Chosen tasks on BenTo's released models, and on other models: writes results/bento.md.
+"""BenTo (Zhao et al. 2024): chosen tasks on its released models, and on other models."""
 
-    python benchmarks/tasks.py FOLDER
-    python scripts/make_results.py
-
-FOLDER holds bento/ (transferability of the 57 MMLU tasks, models by tasks) and llmub_mmlu.npz (102
-models on questions of the same tasks). A few minutes. The second command fills docs/papers.md.
-"""
-
-import argparse
 import json
 from pathlib import Path
 
@@ -19,6 +11,7 @@ from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
 from fewbench.readers import read
 from fewbench.readers.tables import read_task_table
+from fewbench.scores import Scores
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -40,13 +33,8 @@ from fewbench.tasks.judgement import (
     random_tasks,
 )
 from fewbench.tasks.matrix import PAST_SCORES
+from papers.record import Context, Paper, Study
 
-RESULT = Path(__file__).parent / "results/bento.md"
-HEAD = """# Chosen tasks on BenTo's released models, and on other models
-
-The released models are without the two of GPT-2 in the same file, which the authors' program leaves
-out. 102 other models are `llmub_mmlu.npz`. Written by `python benchmarks/tasks.py FOLDER`.
-"""
 KS = (1, 2, 3, 5, 8, 10)
 OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
 METHODS = {
@@ -68,29 +56,27 @@ REPEATS = 10
 WORTH, COSTS = 1000, (0, 100)  # a budget in questions, and what a task costs besides
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    folder = arguments.folder
-    transfer = Transferability.load(folder / "bento" / "mmlu_ict.npz")
-    table, _ = read_task_table(folder / "bento" / "mmlu_models.csv", list(transfer.tasks))
+def released(context: Context) -> tuple[TaskResults, Transferability, dict[str, list[int]]]:
+    """BenTo's released models, its matrix and its published lists."""
+    folder = context.folder / "bento"
+    transfer = Transferability.load(folder / "mmlu_ict.npz")
+    table, _ = read_task_table(folder / "mmlu_models.csv", list(transfer.tasks))
     table = table.drop(index=list(OF_ALL))
-    released = TaskResults(
+    results = TaskResults(
         table.to_numpy(), tuple(table.index), transfer.tasks, transfer.n_questions
     )
-    scores = read(folder / "llmub_mmlu.npz").scores
-    published = json.loads((folder / "bento" / "published_selections.json").read_text())["mmlu"]
-    parts = [
-        of_models("BenTo's seven released models", released, transfer, published),
-        of_models("102 other models", in_order(scores, transfer), transfer, published),
-        what_foretells(released, transfer),
-        stability(transfer),
-        cheaper(transfer, folder / "bento" / "mmlu_questions.npz"),
-        through_compare(scores, folder / "bento" / "mmlu_ict.npz"),
-        cost_of_tasks(scores),
-    ]
-    RESULT.write_text("\n\n".join([HEAD.rstrip(), *parts]) + "\n", encoding="utf-8")
+    lists = json.loads((folder / "published_selections.json").read_text())["mmlu"]
+    return results, transfer, lists
+
+
+def others(context: Context) -> Scores:
+    """102 other models."""
+    return read(context.folder / "llmub_mmlu.npz").scores
+
+
+def of_others(context: Context) -> str:
+    _, transfer, lists = released(context)
+    return of_models(in_order(others(context), transfer), transfer, lists)
 
 
 def in_order(scores, transfer) -> TaskResults:
@@ -111,7 +97,7 @@ def table_of(title: str, header: list[str], rows: list[str]) -> str:
     return "\n".join([head, *rows])
 
 
-def of_models(title: str, results: TaskResults, transfer, published) -> str:
+def of_models(results: TaskResults, transfer, published) -> str:
     matrix = TaskMatrix.of_transfer(transfer)
     full = results.full
     rows, sim = [], None
@@ -140,7 +126,7 @@ def of_models(title: str, results: TaskResults, transfer, published) -> str:
     found = [judge(results, sim[k]) for k in KS]
     better = " | ".join(f"{one.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
-    return f"## {title}\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
+    return table_of("NRMSE, k =", [str(k) for k in KS], rows)
 
 
 def by_ridge(results: TaskResults) -> list[float]:
@@ -187,7 +173,7 @@ def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000)
         return pearson(rankdata(values), rankdata(error))
 
     return (
-        f"## What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
+        f"Over {sets:,} random sets of {k} tasks on the released "
         "models, Spearman's correlation with NRMSE:\n"
         f"{spearman(easy):.2f} of how much easier or harder the set is than all tasks, for the "
         f"measured model alone; {spearman(covers):.2f} of coverage.\nMultiplied by the measured "
@@ -212,7 +198,7 @@ def stability(transfer) -> str:
         rows.append(f"| `{name}` | {cells} |")
     head = [str(k) for k in KS]
     return (
-        "## How much hangs on the seeds\n\nTasks in common between choices from two halves of the "
+        "Tasks in common between choices from two halves of the "
         "ten seeds, mean of 30 halvings:\n\n" + table_of("k =", head, rows)
     )
 
@@ -246,7 +232,7 @@ def cheaper(transfer, questions: Path) -> str:
         what = f"at most {most} questions of a target and seed" if most else "all questions again"
         rows.append(f"| {what}, simulated | {part:.0%} | {found:.2f} |")
     return (
-        "## Cheaper measurements\n\nRank correlation of the distances E between tasks with those "
+        "Rank correlation of the distances E between tasks with those "
         "from the whole measurement. Answers to single questions were not published with the "
         "matrix. For the simulated rows each is right by chance: with the mean of the matrix, and "
         "easier or harder as the same model found the question behind its own task's exemplars, in "
@@ -323,7 +309,7 @@ def through_compare(scores, matrix: Path) -> str:
     rows = ["| expected of random items | " + " | ".join(f"{100 * e:.2f}" for e in expected) + " |"]
     rows += [f"| {name} | " + " | ".join(c[name] for c in columns) + " |" for name in methods]
     return (
-        "## The same number of questions, with and without tasks\n\nMean absolute error in "
+        "Mean absolute error in "
         "percentage points, 102 models, random split (a quarter are targets, of checkpoints that "
         f"the sources have too), {REPEATS} repeats. {BOLD}\n\n"
         + table_of("questions", [str(budget) for budget in BUDGETS], rows)
@@ -385,7 +371,7 @@ def cost_of_tasks(scores) -> str:
         for name in [*ways, asked]
     ]
     return (
-        "## A cost for each task\n\nMean absolute error in percentage points where "
+        "Mean absolute error in percentage points where "
         f"{WORTH:,} questions' worth may be spent, and each task costs as much as 0 or 100 "
         "questions before its first one. 102 models; whole families are targets (a quarter), "
         f"{REPEATS} repeats. The number of tasks is chosen on the sources, cross-validated by "
@@ -420,5 +406,29 @@ def random_questions_paid(scores, targets, cost: float, rng) -> tuple[np.ndarray
     return np.mean(errors, axis=0), float(np.mean(numbers))
 
 
-if __name__ == "__main__":
-    main()
+MATRIX, QUESTIONS, OTHERS = "bento/mmlu_ict.npz", "bento/mmlu_questions.npz", "llmub_mmlu.npz"
+RELEASED = (MATRIX, "bento/mmlu_models.csv", "bento/published_selections.json")
+SECTIONS = (
+    Study("BenTo's seven released models", RELEASED, lambda at: of_models(*released(at))),
+    Study("102 other models", (*RELEASED, OTHERS), of_others),
+    Study("What foretells the error", RELEASED, lambda at: what_foretells(*released(at)[:2])),
+    Study("How much hangs on the seeds", RELEASED, lambda at: stability(released(at)[1])),
+    Study(
+        "Cheaper measurements",
+        (*RELEASED, QUESTIONS),
+        lambda at: cheaper(released(at)[1], at.folder / QUESTIONS),
+    ),
+    Study(
+        "The same number of questions, with and without tasks",
+        (MATRIX, OTHERS),
+        lambda at: through_compare(others(at), at.folder / MATRIX),
+    ),
+    Study("A cost for each task", (OTHERS,), lambda at: cost_of_tasks(others(at))),
+)
+PAPER = Paper(
+    "bento",
+    "BenTo: chosen tasks on its released models, and on other models",
+    SECTIONS,
+    "The released models are without the two of GPT-2 in the same file, which the authors'\n"
+    "program leaves out. The other models are `llmub_mmlu.npz`.",
+)
