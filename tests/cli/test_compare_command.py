@@ -7,7 +7,6 @@ from importlib import import_module
 import pytest
 
 from fewbench._text import table
-from fewbench.cli.compare import parse_budgets
 from fewbench.cli.options import split_names
 from fewbench.errors import FewbenchError, MethodError
 
@@ -116,10 +115,6 @@ def test_names_are_split_at_outer_commas():
     assert split_names("a, b(x=1,y=2)+c ,d,") == ["a", "b(x=1,y=2)+c", "d"]
     with pytest.raises(FewbenchError):
         split_names(" , ")
-
-
-def test_budgets():
-    assert parse_budgets("20, 50") == [20, 50]
 
 
 def test_text():

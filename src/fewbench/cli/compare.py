@@ -7,7 +7,6 @@ from pathlib import Path
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import split_names
 from fewbench.cli.outputs import FORMATS, check_outputs, write
-from fewbench.errors import StudyError
 from fewbench.study import Comparison, SplitSettings
 from fewbench.study import compare as run_study
 
@@ -62,14 +61,6 @@ def _compare(
     return outcome
 
 
-def parse_budgets(text: str) -> list[int]:
-    """Read '20,50,100'; StudyError for other text."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise StudyError(f"cannot read the budgets {text!r}", hint="as in 20,50,100") from error
-
-
 SEVERAL = "Comma-separated; can be repeated."
 
 compare = command(
@@ -79,7 +70,7 @@ compare = command(
     hidden=["facts"],
     read={
         "methods": (list[str], lambda _, typed: split_names(",".join(typed)), SEVERAL),
-        "budgets": (list[str], lambda _, typed: parse_budgets(",".join(typed)), SEVERAL),
+        "budgets": (list[str], lambda _, typed: split_names(",".join(typed)), SEVERAL),
         "split": (list[str], lambda _, typed: typed, SEVERAL),
     },
     around=_compare,
@@ -87,6 +78,7 @@ compare = command(
     examples="""
 fewbench compare scores.parquet
 fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
+fewbench compare scores.parquet -m collaborative,clustering -n 10%,20%
 fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
 fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap
 fewbench compare scores.parquet -m greedy-ridge -n 50 -o out.json --report out.html

@@ -37,6 +37,7 @@ from fewbench.evaluation.opening import (
     check_subset,
     check_targets,
     costs_of,
+    count_items,
     with_items,
 )
 from fewbench.evaluation.packed import check_settings, known_errors, provenance_of, subset_of
@@ -81,8 +82,9 @@ class Evaluation:
     method : str or Method
         A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
         quick backtest on the sources: `provenance` names it, `reason` says why.
-    budget : int, optional
-        Number of items per target; short for `Stop(items=budget)`.
+    budget : int or str, optional
+        Number of items per target; short for `Stop(items=budget)`. Or a share of each task's
+        items, such as `10%`: at least 20 of each task, or all of a smaller one.
     targets : sequence of str
         Names of the target models.
     seed : int
@@ -121,7 +123,7 @@ class Evaluation:
         self,
         scores: Sources | Benchmark,
         method: str | Method = AUTO,
-        budget: int | None = None,
+        budget: int | str | None = None,
         targets: Sequence[str] = ("target",),
         seed: int = 0,
         *,
@@ -136,6 +138,7 @@ class Evaluation:
         self.scores, self.targets = scores, tuple(targets)
         self.reason: str | None = None
         self._opened = None if opened is None else opened.provenance
+        budget = budget if budget is None else count_items(budget, scores)
         if opened is None:
             method, stop, seed, subset = self._checked(method, budget, seed, stop, subset, is_run)
         else:
