@@ -68,6 +68,8 @@ class Row:
     label: str = ""
     reported: dict[str, tuple[float, ...]] = field(default_factory=dict)
     by: str = PAPER
+    against: str | None = None
+    """Method to which the difference is given, in place of the table's."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,9 @@ class Table:
         scale = 100 if metric in PERCENT else 1
         mine = scale * wide[row.method]
         yield f"| {name} | fewbench | {' | '.join(means(mine[list(self.budgets)], metric))} |"
-        if self.against is not None and row.method != self.against:
-            less = mine - scale * wide[self.against]
+        against = row.against or self.against
+        if against is not None and row.method != against:
+            less = mine - scale * wide[against]
             yield f"| | difference | {' | '.join(means(less[list(self.budgets)], metric, '+'))} |"
 
 

@@ -1,5 +1,6 @@
 """The records of the papers: benchmarks/reproduce.py and benchmarks/papers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,17 @@ def rows(text, heading):
     """The cells of the table below a heading, by the first two cells of a row."""
     lines = text.partition(f"| {heading} |")[2].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_a_row_may_have_another_method_to_differ_from(table, context):
+    from papers.record import Row
+
+    more = replace(table, rows=(*table.rows, Row("random-linear", against="random-ridge")))
+    found = rows(more.text(context), "error (pp)")
+    first = {by: float(cell.split(" ± ")[0]) for _, by, cell, _ in found[-2:]}
+    ridge = next(cells for cells in found if cells[1] == "fewbench")
+    less = first["fewbench"] - float(ridge[2].split(" ± ")[0])
+    assert first["difference"] == pytest.approx(less, abs=0.011)
 
 
 def test_figures_are_means_with_standard_errors_over_the_repeats(table, context):

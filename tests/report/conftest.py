@@ -73,7 +73,7 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
                 }
             )  # fmt: skip
         frame = pd.DataFrame(runs)
-        row = {"method": method, "budget": budget, "split": split, "n_targets": n}
+        row = {"method": method, "budget": budget, "split": split, "n_sources": 90, "n_targets": n}
         for metric in frame:
             row[metric] = frame[metric].mean()
             row[f"{metric}_sd"] = frame[metric].std() if len(frame) > 1 else np.nan

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fewbench.charts import theme
 from fewbench.charts.labels import spread
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RANDOM = ("random", "random sampling", "random-sampling", "random_sampling")
 MOST_TARGETS = 150
 """Most targets in a chart of scores or ranks; more would make a page heavy."""
+COUNTED = {"items": "items answered", "sources": "source models"}
 LINES, LABEL = 300.0, 132.0  # height of the chart of lines, width of its names
 
 
@@ -56,7 +57,21 @@ def order_of(cells: pd.DataFrame, split: str) -> list[str]:
     return sorted(every, key=lambda m: (not errors.get(m, math.nan) >= 0, errors.get(m, 0.0)))
 
 
-def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
+def error_by_sources(cells: pd.DataFrame, split: str) -> Any | None:
+    """Error of each method by number of source models, at the middle number of items; or None.
+
+    Rows of the split with fewer source models are those of splits whose name ends with its name.
+    """
+    own = (cells["split"] == split) | cells["split"].str.endswith(f"-source {split}")
+    here = cells[own & (cells["budget"] == focus_of(cells))]
+    if here["n_sources"].nunique() < 2:
+        return None
+    return error_by_items(here.assign(split=split, budget=here["n_sources"]), split, of="sources")
+
+
+def error_by_items(
+    cells: pd.DataFrame, split: str, span: float = 1.0, of: Literal["items", "sources"] = "items"
+) -> Any:
     """Mean absolute error of each method by number of items; with one number, a row a method.
 
     Parameters
@@ -66,6 +81,8 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
     split : str
     span : float
         Percentage points are of this range.
+    of : {"items", "sources"}
+        What the column `budget` counts.
     """
     import altair as alt
 
@@ -89,12 +106,11 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
         "items:Q",
         scale=alt.Scale(type="log" if log else "linear", domain=[budgets[0], budgets[-1]],
                         nice=False, padding=10),
-        axis=alt.Axis(values=budgets, title="items answered", labelOverlap="greedy",
-                      format=",d"),
+        axis=alt.Axis(values=budgets, title=COUNTED[of], labelOverlap="greedy", format=",d"),
     )  # fmt: skip
     base = alt.Chart(theme.rows(values)).transform_filter(SHOWN)
     tooltip = [
-        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title="items"),
+        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title=of),
         alt.Tooltip("error:Q", title="error, pp", format=".2f"),
         alt.Tooltip("low:Q", title="− 1 sd", format=".2f"),
         alt.Tooltip("high:Q", title="+ 1 sd", format=".2f"),
@@ -128,8 +144,8 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
             opacity=alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0)),
         )
     )  # fmt: skip
-    told = f"Mean absolute error against the number of items, {split} split. " + _said(
-        values, best, budgets
+    told = f"Mean absolute error against the number of {of}, {split} split. " + _said(
+        values, best, budgets, of
     )
     chart = alt.layer(band, line, spot, label).add_params(*theme.params())
     return finished(chart, told, LINES)
@@ -142,12 +158,14 @@ def _end(row: dict[Any, Any], sign: int, span: float) -> float | None:
     return finite(100 * max(row["mae"] + sign * spread_of, 0.0) / span, 3)
 
 
-def _said(values: Sequence[dict[str, Any]], best: Sequence[str], budgets: Sequence[int]) -> str:
+def _said(
+    values: Sequence[dict[str, Any]], best: Sequence[str], budgets: Sequence[int], of: str
+) -> str:
     """The first and last errors of the best methods, for those who do not see the chart."""
     parts = []
     for method in best[:5]:
         mine = {row["items"]: row["error"] for row in values if row["method"] == method}
-        ends = [f"{mine[b]:.1f} pp at {b:,} items" for b in (budgets[0], budgets[-1]) if b in mine]
+        ends = [f"{mine[b]:.1f} pp at {b:,} {of}" for b in (budgets[0], budgets[-1]) if b in mine]
         parts.append(f"{method}: {', '.join(ends)}")
     return "; ".join(parts) + "."
 

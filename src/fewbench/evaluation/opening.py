@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from fewbench._blocks import is_large
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.algorithms.sampling import items_of_share
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Sources, open_sources, read_costs
+from fewbench.scores import Sources, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.table import is_added
 
@@ -237,40 +238,67 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
         )
 
 
-def as_started(scores: Sources, made: Provenance, own: Path | None) -> Sources:
-    """Return the table that an evaluation was started with, if runs were added to it since.
+def keep_scores(scores: Sources, folder: Path) -> str | None:
+    """Save scores that change or have no file into an evaluation's folder; return the file's name.
+
+    These are a benchmark alone, and a table that runs were added to, as their rows may change.
+    """
+    grows = is_added(scores).any() and not is_large(scores.n_models * scores.n_items)
+    if scores.n_models and not grows:
+        return None
+    name = SCORES if grows else BENCHMARK
+    folder.mkdir(parents=True, exist_ok=True)
+    save_scores(scores.table(), folder / name)
+    return name
+
+
+def started_scores(
+    folder: Path, made: Provenance, path: Path | None, scores: Sources | None
+) -> Sources:
+    """Return the scores that a saved evaluation was started with.
 
     Parameters
     ----------
-    scores : Sources
+    folder : Path
     made : Provenance
         Of the evaluation.
-    own : Path, optional
-        The table in the folder of the evaluation.
+    path : Path, optional
+        Where the evaluation says that they are.
+    scores : Scores, optional
+        The user's; runs may have been added to them since.
+
+    Raises
+    ------
+    EvaluationError
+        If they are not known, or differ.
     """
-    added = is_added(scores)
-    if scores.fingerprint == made.fingerprint or not added.any():
-        return scores
-    before = scores.table().take(models=np.flatnonzero(~added))
-    if before.fingerprint == made.fingerprint:
-        return before
-    return scores if own is None else open_sources(own).averaged(made.average)
-
-
-def check_scores(scores: Sources, made: Provenance, folder: str) -> None:
-    """Raise EvaluationError unless the evaluation was started with these scores."""
-    if scores.fingerprint != made.fingerprint:
-        if not scores.n_models and (path := Path(folder) / BENCHMARK).exists():
+    if scores is None:
+        if path is None:
             raise EvaluationError(
-                f"{folder}: the benchmark has changed since the evaluation was started: "
-                + "; ".join(changes(open_sources(path), scores)),
-                hint="restore the items, or start a new evaluation",
+                f"{folder}: the evaluation does not record where its scores are",
+                hint="pass the scores when you open it",
             )
+        scores = open_sources(path).averaged(made.average)
+    added = is_added(scores)
+    if scores.fingerprint != made.fingerprint and added.any():
+        before = scores.table().take(models=np.flatnonzero(~added))
+        if before.fingerprint == made.fingerprint:
+            return before
+        if path is not None and path.parent == folder.absolute():
+            scores = open_sources(path).averaged(made.average)
+    if scores.fingerprint == made.fingerprint:
+        return scores
+    if not scores.n_models and (own := folder / BENCHMARK).exists():
         raise EvaluationError(
-            f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
-            f"{made.fingerprint})",
-            hint="restore the scores, or start a new evaluation",
+            f"{folder}: the benchmark has changed since the evaluation was started: "
+            + "; ".join(changes(open_sources(own), scores)),
+            hint="restore the items, or start a new evaluation",
         )
+    raise EvaluationError(
+        f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
+        f"{made.fingerprint})",
+        hint="restore the scores, or start a new evaluation",
+    )
 
 
 def with_items(method: Method, subset: Subset) -> Method:

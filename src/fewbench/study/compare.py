@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -40,6 +41,7 @@ def compare(
     repeats: int = 10,
     seed: int = 0,
     *,
+    sources: int | Sequence[int] | None = None,
     level: float | None = 0.9,
     workers: int = 1,
     executor: Executor = None,
@@ -68,6 +70,9 @@ def compare(
         Number of random splits and seeds to average over.
     seed : int
         Random seed. Results do not depend on the number of workers.
+    sources : int or several, optional
+        Also learn from only this many source models of each split, drawn at random, and estimate
+        the same targets: the learning curve over sources.
     level : float or None
         Level of the intervals whose coverage is measured; None measures none.
     workers : int
@@ -111,6 +116,8 @@ def compare(
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
+    sizes = [sources] if isinstance(sources, int) else list(sources or [])
+    settings = [replace(one, sources=n) for one in settings for n in (one.sources, *sorted(sizes))]
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
     _check(scores, counts, repeats, seed, workers, settings)
@@ -119,12 +126,13 @@ def compare(
     for one in settings:
         splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
         distinct = splits if one.is_drawn else splits[:1]
-        warning = count_twins(scores, distinct).warning(one.kind)
-        warnings += [warning] if warning else []
-        warnings += _few_targets(one.kind, distinct)
-        warnings += _stronger(scores, one.kind, distinct)
+        if one.sources not in sizes:  # the same targets as with all sources
+            warning = count_twins(scores, distinct).warning(one.name)
+            warnings += [warning] if warning else []
+            warnings += _few_targets(one.name, distinct)
+            warnings += _stronger(scores, one.name, distinct)
         cells += [
-            Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level, name in known)
+            Cell(name, method, budget, one.name, splits[repeat], repeat, seed, level, name in known)
             for budget in counts
             for name, method in named.items()
             for repeat in range(repeats)
@@ -186,9 +194,12 @@ def _check(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",
             hint="use 1 or more repeats and workers, and a seed of 0 or more",
         )
-    kinds = [one.kind for one in settings]
+    kinds = [one.name for one in settings]
     if len(set(kinds)) < len(kinds):
-        raise StudyError(f"a split is given twice: {some(kinds, 9)}", hint="give each one once")
+        raise StudyError(
+            f"a split or number of sources is given twice: {some(kinds, 9)}",
+            hint="give each one once",
+        )
 
 
 def _few_targets(kind: str, splits: list[Split]) -> list[str]:

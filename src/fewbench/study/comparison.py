@@ -16,12 +16,14 @@ from fewbench.errors import StudyError
 from fewbench.scores import Scale
 from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
+from fewbench.study.learning_curve import LearningCurve
+from fewbench.study.splits import whole_split
 
 REFERENCES = ("random", "random-ridge")
 ERRORS = ("mae", "rmse", "max_error", "weighted_mae")  # on the scores' own scale in JSON
 BESIDE = ("_sd", "_se", "_low", "_high", "_repeats", "_tasks")
 """Suffixes of columns that qualify another column."""
-OWN = ("n_targets", "n_repeats", "expected_random_mae", "level_with_best")
+OWN = ("n_sources", "n_targets", "n_repeats", "expected_random_mae", "level_with_best")
 """Columns of a cell that are not metrics."""
 KEYS = ["method", "budget", "split"]
 
@@ -33,15 +35,16 @@ class Comparison(Shown):
     Attributes
     ----------
     cells : DataFrame
-        One row per method, budget and split. `n_targets` is per repeat, `n_repeats` counts those
-        that did not fail. Each metric is a mean over repeats, with its standard deviation over
-        repeats (`…_sd`), and its standard error and 90 % interval (`…_se`, `…_low`, `…_high`) by
-        resampling repeats and models (see `fewbench.study.inference`); NaN with fewer than 3
-        repeats. `ratio_to_random` divides the mean absolute error by `expected_random_mae`, the
-        expected error of plain random sampling for the same targets; `ratio_to_random_ridge` by
-        the error of random-ridge. `level_with_best` says whether the method is as good as the best
-        (missing without intervals). If a metric is undefined for some repeats or tasks,
-        `…_repeats` and `…_tasks` say over how many its mean is. Scores are in [0, 1].
+        One row per method, budget and split. `n_sources` and `n_targets` are per repeat,
+        `n_repeats` counts those that did not fail. Each metric is a mean over repeats, with its
+        standard deviation over repeats (`…_sd`), and its standard error and 90 % interval (`…_se`,
+        `…_low`, `…_high`) by resampling repeats and models (see `fewbench.study.inference`); NaN
+        with fewer than 3 repeats. `ratio_to_random` divides the mean absolute error by
+        `expected_random_mae`, the expected error of plain random sampling for the same targets;
+        `ratio_to_random_ridge` by the error of random-ridge. `level_with_best` says whether the
+        method is as good as the best (missing without intervals). If a metric is undefined for
+        some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean is. Scores are
+        in [0, 1].
     repeats : DataFrame
         One row per method, budget, split and repeat: every metric, for paired comparisons.
     estimates : DataFrame
@@ -86,9 +89,40 @@ class Comparison(Shown):
         resampled = self.resampled[one["split"].iloc[0]]
         return resampled.compare(_errors(one, resampled), _errors(two, resampled))
 
+    def learning_curve(self, method: str, budget: int, split: str | None = None) -> LearningCurve:
+        """Return a method's error by number of source models, in [0, 1].
+
+        Parameters
+        ----------
+        method : str
+        budget : int
+        split : str, optional
+            A split with all of its source models (default: the first).
+
+        Raises
+        ------
+        StudyError
+            If the method has no such errors.
+        """
+        chosen = str(self.cells["split"].iloc[0]) if split is None else split
+        rows = self.cells[(self.cells["method"] == method) & (self.cells["budget"] == budget)]
+        rows = rows[rows["split"].map(whole_split) == chosen].sort_values("n_sources")
+        errors: dict[int, FloatArray] = {}
+        for name, n_sources in zip(rows["split"], rows["n_sources"], strict=True):
+            keys = dict(zip(KEYS, (method, budget, name), strict=True))
+            own = self.estimates[(self.estimates[KEYS] == pd.Series(keys)).all(axis=1)]
+            if len(own):
+                errors[int(n_sources)] = _errors(own, self.resampled[name])
+        if not errors:
+            raise StudyError(
+                f"no errors of {method!r} at {budget} items on the split {chosen!r}",
+                hint="compare the method at this budget and split",
+            )
+        return LearningCurve.of(method, budget, errors, self.resampled[chosen])
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per method, budget and split: error, ratio to random sampling, rank."""
-        columns = [*KEYS, "mae", "expected_random_mae", "ratio_to_random"]
+        columns = [*KEYS, "n_sources", "mae", "expected_random_mae", "ratio_to_random"]
         columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
         kept = [name for name in columns if name in self.cells]
         return self.cells[[*kept, "level_with_best"]].sort_values(["split", "budget", "mae"])
@@ -108,8 +142,8 @@ class Comparison(Shown):
         Parameters
         ----------
         section : str
-            error (by number of items), ratio (to random sampling), coverage, scores or ranks
-            (estimated against true, of one run).
+            error (by number of items), sources (error by number of source models), ratio (to
+            random sampling), coverage, scores or ranks (estimated against true, of one run).
         split : str, optional
             Default: the first.
         level : int
@@ -127,6 +161,7 @@ class Comparison(Shown):
         cells = self.cells
         draw: dict[str, Callable[[], Any]] = {
             "error": lambda: charts.error_by_items(cells, chosen),
+            "sources": lambda: charts.error_by_sources(cells, chosen),
             "ratio": lambda: charts.ratio_to_random(cells, chosen),
             "coverage": lambda: charts.coverage(cells, chosen, level),
             "scores": lambda: charts.true_and_estimated(run(), cells, chosen),
@@ -168,7 +203,7 @@ class Comparison(Shown):
             judged = row["level_with_best"]
             here = (self.failures[KEYS] == [row[key] for key in KEYS]).all(axis=1)
             cells.append(
-                {key: row[key] for key in [*KEYS, "n_targets", "n_repeats"]}
+                {key: row[key] for key in [*KEYS, "n_sources", "n_targets", "n_repeats"]}
                 | {"expected_random_mae": _plain(row["expected_random_mae"] * span)}
                 | {"level_with_best": None if pd.isna(judged) else bool(judged)}
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}

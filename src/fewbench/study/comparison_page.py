@@ -11,6 +11,7 @@ import pandas as pd
 from fewbench._names import fixed
 from fewbench._page import Page, Section, Table
 from fewbench.charts import comparison as figures
+from fewbench.study.splits import whole_split
 
 if TYPE_CHECKING:
     from fewbench.study.comparison import Comparison
@@ -56,12 +57,15 @@ def page_of(found: "Comparison") -> Page:
     run = Section("run", "What was run", facts=found.facts, commands=commands, detail=True)
     if cells.empty:
         return Page("compare", title, "No results: nothing was run", (), warnings, [run])
-    splits = [str(split) for split in dict.fromkeys(cells["split"])]
+    names = [str(split) for split in dict.fromkeys(cells["split"])]
+    # Fewer source models are shown by the learning curve, and among all numbers.
+    splits = [name for name in names if whole_split(name) == name] or names
     answers = [_answer(cells, split, f" on the {split} split") for split in splits]
     if len(splits) == 1:
         answers = [_answer(cells, splits[0], "")]
     sections = [
-        *_numbers(cells),
+        *_numbers(cells[cells["split"].isin(splits)]),
+        *_sources(found),
         *_charts(cells, splits),
         *_models(found, splits),
         *_tasks(found, splits),
@@ -164,7 +168,8 @@ def _numbers(cells: pd.DataFrame) -> list[Section]:
     for (split, budget), rows in found:
         ordered = rows.sort_values("mae", kind="stable", na_position="last").to_dict("records")
         at = f"{split} split, {budget} items"
-        said = f"{at}, {int(_number(ordered[0], 'n_targets'))} targets per repeat"
+        counts = [int(_number(ordered[0], name)) for name in ("n_sources", "n_targets")]
+        said = "{}, {} source models and {} targets per repeat".format(at, *counts)
         if "n_repeats" in rows:
             said += f", {rows['n_repeats'].max()} repeats"
         if math.isfinite(expected := _number(ordered[0], "expected_random_mae")):
@@ -179,9 +184,7 @@ def _numbers(cells: pd.DataFrame) -> list[Section]:
 def _row(row: Row, coverage: str | None) -> list[str]:
     if _number(row, "n_repeats") == 0:
         return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
-    error, level = _points(_number(row, "mae")), _number(row, "level_with_best")
-    if math.isfinite(se := _number(row, "mae_se")):
-        error += f" ± {_points(se)}"
+    error, level = _with_error(row), _number(row, "level_with_best")
     if not math.isnan(level):
         error += " *" if level else "  "
     ratio = fixed(_number(row, "ratio_to_random"), 2)
@@ -194,6 +197,43 @@ def _row(row: Row, coverage: str | None) -> list[str]:
         width = coverage.replace("coverage", "width")
         line += [_percent(_number(row, coverage)), _points(_number(row, width), 1)]
     return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
+
+
+def _with_error(row: Row) -> str:
+    se = _number(row, "mae_se")
+    return _points(_number(row, "mae")) + (f" ± {_points(se)}" if math.isfinite(se) else "")
+
+
+def _sources(found: "Comparison") -> Iterator[Section]:
+    """Yield the errors by number of source models, for each split with several."""
+    cells = found.cells
+    for (name, count), rows in cells.groupby(
+        [cells["split"].map(whole_split), "budget"], sort=False
+    ):
+        split, budget = str(name), int(str(count))
+        sizes = sorted(rows["n_sources"].unique())
+        if len(sizes) < 2:
+            continue
+        at = f"{split} split, {budget} items"
+        each = rows.set_index(["method", "n_sources"]).to_dict("index")
+        methods = [str(method) for method in dict.fromkeys(rows["method"])]
+        lines = [[one, *(_with_error(each[one, size]) for size in sizes)] for one in methods]
+        learned = [one for one in methods if one != figures.reference_of(cells)]
+        chart = partial(figures.error_by_sources, cells, split)
+        yield Section(
+            "sources",
+            "Number of source models",
+            ["The same targets, estimated from random parts of the source models."],
+            at,
+            tables=[Table(at, [("Error (pp)", False), *((f"{n:,}", True) for n in sizes)], lines)],
+            lines=[
+                f"{one}: {found.learning_curve(one, budget, split).says}"
+                for one in learned
+                if each[one, sizes[-1]]["n_repeats"]
+            ],
+            charts=[("", chart)] if budget == figures.focus_of(cells) else [],
+            tab=at,
+        )
 
 
 def _every(cells: pd.DataFrame) -> Iterator[Section]:

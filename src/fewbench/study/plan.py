@@ -13,7 +13,7 @@ from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
-from fewbench.methods import FEW
+from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs

@@ -47,7 +47,10 @@ def summarise(
     both = list(zip(cells, results, strict=True))
     done = [(cell, result) for cell, result in both if isinstance(result, CellResult)]
     repeats = [
-        _keys(cell) | {"repeat": cell.repeat, "n_targets": len(result.targets)} | result.metrics
+        _keys(cell)
+        | {"repeat": cell.repeat, "n_sources": len(cell.split.sources)}
+        | {"n_targets": len(result.targets)}
+        | result.metrics
         for cell, result in done
     ]
     failures = [
@@ -126,6 +129,7 @@ class _OfSplit:
         for name, results in ran.items():
             came = np.array([one is not None for one in results])
             row: dict[str, Any] = {"method": name, "budget": budget, "split": self.name}
+            row["n_sources"] = round(np.mean([len(split.sources) for split in self.splits]))
             row["n_targets"] = round(np.mean([len(split.targets) for split in self.splits]))
             row["n_repeats"] = int(came.sum())
             here = np.where(came[:, None], expected, np.nan)
