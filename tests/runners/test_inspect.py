@@ -145,8 +145,9 @@ class TestWhatRuns:
         both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
         table = sources(tmp_path / "sources", both)
         models = "scripted/good-16,scripted/bad-2"
-        with pytest.raises(RunError, match=r"Inspect would run 'quiz', .* items of 'more' too"):
+        with pytest.raises(RunError, match=r"Inspect would run 'quiz', .* also items of 'more'"):
             run(table, tmp_path / "run", model=models, stop=12)
+        assert not (tmp_path / "run").exists()
         asked_before = len(asked())
         found = run(table, tmp_path / "run", both[1], model=models, stop=12).estimates
         assert len(asked()) - asked_before == 24

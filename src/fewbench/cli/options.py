@@ -10,6 +10,7 @@ from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
+from fewbench.evaluation.opening import count_items
 from fewbench.evaluation.packed import provenance_of
 from fewbench.scores import Average, Scale, Scores, Sources, load_scores, open_sources
 from fewbench.scores.files import is_saved
@@ -122,13 +123,16 @@ def load(path: Path, average: Average | None = None, *, items: bool = False) -> 
     return scores.averaged(average or scores.average)
 
 
-def items_of(path: Path, items: int | None) -> int | None:
-    """Return the number of items as given, or that of a pack."""
-    if items is None and is_pack(path):
-        packed = open_sources(path)
-        if packed.origin is not None:
-            return provenance_of(packed.origin, packed.n_items).budget
-    return items
+SHARE = ", or a share such as 10% (of each task's items, and at least 20 of each task)"
+
+
+def items_of(budget: str | None, scores: Sources | None) -> int | None:
+    """Return the number of items of a budget; without one, that of a pack."""
+    if budget is None:
+        if scores is None or scores.origin is None:
+            return None
+        return provenance_of(scores.origin, scores.n_items).budget
+    return count_items(budget, scores)
 
 
 def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:

@@ -20,7 +20,7 @@ from fewbench._names import counted, some
 from fewbench.errors import ReaderError, RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key
 from fewbench.runners.inspect import run_inspect
