@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from fewbench._threads import one_thread
+from fewbench.algorithms.sampling import task_sizes
 from fewbench.methods import Answers
-from fewbench.methods.adaptive.collaborative import Collaborative, task_sizes
+from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import Scores
 from fewbench.testing import simulate
 from plain_collaborative import predict, select

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from fewbench._text import table
-from fewbench.cli.compare import parse_numbers
+from fewbench.cli.compare import parse_sizes
 from fewbench.cli.options import split_names
 from fewbench.errors import FewbenchError, MethodError
 
@@ -132,8 +132,8 @@ def test_names_are_split_at_outer_commas():
         split_names(" , ")
 
 
-def test_budgets():
-    assert parse_numbers("budgets", "20, 50") == [20, 50]
+def test_numbers_of_sources():
+    assert parse_sizes("20, 50") == [20, 50]
 
 
 def test_text():

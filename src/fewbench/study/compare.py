@@ -12,11 +12,11 @@ from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, StudyError
 from fewbench.evaluation.auto import Auto
-from fewbench.evaluation.opening import check_budget
+from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 def compare(
     scores: Scores,
     methods: str | Method | Sequence[str | Method] = ("fewbench", "greedy-ridge"),
-    budgets: int | Sequence[int] | None = None,
+    budgets: int | str | Sequence[int | str] | None = None,
     split: SplitSettings | str | Sequence[SplitSettings] | None = None,
     repeats: int = 10,
     seed: int = 0,
@@ -61,8 +61,9 @@ def compare(
     methods : str or Method, or several
         Method names, parts joined by +, or your own methods. auto chooses a method in each repeat,
         by the source models alone.
-    budgets : int or several, optional
-        Numbers of items (default: 20, 50 and 100, as far as they are less than all).
+    budgets : int or str, or several, optional
+        Numbers of items (default: 20, 50 and 100, as far as they are less than all). Or shares of
+        each task's items, such as 10%: at least 20 of each task, or all of a smaller one.
     split : SplitSettings, the name of a split, or several settings
         How to split the models (default: random).
     repeats : int
@@ -110,7 +111,8 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    budgets = [budgets] if isinstance(budgets, int) else budgets
+    given = [budgets] if isinstance(budgets, int | str) else budgets
+    counts = [count_items(budget, scores) for budget in given]
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
@@ -118,7 +120,7 @@ def compare(
     settings = [replace(one, sources=n) for one in settings for n in (one.sources, *sorted(sizes))]
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
-    _check(scores, budgets, repeats, seed, workers, settings)
+    _check(scores, counts, repeats, seed, workers, settings)
     warnings += _incomplete(scores)
     cells = []
     for one in settings:
@@ -131,7 +133,7 @@ def compare(
             warnings += _stronger(scores, one.name, distinct)
         cells += [
             Cell(name, method, budget, one.name, splits[repeat], repeat, seed, level, name in known)
-            for budget in budgets
+            for budget in counts
             for name, method in named.items()
             for repeat in range(repeats)
         ]
