@@ -89,7 +89,7 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
         "items:Q",
         scale=alt.Scale(type="log" if log else "linear", domain=[budgets[0], budgets[-1]],
                         nice=False, padding=10),
-        axis=alt.Axis(values=budgets, title="items answered", labelOverlap="greedy",
+        axis=alt.Axis(values=budgets, title="number of items", labelOverlap="greedy",
                       format=",d"),
     )  # fmt: skip
     base = alt.Chart(theme.rows(values)).transform_filter(SHOWN)
@@ -176,7 +176,15 @@ def _one_budget(
     marks = [{**row, "value": row["error"], "budget": row["items"]} for row in values]
     told = f"Mean absolute error and its spread over repeats, {split} split. "
     told += "; ".join(f"{row['method']}: {row['error']:.2f} pp" for row in marks)
-    return dot_rows(marks, best, found, told, alt.X(title="error, pp"), None, ".2f")
+    return dot_rows(
+        marks,
+        best,
+        found,
+        told,
+        alt.X(axis=alt.Axis(title="error, pp", tickCount=theme.ticks())),
+        None,
+        ".2f",
+    )
 
 
 def dot_rows(
@@ -211,7 +219,7 @@ def dot_rows(
     y = alt.Y(
         "method:N",
         sort=shown,
-        axis=alt.Axis(title=None, labelColor=theme.LIGHT["ink"], labelLimit=150, domain=False),
+        axis=alt.Axis(title=None, labelColor=theme.LIGHT["ink"], domain=False),
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("place:O", scale=alt.Scale(paddingOuter=0.3))
@@ -260,7 +268,7 @@ def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
     x = alt.X(
         scale=alt.Scale(type="log" if log else "linear", domain=[low, high], clamp=True,
                         nice=False),
-        axis=alt.Axis(title="error ÷ random sampling's (less is better)", tickCount=6),
+        axis=alt.Axis(title="error ÷ random sampling's (less is better)", tickCount=theme.ticks()),
     )  # fmt: skip
     told = f"Error relative to random sampling, {split} split. " + _listed(values, ".2f")
     return dot_rows(values, order_of(cells, split), found, told, x, 1.0, ".2f")
@@ -279,7 +287,9 @@ def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
     low = max(0.0, math.floor(10 * min(level / 100 - 0.2, *(r["value"] for r in every))) / 10)
     x = alt.X(
         scale=alt.Scale(domain=[low, 1.0], clamp=True, nice=False),
-        axis=alt.Axis(title="targets inside their interval", format="%", tickCount=5),
+        axis=alt.Axis(
+            title="share of targets inside their interval", format="%", tickCount=theme.ticks()
+        ),
     )
     told = f"Share of {level}% intervals that hold the truth, {split} split. "
     told += _listed(values, ".0%")
@@ -346,7 +356,7 @@ def true_and_estimated(run: pd.DataFrame, cells: pd.DataFrame, split: str) -> An
     ]  # fmt: skip
     low, high = _square([row[k] for row in data for k in ("truth", "estimate")])
     x = alt.X("truth:Q", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(title="true score, %", tickCount=4))  # fmt: skip
+              axis=alt.Axis(title="true score, %", tickCount=theme.ticks()))  # fmt: skip
     y_scale = alt.Scale(domain=[low, high], nice=False, clamp=True)
     y = alt.Y("estimate:Q", scale=y_scale, axis=alt.Axis(title="estimate, %", tickCount=4))
     base, line, color = _panel(data, cells, (low, low), (high, high), x, y)

@@ -43,7 +43,7 @@ def among_sources(
     air = 0.03 * (high - low) or 0.5
     scale = alt.Scale(domain=[low - air, high + air], nice=False)
     title = "full score (less is better)" if lower_is_better else "full score"
-    axis = alt.Axis(title=title, tickCount=6)
+    axis = alt.Axis(title=title, tickCount=theme.ticks())
     x = alt.X("score:Q", scale=scale, axis=axis)
     counts, edges = np.histogram(values, BINS, (low, high) if high > low else None)
     bars: list[dict[str, Any]] = [
@@ -52,7 +52,8 @@ def among_sources(
     ]  # fmt: skip
     most = max((bar["models"] for bar in bars), default=1)
     y = alt.Y("models:Q", scale=alt.Scale(domain=[0, 1.3 * most], nice=False),
-              axis=alt.Axis(title="source models", tickMinStep=1, tickCount=4))  # fmt: skip
+              axis=alt.Axis(title="number of source models", tickMinStep=1,
+                            tickCount=4))  # fmt: skip
     bar = alt.Chart(theme.rows(bars)).mark_rect(color=LIGHT["rest"], opacity=0.7).encode(
         x=x, x2="to:Q", y=y, y2="none:Q", tooltip=[alt.Tooltip("models:Q", title="source models"),
         alt.Tooltip("score:Q", title="from"), alt.Tooltip("to:Q", title="to")],
@@ -113,9 +114,9 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
     ]
     base = alt.Chart(theme.rows(values))
     y = alt.Y("task:N", sort=[one["task"] for one in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=150))  # fmt: skip
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"]))  # fmt: skip
     scale = alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(title="task score", tickCount=5)
+    axis = alt.Axis(title="task score", tickCount=theme.ticks())
     bar = base.mark_bar(color=LIGHT["rest"], opacity=0.55, height=8).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y
     )
@@ -147,7 +148,7 @@ def several(estimates: Sequence[Mapping[str, Any]], level: float = 0.9) -> Any:
 
 def course(points: Sequence[Mapping[str, Any]]) -> Any | None:
     """The estimate and its interval as answers came in: `step`, `score`, `low`, `high`."""
-    return forms.course(points, "items answered")
+    return forms.course(points, "number of items answered")
 
 
 def tracked(points: Sequence[Mapping[str, Any]]) -> Any | None:

@@ -40,4 +40,4 @@ def error_by_sources(learning: Mapping[str, Any]) -> Any | None:
         {"step": one["sources"], "score": one["error"], "low": one["low"], "high": one["high"]}
         for one in learning["sources"]
     ]
-    return forms.course(points, "source models", "error")
+    return forms.course(points, "number of source models", "error")
