@@ -15,6 +15,8 @@ import pytest
 
 from fewbench._page import Shown
 from fewbench.report.frame import body_of
+from fewbench.scores import Scale
+from fewbench.study.comparison import Comparison
 from fewbench.study.comparison_page import page_of
 
 METRICS = (
@@ -43,6 +45,9 @@ class Made(Shown):
     facts: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     failures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILURE))
+
+    scale: Scale = field(default_factory=Scale)
+    unit = Comparison.unit  # a property
 
     def page(self):
         return page_of(self)

@@ -38,7 +38,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
 from fewbench.scores import Sources
 from fewbench.scores.table import HARNESS_VERSION

@@ -24,7 +24,8 @@ from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import expected_random_error, sampling_effect
 from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
-from fewbench.methods.catalogue import ADVICE, AUTO, FEW, STRONGER
+from fewbench.methods.base import AUTO
+from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import RELIABLE, distinct_sources, reliability
 from fewbench.scores import Scores

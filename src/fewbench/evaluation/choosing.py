@@ -11,13 +11,12 @@ from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.journal import Header
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import COST, Stop, check_subset, costs_of, count_items, with_items
 from fewbench.evaluation.packed import check_settings, provenance_of, subset_of
 from fewbench.methods import Method, Prediction, Provenance, Session, StaticMethod, Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.needs import obstacle
 from fewbench.methods.static import StaticSession
@@ -84,6 +83,8 @@ class Settings:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
         reason = None
         if method == AUTO:
+            from fewbench.evaluation.auto import check_given, choose_for
+
             check_given(subset)
             method, reason = choose_for(scores.table(), limits, seed)
         return cls(method, limits, seed, subset, reason)

@@ -30,7 +30,7 @@ from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 

@@ -2,7 +2,7 @@
 
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods import Method, Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.scores import Scores
 
 

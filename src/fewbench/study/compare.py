@@ -16,7 +16,7 @@ from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores

@@ -13,14 +13,14 @@ from fewbench._page import Page, Shown
 from fewbench._types import FloatArray
 from fewbench.charts import comparison as charts
 from fewbench.errors import StudyError
-from fewbench.scores import Scale
+from fewbench.scores import Scale, Unit
 from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import whole_split
 
 REFERENCES = ("random", "random-ridge")
-ERRORS = ("mae", "rmse", "max_error", "weighted_mae")  # on the scores' own scale in JSON
+ERRORS = ("mae", "rmse", "max_error", "weighted_mae")
 BESIDE = ("_sd", "_se", "_low", "_high", "_repeats", "_tasks")
 """Suffixes of columns that qualify another column."""
 OWN = ("n_sources", "n_targets", "n_repeats", "expected_random_mae", "level_with_best")
@@ -31,6 +31,8 @@ KEYS = ["method", "budget", "split"]
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Shown):
     """Methods compared on models with known full scores.
+
+    Scores, errors and widths are on the scale of the scores.
 
     Attributes
     ----------
@@ -43,8 +45,7 @@ class Comparison(Shown):
         `expected_random_mae`, the expected error of plain random sampling for the same targets;
         `ratio_to_random_ridge` by the error of random-ridge. `level_with_best` says whether the
         method is as good as the best (missing without intervals). If a metric is undefined for
-        some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean is. Scores are
-        in [0, 1].
+        some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean is.
     repeats : DataFrame
         One row per method, budget, split and repeat: every metric, for paired comparisons.
     estimates : DataFrame
@@ -70,6 +71,11 @@ class Comparison(Shown):
     seed: int
     resampled: dict[str, TwoWay]
 
+    @property
+    def unit(self) -> Unit:
+        """How scores and errors are printed."""
+        return Unit(self.scale)
+
     def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Difference:
         """Compare two methods' errors on the same targets (negative: `method` is better)."""
         chosen = self.estimates[self.estimates["budget"] == budget]
@@ -90,7 +96,7 @@ class Comparison(Shown):
         return resampled.compare(_errors(one, resampled), _errors(two, resampled))
 
     def learning_curve(self, method: str, budget: int, split: str | None = None) -> LearningCurve:
-        """Return a method's error by number of source models, in [0, 1].
+        """Return a method's error by number of source models, on the scale of the scores.
 
         Parameters
         ----------
@@ -158,18 +164,18 @@ class Comparison(Shown):
         chosen = str(split) if split is not None else next(iter(splits), "")
         if chosen not in splits:
             raise StudyError(f"no split {split!r}", hint=f"use one of {', '.join(splits)}")
-        cells = self.cells
+        cells, unit = self.cells, self.unit
         draw: dict[str, Callable[[], Any]] = {
-            "error": lambda: charts.error_by_items(cells, chosen),
-            "sources": lambda: charts.error_by_sources(cells, chosen),
+            "error": lambda: charts.error_by_items(cells, chosen, unit),
+            "sources": lambda: charts.error_by_sources(cells, chosen, unit),
             "ratio": lambda: charts.ratio_to_random(cells, chosen),
             "coverage": lambda: charts.coverage(cells, chosen, level),
-            "scores": lambda: charts.true_and_estimated(run(), cells, chosen),
+            "scores": lambda: charts.true_and_estimated(run(), cells, chosen, unit),
             "ranks": lambda: charts.true_and_estimated_ranks(run(), cells, chosen),
         }
 
         def run() -> pd.DataFrame:
-            return charts.one_run(self.estimates, cells, chosen)
+            return charts.one_run(self.estimates, cells, chosen, unit)
 
         if section not in draw:
             raise StudyError(f"no chart {section!r}", hint=f"use one of {', '.join(draw)}")
@@ -180,8 +186,7 @@ class Comparison(Shown):
         return made
 
     def to_json(self) -> str:
-        """Return cells, facts, seed and warnings as JSON, with errors on the scores' own scale."""
-        span = self.scale.high - self.scale.low
+        """Return cells, facts, seed and warnings as JSON."""
         cells = []
         for row in self.cells.to_dict("records"):
             metrics: dict[str, Any] = {}
@@ -191,10 +196,8 @@ class Comparison(Shown):
                 if name.startswith("seconds_"):
                     metrics[name] = _plain(row[name])
                     continue
-                unit = span if name.removeprefix("task_") in ERRORS else 1.0
-                unit = span if name.startswith("width") else unit
-                metrics[name] = {"mean": _plain(row[name] * unit)} | {
-                    part: _plain(row.get(f"{name}_{part}", math.nan) * unit)
+                metrics[name] = {"mean": _plain(row[name])} | {
+                    part: _plain(row.get(f"{name}_{part}", math.nan))
                     for part in ("se", "low", "high")
                 }
                 for part in ("repeats", "tasks"):  # how many are in the mean, if not all
@@ -204,7 +207,7 @@ class Comparison(Shown):
             here = (self.failures[KEYS] == [row[key] for key in KEYS]).all(axis=1)
             cells.append(
                 {key: row[key] for key in [*KEYS, "n_sources", "n_targets", "n_repeats"]}
-                | {"expected_random_mae": _plain(row["expected_random_mae"] * span)}
+                | {"expected_random_mae": _plain(row["expected_random_mae"])}
                 | {"level_with_best": None if pd.isna(judged) else bool(judged)}
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}
                 | {"metrics": metrics}

@@ -192,7 +192,7 @@ class Plan(Shown):
         wanted = self.forecasts[0].target if target is None else target
         if wanted not in known:
             raise StudyError(f"no errors for targets {wanted!r}", hint=f"use {' or '.join(known)}")
-        return figures.error_by_items(rows, wanted, self.span)
+        return figures.error_by_items(rows, wanted, Unit(self.scale))
 
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
@@ -222,11 +222,11 @@ class Plan(Shown):
                 "items",
                 "Error and items",
                 [
-                    "Mean absolute error of the methods that were backtested, in percentage points "
-                    "of the scores’ range, by number of items. Random sampling’s error is exact."
+                    "Mean absolute error of the methods that were backtested, by number of items. "
+                    "The error of random sampling is exact."
                 ],
                 charts=[
-                    (_title(one), partial(figures.error_by_items, curves, one, self.span))
+                    (_title(one), partial(figures.error_by_items, curves, one, Unit(self.scale)))
                     for one in targets
                 ],
                 detail=True,
@@ -245,7 +245,7 @@ class Plan(Shown):
                     title,
                     [f"Error of {learning['method']} with {learning['items']} items."],
                     learning["says"],
-                    charts=[("", partial(figures.error_by_sources, learning))],
+                    charts=[("", partial(figures.error_by_sources, learning, Unit(self.scale)))],
                     tables=[Table(title, head, rows)],
                 )
             )

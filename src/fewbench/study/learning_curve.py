@@ -28,7 +28,7 @@ class LearningCurve:
     sources : tuple of int
         Numbers of sources, the last one is all.
     errors : tuple of Figure
-        Mean absolute errors in [0, 1].
+        Mean absolute errors: of a plan in [0, 1], of a comparison on the scale of the scores.
     gain : Difference or None
         The error with all sources less that with the number before, on the same targets.
     """
