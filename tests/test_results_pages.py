@@ -48,9 +48,9 @@ def test_a_page_is_filled_between_its_markers_and_nowhere_else(script):
 
 def test_a_table_of_a_file_is_found_by_its_heading_and_first_cell(script):
     heading = "Two-stage collaborative filtering on a single task"
-    page = f"<!-- numbers: reproduction.md | {heading} | error (pp) -->\n<!-- end -->\n"
+    page = f"<!-- numbers: collaborative.md | {heading} | error (pp) -->\n<!-- end -->\n"
     table = script.filled(page, None, "here.md").splitlines()[1:-1]
     assert table[0] == "| error (pp) | | 30 | 132 | 396 |"
     assert len(table) == 7
     with pytest.raises(ValueError, match=r"has no table 'tau'"):
-        script.table_of("reproduction.md", heading, "tau")
+        script.table_of("collaborative.md", heading, "tau")

@@ -366,7 +366,7 @@ def test_only_the_mean_of_a_simple_random_sample_has_the_exact_interval(
             assert (low, high) == exact_interval(round(8 * estimate.score), 8, 30, 0.9)
         elif kind == "held-out" and not any("may not hold" in one for one in estimate.warnings):
             spread = standard_error(estimate.score, 8, 30)
-            found = evaluation.judge.quantiles(8)
+            found = evaluation.estimating.judge.quantiles(8)
             assert estimate.expected_error == pytest.approx(found.mean * spread)
             reach = max(high - estimate.score, estimate.score - low)
             assert reach == pytest.approx(found.at(0.9) * spread)

@@ -197,5 +197,7 @@ def test_intervals_are_in_units_of_the_spread_of_the_method(sources):
         unit = np.sqrt(spread * standard_error(0.3, 10, 60))
         ends = said[name].interval
         widths[name] = max(ends.high - said[name].score, said[name].score - ends.low)
-        assert widths[name] == pytest.approx(evaluation.judge.quantiles(10).at(0.9) * unit)
+        assert widths[name] == pytest.approx(
+            evaluation.estimating.judge.quantiles(10).at(0.9) * unit
+        )
     assert widths["bad"] == pytest.approx(2.5**0.5 * widths["good"])

@@ -1,6 +1,6 @@
 """Two-stage collaborative filtering on real tables: which of the paper's claims hold there.
 
-benchmarks/results/reproduction.md has all rows; the paper's own tables are not at hand.
+benchmarks/results/collaborative.md has all rows; the paper's own tables are not at hand.
 """
 
 import numpy as np

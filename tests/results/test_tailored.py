@@ -1,4 +1,4 @@
-"""TailoredBench on the paper's own GSM8K table (benchmarks/results/reproduction.md has all rows).
+"""TailoredBench on the paper's own GSM8K table (benchmarks/results/tailoredbench.md has all rows).
 
 Figures are the paper's where it gives them and its program reaches them, else those of an
 independent implementation; they are themselves means over some 30 seeds.

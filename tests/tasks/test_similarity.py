@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from fewbench.errors import MethodError
 from fewbench.tasks import Similarity
-from fewbench.tasks.matrix import default_components, is_identity
+from fewbench.tasks.matrix import default_components, is_near_identity
 
 SCALINGS = ("none", "centre", "sum", "z-score")
 DISTANCES = ("euclidean", "cosine", "chebyshev")
@@ -60,12 +60,29 @@ def test_centring_changes_cosines():
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_similarity_is_one_and_a_half_times_the_largest_distance_less_each(distance):
-    settings = Similarity(distance=distance)
+@pytest.mark.parametrize(("settings", "t"), [({}, 1.5), ({"t": 1.01}, 1.01), ({"t": 40}, 40)])
+def test_similarity_is_t_times_the_largest_distance_less_each(distance, settings, t):
+    settings = Similarity(distance=distance, **settings)
     e, s = settings.distances(matrix()), settings.sim(matrix())
-    np.testing.assert_allclose(s, 1.5 * e.max() - e)
+    np.testing.assert_allclose(s, t * e.max() - e)
     assert s.min() > 0
     assert np.array_equal(s, s.T)
+
+
+def test_t_moves_the_embedding_to_a_limit():
+    """Far from the largest distance, the constant matters no more (5.2)."""
+    near, default, far, farther = (
+        Similarity(components=3, t=t).le(matrix()) for t in (1.01, 1.5, 500, 1000)
+    )
+    assert np.abs(near - default).max() > 0.01
+    assert np.abs(far - default).max() > 0.01
+    np.testing.assert_allclose(far, farther, atol=1e-3)
+
+
+@pytest.mark.parametrize("t", [1.0, 0.5, -3, 1001, float("nan")])
+def test_t_that_leaves_no_similarity_or_no_digits_is_refused(t):
+    with pytest.raises(MethodError, match=r"t is .*1\.01 to 1000"):
+        Similarity(t=t)
 
 
 def test_a_target_that_is_0_for_all_has_no_share():
@@ -96,9 +113,11 @@ def test_as_many_eigenvectors_as_tasks_are_refused_and_fewer_than_two(components
 def test_all_eigenvectors_would_say_nothing():
     """What is refused: their cosines are those of an orthogonal matrix."""
     vectors = np.linalg.eigh(Similarity().sim(matrix()))[1]
-    assert is_identity(vectors @ vectors.T)
-    assert not is_identity(Similarity(components=6).le(matrix()))
-    assert not is_identity(Similarity().le(matrix()))
+    assert is_near_identity(vectors @ vectors.T)
+    assert not is_near_identity(Similarity(components=6).le(matrix()))
+    assert not is_near_identity(Similarity().le(matrix()))
+    a = matrix(30, 30)
+    assert [is_near_identity(Similarity(components=k).le(a)) for k in (26, 29)] == [False, True]
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (3, 2), (6, 2), (9, 3), (29, 9), (30, 10), (90, 10)])

@@ -15,12 +15,13 @@ from fewbench.tasks.choosers import SHORT, BentoLe, BentoSim, ListedTasks, TaskM
     st.booleans(),
     st.one_of(st.none(), st.floats(0, 1)),
     st.integers(0, 20),
+    st.floats(1.01, 1000),
 )
-def test_what_is_described_is_read_back(scaling, distance, flag, match, components):
+def test_what_is_described_is_read_back(scaling, distance, flag, match, components, t):
     for chooser in (
         BentoSim(scaling, distance, flag, match, "last"),
-        BentoLe(scaling, distance, not flag, match, "first", components, flag),
-        TaskMedoids("le", scaling, distance, components),
+        BentoLe(scaling, distance, not flag, match, "first", components, flag, t),
+        TaskMedoids("le", scaling, distance, components, t),
     ):
         assert read_chooser(describe_chooser(chooser)) == chooser
 
@@ -58,6 +59,7 @@ def test_short_names_take_settings():
         ("bento-sim(scaling)", "has no value"),
         ("bento-sim(scaling=log)", "scaling=log"),
         ("bento-sim(match=nan)", "not a finite number"),
+        ("bento-sim(t=2)", "has no setting 't'"),
         ("bento-le(components=2.5)", "components=2.5"),
         ("bento-le(components=3,components=4)", "set twice"),
         ("kmedoids(space=odd)", "space=odd"),

@@ -281,7 +281,7 @@ def _again(
     found: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
-        together.judge.folder = folder
+        together.estimating.judge.folder = folder
         for one in group:
             if one.evaluation is not None:
                 together.adopt(one.evaluation, one.name)

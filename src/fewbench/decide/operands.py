@@ -63,14 +63,14 @@ class Operand:
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
         stopping = self.evaluation.stop.half_width is not None
-        return self.evaluation.judge.of(self.scored, stopping=stopping)
+        return self.evaluation.estimating.judge.of(self.scored, stopping=stopping)
 
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores; None where nothing is known of one."""
         if self.evaluation is None or self.scored is None:
             return [float(score) for score in self.estimates[1:]]
-        return list(self.evaluation.judge.of_tasks(self.scored))
+        return list(self.evaluation.estimating.judge.of_tasks(self.scored))
 
     @property
     def is_known(self) -> bool:
@@ -125,7 +125,9 @@ def _correlation(one: Operand, other: Operand) -> float:
     if made.seed != theirs.seed and one.evaluation.method.asks_once:
         return 0.0  # each ran items of its own
     n = min(len(one.items), len(other.items))
-    return held_out_correlation(one.evaluation.judge.errors(n), n, a.estimate - b.estimate)
+    return held_out_correlation(
+        one.evaluation.estimating.judge.errors(n), n, a.estimate - b.estimate
+    )
 
 
 def _wider(one: Operand, other: Operand, level: float) -> float:

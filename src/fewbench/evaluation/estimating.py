@@ -1,20 +1,26 @@
 """Turn predictions and answers into estimates with intervals and warnings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fewbench._names import counted
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, places
-from fewbench.evaluation.estimate import Estimate, Interval, RandomSampling, RankInterval
+from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, past_scores, places
+from fewbench.evaluation.choosing import Choosing
+from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
 from fewbench.evaluation.intervals import Judge, Scored
 from fewbench.evaluation.opening import Stop
+from fewbench.evaluation.packed import known_errors
 from fewbench.evaluation.sampling import error_within, sampling_effect
+from fewbench.executors import Executor, open_pool
 from fewbench.methods import Answers, Method, Prediction, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Sources, Unit
+from fewbench.scores.conditions import disagreements
 
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score outside "
@@ -43,6 +49,100 @@ def scored(prediction: Prediction, row: int, answers: Answers, scores: Sources) 
         None if prediction.influence is None else prediction.influence[row],
         prediction.is_plain,
     )
+
+
+class Estimating:
+    """Makes estimates of targets, with what is known of the method's errors.
+
+    Parameters
+    ----------
+    choosing : Choosing
+        The method at work on the targets.
+    """
+
+    def __init__(self, choosing: Choosing) -> None:
+        self._choosing, self._ledger = choosing, choosing.ledger
+        self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What says how far the method's estimates may be off."""
+        made, stop = self._choosing.provenance, self._choosing.settings.stop
+        scores, method = self._choosing.scores, self._choosing.method
+        span = scores.scale.high - scores.scale.low
+        return Judge(
+            method, scores.whole, made.budget, made.seed, self._ledger.folder,
+            None if stop.half_width is None else stop.half_width / span,
+            stop.level, known_errors(scores, method, made),
+        )  # fmt: skip
+
+    @contextmanager
+    def measured_by(self, workers: int, executor: Executor) -> Iterator[None]:
+        """Measure the method's errors there."""
+        with open_pool(executor, workers) as pool:
+            self.judge.pool = pool
+            try:
+                yield
+            finally:
+                self.judge.pool = None
+
+    @cached_property
+    def _mixed_sources(self) -> tuple[str, ...]:
+        return disagreements(self._choosing.scores)
+
+    def estimates(self, level: float, names: list[str]) -> Estimates:
+        """Return the estimates of targets with answers, with every warning on them."""
+        choosing, record = self._choosing, self._ledger.record
+        waiting, key = choosing.advance(), tuple(names)
+        state = (level, len(self._ledger.entries))
+        if (kept := self._kept.get(key)) is not None and kept[0] == state:
+            return Estimates(kept[1])  # nothing was asked or told since
+        prediction = choosing.predict(names, tasks=True)
+        stop, scores = choosing.settings.stop, choosing.scores
+        past, estimates = past_scores(scores.whole), Estimates()
+        general: list[str] | None = None
+        for row, name in enumerate(names):
+            one = scored(prediction, row, record.answers(name), scores)
+            notes = progress_notes(
+                record, name, choosing.budget, stop, choosing.method,
+                is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
+            )  # fmt: skip
+            notes += [*self._ledger.notes(name), *prediction.notes]
+            if not one.is_sampled:
+                general = self.method_notes() if general is None else general
+                notes += general
+            if prediction.outside is not None and prediction.outside[row]:
+                notes.append(OUTSIDE)
+            notes += [*choosing.notes, *self._mixed_sources]
+            estimates[name] = make_estimate(
+                name, one, self.judge, level, choosing.provenance, past, notes,
+                stopping=stop.half_width is not None,
+            )  # fmt: skip
+        self._kept[key] = (state, estimates)
+        return Estimates(estimates)
+
+    def method_notes(self) -> list[str]:
+        """Return warnings about the method on these sources."""
+        judge = self.judge
+        if judge.method.plain_sampling:
+            return []
+        scores, held, found = judge.scores, judge.errors(), []
+        error, random = held.mean_error, held.mean_random
+        if error is not None and random is not None and error >= random > 0:
+            span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
+            found.append(
+                f"on held-out source models the mean error of this method is "
+                f"{unit.points(error * span)}, and that of random sampling "
+                f"{unit.points(random * span)}: use random, or compare methods (fewbench compare)"
+            )
+        alpha = reliability(scores)
+        if scores.n_models > 2 and alpha < RELIABLE:
+            found.append(
+                f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
+                "1), so they do not show how a better model answers. Use random if the target is "
+                "better"
+            )
+        return found
 
 
 def make_estimate(
@@ -159,28 +259,5 @@ def progress_notes(
         found.append(
             f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "
             "for it, the estimate is too high"
-        )
-    return found
-
-
-def method_notes(judge: Judge) -> list[str]:
-    """Return warnings about the method on these sources."""
-    if judge.method.plain_sampling:
-        return []
-    scores, held, found = judge.scores, judge.errors(), []
-    error, random = held.mean_error, held.mean_random
-    if error is not None and random is not None and error >= random > 0:
-        span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
-        found.append(
-            f"on held-out source models the mean error of this method is "
-            f"{unit.points(error * span)}, and that of random sampling "
-            f"{unit.points(random * span)}: use random, or compare methods (fewbench compare)"
-        )
-    alpha = reliability(scores)
-    if scores.n_models > 2 and alpha < RELIABLE:
-        found.append(
-            f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
-            "1), so they do not show how a better model answers. Use random if the target is "
-            "better"
         )
     return found

@@ -1,9 +1,7 @@
 """Evaluation: ask for items, tell answers, estimate full scores."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from secrets import token_hex
@@ -13,58 +11,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fewbench._blocks import is_large
-from fewbench._names import some
 from fewbench._page import Page
-from fewbench._threads import one_thread
-from fewbench._types import FloatArray, IntArray
-from fewbench._version import __version__
 from fewbench._warned import issue
-from fewbench.errors import AnswersError, EvaluationError
+from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.auto import check_given, choose_for
+from fewbench.evaluation.choosing import Choosing, Settings
 from fewbench.evaluation.estimate import Estimates
-from fewbench.evaluation.journal import Header, Journal, kept_replies
+from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
-    BENCHMARK,
-    COST,
     FEWEST,
-    SCORES,
     Stop,
-    as_started,
-    check_scores,
-    check_subset,
     check_targets,
-    costs_of,
-    with_items,
+    keep_scores,
+    started_scores,
 )
-from fewbench.evaluation.packed import check_settings, known_errors, provenance_of, subset_of
 from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
-from fewbench.executors import Executor, open_pool
-from fewbench.methods import (
-    Method,
-    Prediction,
-    Provenance,
-    Session,
-    StaticMethod,
-    Subset,
-    obstacle,
-)
-from fewbench.methods.catalogue import AUTO
-from fewbench.methods.kept_fits import KeptFits
-from fewbench.methods.static import StaticSession
-from fewbench.scores import Benchmark, Scores, Sources, open_sources, save_scores
-from fewbench.scores.conditions import disagreements
-from fewbench.scores.replies import describe_replies
-from fewbench.scores.table import as_sources, is_added
+from fewbench.executors import Executor
+from fewbench.methods import Method, Prediction, Provenance, Subset
+from fewbench.methods.base import AUTO
+from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores.table import as_sources
 
 if TYPE_CHECKING:
-    from fewbench.evaluation.intervals import Judge
-
-# `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
-# sources: these are imported, found and read where they are used.
+    from fewbench.evaluation.estimating import Estimating
 
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
@@ -81,8 +52,9 @@ class Evaluation:
     method : str or Method
         A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
         quick backtest on the sources: `provenance` names it, `reason` says why.
-    budget : int, optional
-        Number of items per target; short for `Stop(items=budget)`.
+    budget : int or str, optional
+        Number of items per target; short for `Stop(items=budget)`. Or a share of each task's
+        items, such as `10%`: at least 20 of each task, or all of a smaller one.
     targets : sequence of str
         Names of the target models.
     seed : int
@@ -94,8 +66,8 @@ class Evaluation:
         replaces the method's selector.
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
-    opened : Header, optional
-        Of a saved evaluation; `open` reads it.
+    opened : Settings, optional
+        Of a saved evaluation; `open` reads them.
 
     Raises
     ------
@@ -121,163 +93,61 @@ class Evaluation:
         self,
         scores: Sources | Benchmark,
         method: str | Method = AUTO,
-        budget: int | None = None,
+        budget: int | str | None = None,
         targets: Sequence[str] = ("target",),
         seed: int = 0,
         *,
         stop: Stop | None = None,
         subset: Subset | None = None,
         is_run: bool = False,
-        opened: Header | None = None,
+        opened: Settings | None = None,
     ) -> None:
         scores = as_sources(scores)
         if opened is None:
             check_targets(scores, targets)
         self.scores, self.targets = scores, tuple(targets)
-        self.reason: str | None = None
-        self._opened = None if opened is None else opened.provenance
-        if opened is None:
-            method, stop, seed, subset = self._checked(method, budget, seed, stop, subset, is_run)
-        else:
-            stop, self.reason = stop or Stop(items=budget), opened.reason
-        self.stop = stop
-        self._chosen, self._given = method, subset
+        settings = opened or Settings.new(scores, method, budget, seed, stop, subset, is_run=is_run)
+        self.stop, self.reason = settings.stop, settings.reason
         self._ledger = Ledger(scores, self.targets)
         self.record = self._ledger.record
-        self._fits = KeptFits()
-        self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
-        self._judge: Judge | None = None
+        self._choosing = Choosing(scores, settings, self._ledger)
+        self._estimating: Estimating | None = None
         if opened is None:
-            self.provenance = Provenance(
-                method=method if isinstance(method, str) else method.describe(),
-                settings=self.method.describe(),
-                budget=self.stop.budget(self.method, scores),
-                seed=seed,
-                fingerprint=scores.fingerprint,
-                average=scores.average,
-                version=__version__,
-            )
-            _ = self._session  # a method that cannot run says so now
+            _ = self._choosing.session  # a method that cannot run says so now
 
-    def _checked(
-        self,
-        method: str | Method,
-        budget: int | None,
-        seed: int,
-        stop: Stop | None,
-        subset: Subset | None,
-        is_run: bool,
-    ) -> tuple[str | Method, Stop, int, Subset | None]:
-        """Return the method, limits, seed and items of a new evaluation."""
-        scores = self.scores
-        if (origin := scores.origin) is not None:
-            if subset is not None:
-                raise EvaluationError("a pack brings its items", hint="leave out the subset")
-            wanted = Stop(items=budget) if stop is None and budget is not None else stop
-            method, stop, seed = check_settings(
-                provenance_of(origin, scores.n_items), method, wanted, seed
-            )
-            budget, subset = None, subset_of(origin)
-        if (budget is None) == (stop is None):
-            raise EvaluationError(
-                "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
-            )
-        limits = stop or Stop(items=budget)
-        if not is_run:
-            limits.check_without_run(scores)
-        if seed < 0:
-            raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
-        if method == AUTO:
-            check_given(subset)
-            method, self.reason = choose_for(scores.table(), limits, seed)
-        return method, limits, seed, subset
-
-    @cached_property
+    @property
     def method(self) -> Method:
         """The method, with the subset's items if it was given the user's own."""
-        from fewbench.methods.catalogue import find_method
+        return self._choosing.method
 
-        found = find_method(self._chosen) if isinstance(self._chosen, str) else self._chosen
-        return found if self._given is None else with_items(found, self._given)
-
-    @cached_property
+    @property
     def provenance(self) -> Provenance:
         """What makes the estimates; of a folder, with the settings that the method has now."""
-        assert self._opened is not None
-        now = {"settings": self.method.describe(), "version": __version__}
-        return self._opened.model_copy(update=now)
+        return self._choosing.provenance
 
     @property
     def notes(self) -> tuple[str, ...]:
         """A note if the method has changed since the folder was made."""
-        made = self._opened
-        if made is None or made.settings == self.provenance.settings:
-            return ()
-        return (
-            f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
-            f"version continues from the recorded answers with {self.provenance.settings}",
-        )
-
-    @cached_property
-    def _mixed_sources(self) -> tuple[str, ...]:
-        return disagreements(self.scores)
+        return self._choosing.notes
 
     @property
-    def _budget(self) -> int:
-        return (self._opened or self.provenance).budget
+    def subset(self) -> Subset | None:
+        """The chosen items, if the method chose them all before any target is run."""
+        return self._choosing.subset
 
     @property
-    def judge(self) -> "Judge":
-        """What says how far the method's estimates may be off."""
-        from fewbench.evaluation.intervals import Judge
+    def estimating(self) -> "Estimating":
+        """What makes estimates, and measures how far they may be off."""
+        from fewbench.evaluation.estimating import Estimating
 
-        if self._judge is None:
-            made, stop, scale = self.provenance, self.stop, self.scores.scale
-            half = None if stop.half_width is None else stop.half_width / (scale.high - scale.low)
-            self._judge = Judge(
-                self.method, self.scores.whole, made.budget, made.seed, self.folder, half,
-                stop.level,
-                known_errors(self.scores, self.method, made),
-            )  # fmt: skip
-        return self._judge
+        if self._estimating is None:
+            self._estimating = Estimating(self._choosing)
+        return self._estimating
 
     @property
     def folder(self) -> Path | None:
         """The folder it is saved in, if it is."""
         return self._ledger.folder
-
-    @cached_property
-    def _session(self) -> Session:
-        made, subset, method = self.provenance, self._given, self.method
-        scores = self.scores if method.takes_parts else self.scores.whole
-        session: Session
-        if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
-            if error := obstacle(method.predictor, scores):
-                raise error
-            if self.notes:  # its items are still those that were chosen
-                subset = subset.model_copy(update={"provenance": made})
-            check_subset(subset, made)
-            session = StaticSession(method.predictor, scores, subset, made.seed, self.targets)
-        else:
-            if error := obstacle(method, scores):
-                raise error
-            with self._working():
-                session = method.start(scores.table(), made.budget, made.seed, self.targets)
-        session.record = self.record
-        return session
-
-    @contextmanager
-    def _working(self) -> Iterator[None]:
-        """Use one thread, and keep fits of the sources."""
-        with one_thread(), self._fits.in_use():
-            yield
-
-    @property
-    def subset(self) -> Subset | None:
-        """The chosen items, if the method chose them all before any target is run."""
-        if not self.method.asks_once or self._session.subset is None:
-            return None
-        return self._session.subset.model_copy(update={"provenance": self.provenance})
 
     # -- on disk -----------------------------------------------------------------------------
 
@@ -297,16 +167,11 @@ class Evaluation:
         journal = Journal(Path(folder))
         journal.check_free()
         named = None if scores_path is None else str(Path(scores_path).resolve())
-        n_cells = self.scores.n_models * self.scores.n_items
-        grows = is_added(self.scores).any() and not is_large(n_cells)
-        if grows or not self.scores.n_models:
-            named = SCORES if grows else BENCHMARK
-            journal.folder.mkdir(parents=True, exist_ok=True)
-            save_scores(self.scores.table(), journal.folder / named)
+        own = keep_scores(self.scores, journal.folder)
         journal.create(
             Header(
                 id=token_hex(8),
-                scores=named,
+                scores=own or named,
                 targets=self.targets,
                 subset=self.subset,
                 stop=self.stop,
@@ -315,8 +180,8 @@ class Evaluation:
             )
         )
         self._ledger.write_to(journal)
-        self._fits.keep_in(journal.folder)
-        self._judge = None  # the next keeps its errors in the folder
+        self._choosing.fits.keep_in(journal.folder)
+        self._estimating = None  # the next keeps its errors in the folder
 
     @classmethod
     def open(
@@ -345,25 +210,12 @@ class Evaluation:
         """
         journal = Journal(Path(folder))
         header, path = journal.header(), journal.scores_path()
-        made = header.provenance
-        if scores is None:
-            if path is None:
-                raise EvaluationError(
-                    f"{folder}: the evaluation does not record where its scores are",
-                    hint="pass the scores when you open it",
-                )
-            scores = open_sources(path).averaged(made.average)
-        is_own = path is not None and path.parent == journal.folder.absolute()
-        scores = as_started(scores, made, path if is_own else None)
-        check_scores(scores, made, str(folder))
-        evaluation = cls(
-            scores, method or made.method, made.budget, header.targets, made.seed,
-            stop=header.stop, subset=header.subset, opened=header,
-        )  # fmt: skip
+        scores = started_scores(journal.folder, header.provenance, path, scores)
+        evaluation = cls(scores, targets=header.targets, opened=Settings.of(header, method))
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
-        evaluation._fits.keep_in(journal.folder)
+        evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
 
     # -- ask and tell ------------------------------------------------------------------------
@@ -382,14 +234,14 @@ class Evaluation:
         targets : sequence of str, optional
             Targets to ask (default: all).
         """
-        self._advance()
+        self._choosing.advance()
         asked = {}
         for target in self.targets if targets is None else targets:
-            items = self._affordable(target)
+            items = self._choosing.affordable(target)
             if self.stop.half_width is not None and len(items):
                 if self._is_narrow(target):
                     continue
-                items = items[: max(FEWEST, round(STEP * self._budget))]
+                items = items[: max(FEWEST, round(STEP * self._choosing.budget))]
             if len(items):
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
@@ -413,7 +265,7 @@ class Evaluation:
             If an item is not in the scores.
         """
         for target in items:
-            self._check_target(target)
+            self._ledger.check_target(target)
         wanted = {target: self.scores.positions(list(ids)) for target, ids in items.items()}
         with self._ledger.alone():
             for target, positions in wanted.items():
@@ -427,7 +279,7 @@ class Evaluation:
 
         For estimates by other sources, in memory; the folder of neither changes.
         """
-        self._check_target(target)
+        self._ledger.check_target(target)
         self._ledger.adopt(other._ledger, target)
 
     def waiting(self) -> list[str]:
@@ -436,7 +288,7 @@ class Evaluation:
 
     def _waiting(self, asked: Mapping[str, Sequence[str]]) -> list[str]:
         """Return the waiting targets, given what is asked of the others."""
-        return self._advance() if asked else []
+        return self._choosing.advance() if asked else []
 
     def finished(self) -> list[str]:
         """Return the targets that need no more answers."""
@@ -444,39 +296,10 @@ class Evaluation:
         more = {*asked, *self._waiting(asked)}
         return [target for target in self.targets if target not in more]
 
-    def _advance(self) -> list[str]:
-        """Choose items for targets without open ones; return the targets that must wait."""
-        if self._is_on_record():
-            return []  # no method needed
-        with self._ledger.alone(), self._working():
-            asked = self._session.ask()
-            self._ledger.note_rounds()
-        return [name for name, items in asked.items() if not len(items)]
-
-    def _is_on_record(self) -> bool:
-        """Whether every target has open items or a given subset, and what was asked is noted."""
-        n_given = self.scores.n_items + 1 if self._given is None else len(self._given.items)
-        return all(
-            (len(self.record.open(target)) or len(self.record.asked(target)) >= n_given)
-            and self._ledger.is_noted(target)
-            for target in self.targets
-        )
-
-    def _affordable(self, target: str) -> IntArray:
-        items = self.record.open(target)
-        if self.stop.cost is None or COST not in self.scores.items or not len(items):
-            return items
-        spent = float(self._costs[self.record.answered(target)].sum())
-        return items[spent + np.cumsum(self._costs[items]) <= self.stop.cost * (1 + 1e-9)]
-
-    @cached_property
-    def _costs(self) -> FloatArray:
-        return costs_of(self.scores)
-
     def _is_narrow(self, target: str) -> bool:
         if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST:
             return False
-        interval = self._estimate(self.stop.level, [target])[target].interval
+        interval = self.estimating.estimates(self.stop.level, [target])[target].interval
         return (interval.high - interval.low) / 2 <= self.stop.half_width
 
     def tell(
@@ -523,7 +346,7 @@ class Evaluation:
         ScoresError
             If an item is not in the scores.
         """
-        self._check_target(target)
+        self._ledger.check_target(target)
         told = self._ledger.book.given(target, answers, probabilities)
         odd = self._ledger.book.odd_replies(target, told, replies or {}, strict=strict)
         self._check_open(target)
@@ -589,33 +412,20 @@ class Evaluation:
 
         An answer told later counts. Raises AnswersError if an item was not asked, or is answered.
         """
-        self._check_target(target)
+        self._ledger.check_target(target)
         at = self.scores.positions(list(items))
         self._check_open(target)
         self._ledger.skip(target, at)
         return self._left(target)
 
-    def _check_target(self, target: str) -> None:
-        if target not in self.targets:
-            raise AnswersError(
-                f"{target!r} is not a target", hint=f"the targets are {some(self.targets)}"
-            )
-
-    def _check_answers(self, target: str) -> None:
-        if not len(self.record.answered(target)):
-            raise EvaluationError(
-                f"{target!r} has answered none of the asked items",
-                hint="run the items that ask lists, and record the answers with tell",
-            )
-
     def _check_open(self, target: str) -> None:
         """Choose new items if a target has no open ones."""
         if not len(self.record.open(target)):
-            self._advance()
+            self._choosing.advance()
 
     def _left(self, target: str) -> int:
         self._check_open(target)
-        return len(self._affordable(target))
+        return len(self._choosing.affordable(target))
 
     # -- estimate ----------------------------------------------------------------------------
 
@@ -651,25 +461,15 @@ class Evaluation:
         check_level(level)
         names = list(targets) if targets is not None else self._answering()
         for name in names:
-            self._check_target(name)
-            self._check_answers(name)
+            self._ledger.check_target(name)
+            self._ledger.check_answers(name)
         if not names:
             return Estimates()
-        with self._measuring(workers, executor):
-            estimates = self._estimate(level, names)
+        with self.estimating.measured_by(workers, executor):
+            estimates = self.estimating.estimates(level, names)
         if warn:
             issue(estimates.warnings)
         return estimates
-
-    @contextmanager
-    def _measuring(self, workers: int, executor: Executor) -> Iterator[None]:
-        """Measure the method's errors there."""
-        with open_pool(executor, workers) as pool:
-            self.judge.pool = pool
-            try:
-                yield
-            finally:
-                self.judge.pool = None
 
     def _answering(self) -> list[str]:
         names = [name for name in self.targets if len(self.record.answered(name))]
@@ -680,49 +480,14 @@ class Evaluation:
             )
         return names
 
-    def _estimate(self, level: float, names: list[str]) -> Estimates:
-        from fewbench.evaluation import estimating
-        from fewbench.evaluation.bounds import past_scores
-
-        waiting = self._advance()
-        state = (level, len(self._ledger.entries))
-        if (kept := self._kept.get(tuple(names))) is not None and kept[0] == state:
-            return Estimates(kept[1])  # nothing was asked or told since
-        prediction = self._predict(names, tasks=True)
-        made, stopping = self.provenance, self.stop.half_width is not None
-        past, estimates = past_scores(self.scores.whole), Estimates()
-        general: list[str] | None = None
-        for row, name in enumerate(names):
-            one = estimating.scored(prediction, row, self.record.answers(name), self.scores)
-            notes = estimating.progress_notes(
-                self.record, name, self._budget, self.stop, self.method,
-                is_waiting=name in waiting, affordable=len(self._affordable(name)) > 0,
-            )  # fmt: skip
-            notes += [*self.answer_notes(name), *prediction.notes]
-            if not one.is_sampled:
-                general = estimating.method_notes(self.judge) if general is None else general
-                notes += general
-            if prediction.outside is not None and prediction.outside[row]:
-                notes.append(estimating.OUTSIDE)
-            notes += [*self.notes, *self._mixed_sources]
-            estimates[name] = estimating.make_estimate(
-                name, one, self.judge, level, made, past, notes, stopping=stopping
-            )
-        self._kept[tuple(names)] = (state, estimates)
-        return Estimates(estimates)
-
-    def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
-        with self._working():
-            return self._session.predict(names, tasks=tasks)
-
     def prediction(self, target: str, *, tasks: bool = True) -> Prediction:
         """Return what the method predicts of one target, in [0, 1], one row.
 
         EvaluationError if the target has no answers.
         """
-        self._check_target(target)
-        self._check_answers(target)
-        return self._predict([target], tasks=tasks)
+        self._ledger.check_target(target)
+        self._ledger.check_answers(target)
+        return self._choosing.predict([target], tasks=tasks)
 
     def predict(self, target: str) -> float:
         """Return a target's estimated score alone, on the scale of the scores.
@@ -743,10 +508,10 @@ class Evaluation:
         Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` and
         `expected` (the method's expected score, if it has one), on the scale of the sources.
         """
-        self._check_target(target)
+        self._ledger.check_target(target)
         expected = None
         if len(self.record.answered(target)):
-            expected = self._predict([target], tasks=False).items
+            expected = self._choosing.predict([target], tasks=False).items
         return self._ledger.book.table(target, None if expected is None else expected[0])
 
     def to_frame(self) -> pd.DataFrame:
@@ -781,20 +546,9 @@ class Evaluation:
         Repeats the method on parts of the sources, which can take as long as 20 runs of the
         method; `estimate` reuses the results, and takes the same `workers` and `executor`.
         """
-        from fewbench.evaluation.estimating import method_notes
-
-        with self._measuring(workers, executor):
-            return method_notes(self.judge)
+        with self.estimating.measured_by(workers, executor):
+            return self.estimating.method_notes()
 
     def answer_notes(self, target: str) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
-        replies = kept_replies(self._ledger.told(target))
-        odd = describe_replies(replies, len(self.record.answered(target)))
-        return (*odd, *self._ledger.book.notes(target), *self._accepted(target))
-
-    def _accepted(self, target: str) -> list[str]:
-        differences = (said for one in self._ledger.told(target) for said in one.differences)
-        return [
-            f"accepted answers that were asked or scored in another way: {said}"
-            for said in dict.fromkeys(differences)
-        ]
+        return self._ledger.notes(target)

@@ -11,11 +11,11 @@ from fewbench._names import some
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken
-from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told
+from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told, kept_replies
 from fewbench.methods import Answers, Record
 from fewbench.scores import Scores, Sources
 from fewbench.scores.conditions import recorded_conditions
-from fewbench.scores.replies import replies_of
+from fewbench.scores.replies import describe_replies, replies_of
 
 
 class Ledger:
@@ -105,6 +105,21 @@ class Ledger:
             self._note(Asked(targets=tuple(targets), items=ids))
             for target in targets:
                 self._noted[target] += 1
+
+    def check_target(self, target: str) -> None:
+        """Raise AnswersError unless this is a target."""
+        if target not in self.record.targets:
+            raise AnswersError(
+                f"{target!r} is not a target", hint=f"the targets are {some(self.record.targets)}"
+            )
+
+    def check_answers(self, target: str) -> None:
+        """Raise EvaluationError unless the target has answers."""
+        if not len(self.record.answered(target)):
+            raise EvaluationError(
+                f"{target!r} has answered none of the asked items",
+                hint="run the items that ask lists, and record the answers with tell",
+            )
 
     def is_noted(self, target: str) -> bool:
         """Whether every round of the target is among the entries."""
@@ -206,6 +221,17 @@ class Ledger:
     def told(self, target: str) -> list[Told]:
         """Return the entries with answers of a target."""
         return [one for one in self.entries if isinstance(one, Told) and one.target == target]
+
+    def notes(self, target: str) -> tuple[str, ...]:
+        """Return warnings on a target's answers: cut replies, fractions, other prompts."""
+        told = self.told(target)
+        odd = describe_replies(kept_replies(told), len(self.record.answered(target)))
+        differences = dict.fromkeys(said for one in told for said in one.differences)
+        accepted = (
+            f"accepted answers that were asked or scored in another way: {said}"
+            for said in differences
+        )
+        return (*odd, *self.book.notes(target), *accepted)
 
     def adopt(self, other: "Ledger", target: str) -> None:
         """Take a target's items and answers over, in memory."""

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from fewbench._blocks import is_large
 from fewbench._names import some
 from fewbench._types import FloatArray
+from fewbench.algorithms.sampling import items_of_share
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Sources, open_sources, read_costs
+from fewbench.scores import Sources, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.table import is_added
 
@@ -145,6 +147,44 @@ def costs_of(scores: Sources) -> FloatArray:
     return read_costs(scores, COST)
 
 
+def count_items(budget: int | str, scores: Sources | None) -> int:
+    """Return the number of items of a budget: a number, or a share such as 10%.
+
+    A share is that share of each task's items, and at least 20 items of each task, or all of a
+    smaller one.
+
+    Raises
+    ------
+    MethodError
+        If the text is no number and no share above 0 % and up to 100 %, or the items are unknown.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> scores = simulate(n_models=10, n_items=400, n_tasks=4)
+    >>> np.bincount(scores.task_of).tolist(), count_items("25%", scores)
+    ([37, 81, 121, 161], 110)
+    """
+    if isinstance(budget, int):
+        return budget
+    text = budget.strip()
+    try:
+        if not text.endswith("%"):
+            return int(text)
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise MethodError(
+            f"budget {text!r}: no number of items", hint="write a number, or a share as in 10%"
+        )
+    if scores is None:
+        raise MethodError(
+            f"budget {text}: the items are not known before the run", hint="give a number of items"
+        )
+    return items_of_share(share, np.bincount(scores.task_of))
+
+
 def check_budget(budget: int, n_items: int) -> None:
     """Raise MethodError unless 1 <= budget <= n_items."""
     if not 1 <= budget <= n_items:
@@ -198,40 +238,67 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
         )
 
 
-def as_started(scores: Sources, made: Provenance, own: Path | None) -> Sources:
-    """Return the table that an evaluation was started with, if runs were added to it since.
+def keep_scores(scores: Sources, folder: Path) -> str | None:
+    """Save scores that change or have no file into an evaluation's folder; return the file's name.
+
+    These are a benchmark alone, and a table that runs were added to, as their rows may change.
+    """
+    grows = is_added(scores).any() and not is_large(scores.n_models * scores.n_items)
+    if scores.n_models and not grows:
+        return None
+    name = SCORES if grows else BENCHMARK
+    folder.mkdir(parents=True, exist_ok=True)
+    save_scores(scores.table(), folder / name)
+    return name
+
+
+def started_scores(
+    folder: Path, made: Provenance, path: Path | None, scores: Sources | None
+) -> Sources:
+    """Return the scores that a saved evaluation was started with.
 
     Parameters
     ----------
-    scores : Sources
+    folder : Path
     made : Provenance
         Of the evaluation.
-    own : Path, optional
-        The table in the folder of the evaluation.
+    path : Path, optional
+        Where the evaluation says that they are.
+    scores : Scores, optional
+        The user's; runs may have been added to them since.
+
+    Raises
+    ------
+    EvaluationError
+        If they are not known, or differ.
     """
-    added = is_added(scores)
-    if scores.fingerprint == made.fingerprint or not added.any():
-        return scores
-    before = scores.table().take(models=np.flatnonzero(~added))
-    if before.fingerprint == made.fingerprint:
-        return before
-    return scores if own is None else open_sources(own).averaged(made.average)
-
-
-def check_scores(scores: Sources, made: Provenance, folder: str) -> None:
-    """Raise EvaluationError unless the evaluation was started with these scores."""
-    if scores.fingerprint != made.fingerprint:
-        if not scores.n_models and (path := Path(folder) / BENCHMARK).exists():
+    if scores is None:
+        if path is None:
             raise EvaluationError(
-                f"{folder}: the benchmark has changed since the evaluation was started: "
-                + "; ".join(changes(open_sources(path), scores)),
-                hint="restore the items, or start a new evaluation",
+                f"{folder}: the evaluation does not record where its scores are",
+                hint="pass the scores when you open it",
             )
+        scores = open_sources(path).averaged(made.average)
+    added = is_added(scores)
+    if scores.fingerprint != made.fingerprint and added.any():
+        before = scores.table().take(models=np.flatnonzero(~added))
+        if before.fingerprint == made.fingerprint:
+            return before
+        if path is not None and path.parent == folder.absolute():
+            scores = open_sources(path).averaged(made.average)
+    if scores.fingerprint == made.fingerprint:
+        return scores
+    if not scores.n_models and (own := folder / BENCHMARK).exists():
         raise EvaluationError(
-            f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
-            f"{made.fingerprint})",
-            hint="restore the scores, or start a new evaluation",
+            f"{folder}: the benchmark has changed since the evaluation was started: "
+            + "; ".join(changes(open_sources(own), scores)),
+            hint="restore the items, or start a new evaluation",
         )
+    raise EvaluationError(
+        f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
+        f"{made.fingerprint})",
+        hint="restore the scores, or start a new evaluation",
+    )
 
 
 def with_items(method: Method, subset: Subset) -> Method:

@@ -14,7 +14,8 @@ from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
-from fewbench.methods.base import Method
+from fewbench.methods.adaptive.ucbe import Ucbe
+from fewbench.methods.base import AUTO, Method
 from fewbench.methods.parts import STAGES, combine
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import Piece, split, with_settings
@@ -34,8 +35,6 @@ class Entry:
         return _read(split(self.parts))
 
 
-AUTO = "auto"
-"""Not a method: the name by which `Evaluation`, `select_items` and `compare` choose one."""
 AUTO_SAYS = (
     "it backtests a few methods on your source models and takes the best, most often fewbench, or "
     "random sampling if none is clearly better"
@@ -100,6 +99,7 @@ ADAPTIVE: dict[str, type[Any]] = {
     "collaborative": Collaborative,
     "flash-helm": FlashHelm,
     "fluid": Fluid,
+    "ucbe-lrf": Ucbe,
 }
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
@@ -308,6 +308,11 @@ CATALOGUE: dict[str, Entry] = {
         "collaborative(prediction=low-rank)",
         "items as collaborative chooses them, low-rank completion of the others",
         f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
+    ),
+    "ucbe-lrf": Entry(
+        "ucbe-lrf",
+        "a bandit: the most promising target, its most uncertain items; low-rank factorizations",
+        "Zhou et al. 2025, arXiv 2407.06172",
     ),
     "tailored": Entry(
         "tailored",

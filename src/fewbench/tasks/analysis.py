@@ -439,7 +439,11 @@ class TaskAnalysis(Shown):
         choosers: dict[str, TaskChooser] = {
             "bento-sim": BentoSim(scaling, distance),
             "bento-le": BentoLe(
-                scaling, distance, components=own.components, self_loops=own.self_loops
+                scaling,
+                distance,
+                components=own.components,
+                self_loops=own.self_loops,
+                t=own.t,
             ),
             "k-medoids": TaskMedoids(scaling=scaling, distance=distance),
         }

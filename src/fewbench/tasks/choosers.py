@@ -28,7 +28,7 @@ from fewbench.tasks.matrix import (
     Similarity,
     Space,
     TaskMatrix,
-    is_identity,
+    is_near_identity,
 )
 
 
@@ -105,7 +105,7 @@ RESTARTS = 20
 class TaskMedoids:
     """Medoids of the rows of A, S or S' (the paper's KM-raw, KM-sim, KM-le).
 
-    `space` is "raw", "sim" or "le"; `scaling`, `distance` and `components` are those of
+    `space` is "raw", "sim" or "le"; `scaling`, `distance`, `components` and `t` are those of
     `Similarity`.
     """
 
@@ -113,13 +113,14 @@ class TaskMedoids:
     scaling: Scaling = "centre"
     distance: Distance = "euclidean"
     components: int = 0
+    t: float = 1.5
     compares: ClassVar[bool] = True
 
     @property
     def similarity(self) -> Similarity:
         """How tasks are compared."""
         check_words(self)
-        return Similarity(self.scaling, self.distance, self.components)
+        return Similarity(self.scaling, self.distance, self.components, t=self.t)
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k medoids, the one with most tasks first; the choices are not nested."""
@@ -261,26 +262,30 @@ class BentoSim:
 class BentoLe(BentoSim):
     """Representative tasks by S': cosines of the Laplacian eigenmaps of S (BenTo-le).
 
-    `components` and `self_loops` are those of `Similarity`; other settings are those of
+    `components`, `self_loops` and `t` are those of `Similarity`; other settings are those of
     `BentoSim`.
     """
 
     components: int = 0
     self_loops: bool = False
+    t: float = 1.5
 
     @property
     def similarity(self) -> Similarity:
         """How tasks are compared."""
         check_words(self)
-        return Similarity(self.scaling, self.distance, self.components, self.self_loops)
+        return Similarity(self.scaling, self.distance, self.components, self.self_loops, self.t)
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k tasks without randomness."""
         s = self.similarity.le(matrix.rows)
         chosen = self._by_coverage(s, matrix, k)
-        if not is_identity(s):
+        if not is_near_identity(s):
             return chosen
-        note = "no two tasks are similar in the embedding: any choice covers as much"
+        note = (
+            "hardly any two tasks are similar in the embedding, so any choice covers about as "
+            "much: use fewer components"
+        )
         return replace(chosen, notes=(note, *chosen.notes))
 
 

@@ -200,10 +200,11 @@ Scaling = Literal["none", "centre", "sum", "z-score"]
 Distance = Literal["euclidean", "cosine", "chebyshev"]
 Space = Literal["raw", "sim", "le"]
 
-STRETCH = 1.5
-"""S = c - E with c this many times the largest distance (the paper's; 5.2)."""
-IDENTITY = 1e-6
-"""Off-diagonal similarities no larger than this say nothing."""
+IDENTITY = 0.1
+"""Sum of a task's squared cosines with the others below which they say nothing.
+
+With K eigenvectors of N tasks, the sum is about N / K - 1.
+"""
 
 
 @dataclass(frozen=True)
@@ -219,15 +220,19 @@ class Similarity:
       or a third of the tasks if there are fewer than thirty, at least two.
     - `self_loops`: Whether a task's similarity with itself counts in the Laplacian, as Eq. 4 is
       printed; the authors' program leaves it out.
+    - `t`: The constant c of S = c - E (Eq. 3) is t times the largest distance, from 1.01 to 1,000.
+      It changes the embedding only: a smaller t makes distances count more.
     """
 
     scaling: Scaling = "centre"
     distance: Distance = "euclidean"
     components: int = 0
     self_loops: bool = False
+    t: float = 1.5
 
     def __post_init__(self) -> None:
         check_number("components", self.components, 0)
+        check_number("t", self.t, 1.01, 1000)
 
     def scaled(self, matrix: FloatArray) -> FloatArray:
         """Scale the columns of a matrix, shape (sources, targets)."""
@@ -251,7 +256,7 @@ class Similarity:
     def sim(self, matrix: FloatArray) -> FloatArray:
         """S = c - E, shape (sources, sources), all positive unless all tasks are the same."""
         e = self.distances(matrix)
-        return np.asarray(STRETCH * (e.max() or 1.0) - e)
+        return np.asarray(self.t * (e.max() or 1.0) - e)
 
     def embedding(self, matrix: FloatArray) -> FloatArray:
         """A': the first eigenvectors of the Laplacian of S, shape (sources, components).
@@ -299,10 +304,15 @@ def default_components(n_tasks: int) -> int:
     return min(10, max(2, n_tasks // 3), n_tasks - 1)
 
 
-def is_identity(similarity: FloatArray) -> bool:
-    """Whether all tasks are unrelated, so that each choice is equally good."""
-    off = similarity[~np.eye(len(similarity), dtype=bool)]
-    return bool(np.abs(off).max() <= IDENTITY * max(float(np.abs(similarity).max()), 1.0))
+def is_near_identity(cosines: FloatArray) -> bool:
+    """Whether hardly any task is like another, so that all choices are nearly as good.
+
+    >>> is_near_identity(np.eye(3)), is_near_identity(np.eye(3) * 0.5 + 0.5)
+    (True, False)
+    """
+    others = np.array(cosines)
+    np.fill_diagonal(others, 0.0)
+    return bool((others**2).sum(axis=1).mean() <= IDENTITY)
 
 
 def _distances(rows: FloatArray, metric: Distance) -> FloatArray:

@@ -178,7 +178,7 @@ class Sessions(Promises):
         run[names[0]] = asked[: len(first)] + run[names[0]]
         for name in names:
             assert set(run[name]) == set(sources.item_ids[whole.asked[name]])
-        again = resumed._session.predict(names, tasks=True)
+        again = resumed._choosing.predict(names, tasks=True)
         np.testing.assert_allclose(again.scores, whole.prediction.scores, atol=CLOSE, rtol=0)
         assert again.tasks is not None
         assert whole.prediction.tasks is not None

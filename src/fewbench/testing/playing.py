@@ -54,14 +54,15 @@ def play(
         assert list(wanted) == list(again), "asking again names other targets"
         if not wanted:
             break
-        told = list(wanted.items())
-        if one_by_one:  # of a target that waits for the others, nothing is asked now
-            told = [(name, items) for name, items in told if len(items)][-1:]
+        # Of a target that waits for the others, nothing is asked now.
+        told = [(name, items) for name, items in wanted.items() if len(items)]
+        assert told, "all targets wait; leave out those that need nothing more"
+        if one_by_one:
+            told = told[-1:]
         for name, items in told:
             assert name in asked, f"{name!r} is not a target"
             assert np.array_equal(items, again[name]), "asking again returns other items"
             assert np.issubdtype(items.dtype, np.integer), "items are asked by position"
-            assert len(items), f"nothing is asked of {name!r}; leave it out"
             assert items.min() >= 0, "a position is negative"
             assert items.max() < sources.n_items, "a position is beyond the last item"
             session.tell(name, answers_of(targets, names.index(name), items))

@@ -18,33 +18,47 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmeans import representatives
 from fewbench.algorithms.clustering.kmedoids import kmedoids
-from fewbench.algorithms.sampling import allocate
+from fewbench.algorithms.sampling import allocate, task_sizes
+from fewbench.methods.confidence import Values, confidence, needs_for
 from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_number
+from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
 class Medoids:
-    """Items at the center of clusters of source-score columns, weighted by cluster.
+    """Items at the center of clusters of the sources' columns, weighted by cluster.
 
     - `metric` ("manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"): Distance
-      between two items' columns of source scores.
-    - `standardise`: First scale each source's scores to mean 0 and variance 1.
+      between two items' columns.
+    - `standardise`: First scale each source's values to mean 0 and variance 1.
     - `restarts`: Random starts; the cheapest clustering is kept.
+    - `values` ("scores", "probabilities"): Compare items by the sources' scores, or by their
+      probabilities of the right option (Anchor Points' confidence).
     """
 
     metric: Metric = "manhattan"
     standardise: bool = False
     restarts: int = 1
-    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
+    values: Values = "scores"
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Enough sources, and option probabilities if items are compared by them."""
+        some = Need("distinct sources", 20, "few sources tell few items apart")
+        return (some, *needs_for(self.values))
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Cluster the items and return the medoids, each with its cluster's share."""
+        """Cluster the items and return the medoids, each with its cluster's share.
+
+        Raises MethodError if items are to be compared by probabilities that the scores lack.
+        """
+        check_words(self)
         check_number("restarts", self.restarts, 1, 1000)
-        distances = item_distances(scores.filled.T, self.metric, self.standardise)
+        values = scores.filled if self.values == "scores" else confidence(scores).sources
+        distances = item_distances(values.T, self.metric, self.standardise)
         found = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
         shares = np.bincount(found.labels, weights=scores.item_weights, minlength=budget)
         return Subset(items=tuple(scores.item_ids[found.medoids]), weights=tuple(shares.tolist()))
@@ -55,16 +69,24 @@ class Clusters:
     """Items nearest the k-means centers of each task's source-score columns.
 
     - `restarts`: Random starts of k-means; the best is kept.
+    - `minimum`: As in the selector `stratified`.
     """
 
     restarts: int = 1
+    minimum: int = 0
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""
         check_number("restarts", self.restarts, 1, 1000)
+        check_number("minimum", self.minimum, 0, 1_000_000)
         return cluster_subset(
-            scores, lambda items: scores.filled[:, items].T, budget, seed, self.restarts
+            scores,
+            lambda items: scores.filled[:, items].T,
+            budget,
+            seed,
+            self.restarts,
+            self.minimum,
         )
 
 
@@ -74,17 +96,19 @@ def cluster_subset(
     budget: int,
     seed: int,
     restarts: int,
+    minimum: int = 0,
 ) -> Subset:
     """Cluster each task's items as points, and choose the item nearest each center.
 
     `points` maps positions of items, shape (n,), to points, shape (n, dimensions). Tasks share the
-    budget in proportion to their weight in the full score. The subset's weights are the clusters'
+    budget in proportion to their weight in the full score, or get `minimum` items and share the
+    rest by their size. The subset's weights are the clusters'
     shares of the full score: Eq. 5, summed over the tasks.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(scores.task_of)
     masses = np.bincount(scores.task_of, weights=scores.item_weights)
-    counts = allocate(budget, masses, sizes, rng)
+    counts = task_sizes(budget, sizes, minimum) if minimum else allocate(budget, masses, sizes, rng)
     chosen: list[int] = []
     shares: list[float] = []
     for task in np.flatnonzero(counts):

@@ -1,14 +1,6 @@
-"""Chosen tasks on BenTo's released models, and on other models: writes results/bento.md.
+"""BenTo (Zhao et al. 2024): chosen tasks on its released models, and on other models."""
 
-    python benchmarks/tasks.py FOLDER
-    python scripts/make_results.py
-
-FOLDER holds bento/ (transferability of the 57 MMLU tasks, models by tasks) and llmub_mmlu.npz (102
-models on questions of the same tasks). A few minutes. The second command fills docs/papers.md.
-"""
-
-import argparse
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +9,6 @@ from scipy.stats import rankdata
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
-from fewbench.readers import read
-from fewbench.readers.tables import read_task_table
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -29,7 +19,7 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import pearson
 from fewbench.study.splits import make_split
-from fewbench.tasks import Similarity, TaskMatrix, TaskResults, Transferability, judge, read_chooser
+from fewbench.tasks import Similarity, TaskMatrix, TaskResults, judge, read_chooser
 from fewbench.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
 from fewbench.tasks.curves import sets_of
 from fewbench.tasks.held_out import CostlyTasks, HeldOut, ridge_on_means
@@ -38,17 +28,26 @@ from fewbench.tasks.judgement import (
     nrmse,
     random_questions,
     random_tasks,
+    resampled_models,
+    weighted_nrmse,
 )
 from fewbench.tasks.matrix import PAST_SCORES
+from papers.bento_baselines import BASELINES
+from papers.bento_constant import CONSTANT
+from papers.bento_data import (
+    KS,
+    MATRIX,
+    OTHERS,
+    QUESTIONS,
+    RELEASED,
+    in_order,
+    others,
+    released,
+    row,
+    table_of,
+)
+from papers.record import Context, Paper, Study
 
-RESULT = Path(__file__).parent / "results/bento.md"
-HEAD = """# Chosen tasks on BenTo's released models, and on other models
-
-The released models are without the two of GPT-2 in the same file, which the authors' program leaves
-out. 102 other models are `llmub_mmlu.npz`. Written by `python benchmarks/tasks.py FOLDER`.
-"""
-KS = (1, 2, 3, 5, 8, 10)
-OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
 METHODS = {
     "BenTo-sim, Eq. 2-3": "bento-sim",
     "BenTo-sim, columns divided by their sums (published)": "bento-sim(scaling=sum)",
@@ -63,62 +62,36 @@ METHODS = {
     "BenTo-sim, as easy as all within 1 % (ours)": "bento-sim(match=0.01)",
     "BenTo-le, K = 10, as easy as all within 1 % (ours)": "bento-le(components=10,match=0.01)",
 }
+PRINTED = {  # Table 2, nine models
+    "BenTo-le": (0.051, 0.098, 0.029, 0.045, 0.168, 0.113),
+    "BenTo-sim": (0.123, 0.061, 0.177, 0.101, 0.039, 0.026),
+}
 BUDGETS = (100, 200, 400, 800)
 REPEATS = 10
 WORTH, COSTS = 1000, (0, 100)  # a budget in questions, and what a task costs besides
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    folder = arguments.folder
-    transfer = Transferability.load(folder / "bento" / "mmlu_ict.npz")
-    table, _ = read_task_table(folder / "bento" / "mmlu_models.csv", list(transfer.tasks))
-    table = table.drop(index=list(OF_ALL))
-    released = TaskResults(
-        table.to_numpy(), tuple(table.index), transfer.tasks, transfer.n_questions
-    )
-    scores = read(folder / "llmub_mmlu.npz").scores
-    published = json.loads((folder / "bento" / "published_selections.json").read_text())["mmlu"]
-    parts = [
-        of_models("BenTo's seven released models", released, transfer, published),
-        of_models("102 other models", in_order(scores, transfer), transfer, published),
-        what_foretells(released, transfer),
-        stability(transfer),
-        cheaper(transfer, folder / "bento" / "mmlu_questions.npz"),
-        through_compare(scores, folder / "bento" / "mmlu_ict.npz"),
-        cost_of_tasks(scores),
-    ]
-    RESULT.write_text("\n\n".join([HEAD.rstrip(), *parts]) + "\n", encoding="utf-8")
+def of_released(context: Context) -> str:
+    printed = [row(f"printed, nine models: {name}", list(PRINTED[name])) for name in PRINTED]
+    results, transfer, lists = released(context)
+    return of_models(results, transfer, lists, printed)
 
 
-def in_order(scores, transfer) -> TaskResults:
-    """Results with the tasks in the matrix's order."""
-    plain = TaskResults.of_scores(scores)
-    at = plain.positions(transfer.tasks)
-    return TaskResults(
-        plain.scores[:, at], plain.models, transfer.tasks, plain.sizes[at], questions=scores
-    )
+def of_others(context: Context) -> str:
+    _, transfer, lists = released(context)
+    return of_models(in_order(others(context), transfer), transfer, lists)
 
 
-def row(name: str, values: list[float]) -> str:
-    return f"| {name} | " + " | ".join(f"{value:.3f}".lstrip("0") for value in values) + " |"
-
-
-def table_of(title: str, header: list[str], rows: list[str]) -> str:
-    head = f"| {title} | " + " | ".join(header) + " |\n|---|" + "---|" * len(header)
-    return "\n".join([head, *rows])
-
-
-def of_models(title: str, results: TaskResults, transfer, published) -> str:
+def of_models(results: TaskResults, transfer, published, printed: Sequence[str] = ()) -> str:
     matrix = TaskMatrix.of_transfer(transfer)
     full = results.full
-    rows, sim = [], None
+    rows, sim = [*printed], None
     for name, method in METHODS.items():
         sets = {k: read_chooser(method).order(matrix, k, 0).tasks for k in KS}
         rows.append(row(name, [float(nrmse(results.reduced(sets[k]), full)) for k in KS]))
-        sim = sim or sets
+        if sim is None:
+            sim = sets
+            rows.append(row(f"{name}: standard deviation over models", over_models(results, sim)))
     for name in ("bento_le", "bm25_sim", "bm25_le", "gpt4"):
         order = np.array(published[name])
         values = [float(nrmse(results.reduced(order[:k]), full)) for k in KS]
@@ -140,7 +113,14 @@ def of_models(title: str, results: TaskResults, transfer, published) -> str:
     found = [judge(results, sim[k]) for k in KS]
     better = " | ".join(f"{one.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
-    return f"## {title}\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
+    return table_of("NRMSE, k =", [str(k) for k in KS], rows)
+
+
+def over_models(results: TaskResults, sets) -> list[float]:
+    """Standard deviation of NRMSE where models are drawn with replacement (Appendix C)."""
+    weights = resampled_models(results, np.random.default_rng(0), 1000)
+    said = [results.reduced(sets[k]) for k in KS]
+    return [float(weighted_nrmse(one, results.full, weights).std()) for one in said]
 
 
 def by_ridge(results: TaskResults) -> list[float]:
@@ -187,7 +167,7 @@ def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000)
         return pearson(rankdata(values), rankdata(error))
 
     return (
-        f"## What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
+        f"Over {sets:,} random sets of {k} tasks on the released "
         "models, Spearman's correlation with NRMSE:\n"
         f"{spearman(easy):.2f} of how much easier or harder the set is than all tasks, for the "
         f"measured model alone; {spearman(covers):.2f} of coverage.\nMultiplied by the measured "
@@ -212,7 +192,7 @@ def stability(transfer) -> str:
         rows.append(f"| `{name}` | {cells} |")
     head = [str(k) for k in KS]
     return (
-        "## How much hangs on the seeds\n\nTasks in common between choices from two halves of the "
+        "Tasks in common between choices from two halves of the "
         "ten seeds, mean of 30 halvings:\n\n" + table_of("k =", head, rows)
     )
 
@@ -246,7 +226,7 @@ def cheaper(transfer, questions: Path) -> str:
         what = f"at most {most} questions of a target and seed" if most else "all questions again"
         rows.append(f"| {what}, simulated | {part:.0%} | {found:.2f} |")
     return (
-        "## Cheaper measurements\n\nRank correlation of the distances E between tasks with those "
+        "Rank correlation of the distances E between tasks with those "
         "from the whole measurement. Answers to single questions were not published with the "
         "matrix. For the simulated rows each is right by chance: with the mean of the matrix, and "
         "easier or harder as the same model found the question behind its own task's exemplars, in "
@@ -323,7 +303,7 @@ def through_compare(scores, matrix: Path) -> str:
     rows = ["| expected of random items | " + " | ".join(f"{100 * e:.2f}" for e in expected) + " |"]
     rows += [f"| {name} | " + " | ".join(c[name] for c in columns) + " |" for name in methods]
     return (
-        "## The same number of questions, with and without tasks\n\nMean absolute error in "
+        "Mean absolute error in "
         "percentage points, 102 models, random split (a quarter are targets, of checkpoints that "
         f"the sources have too), {REPEATS} repeats. {BOLD}\n\n"
         + table_of("questions", [str(budget) for budget in BUDGETS], rows)
@@ -385,7 +365,7 @@ def cost_of_tasks(scores) -> str:
         for name in [*ways, asked]
     ]
     return (
-        "## A cost for each task\n\nMean absolute error in percentage points where "
+        "Mean absolute error in percentage points where "
         f"{WORTH:,} questions' worth may be spent, and each task costs as much as 0 or 100 "
         "questions before its first one. 102 models; whole families are targets (a quarter), "
         f"{REPEATS} repeats. The number of tasks is chosen on the sources, cross-validated by "
@@ -420,5 +400,29 @@ def random_questions_paid(scores, targets, cost: float, rng) -> tuple[np.ndarray
     return np.mean(errors, axis=0), float(np.mean(numbers))
 
 
-if __name__ == "__main__":
-    main()
+SECTIONS = (
+    Study("BenTo's seven released models", RELEASED, of_released),
+    Study("102 other models", (*RELEASED, OTHERS), of_others),
+    *CONSTANT,
+    *BASELINES,
+    Study("What foretells the error", RELEASED, lambda at: what_foretells(*released(at)[:2])),
+    Study("How much hangs on the seeds", RELEASED, lambda at: stability(released(at)[1])),
+    Study(
+        "Cheaper measurements",
+        (*RELEASED, QUESTIONS),
+        lambda at: cheaper(released(at)[1], at.folder / QUESTIONS),
+    ),
+    Study(
+        "The same number of questions, with and without tasks",
+        (MATRIX, OTHERS),
+        lambda at: through_compare(others(at), at.folder / MATRIX),
+    ),
+    Study("A cost for each task", (OTHERS,), lambda at: cost_of_tasks(others(at))),
+)
+PAPER = Paper(
+    "bento",
+    "BenTo: chosen tasks on its released models, and on other models",
+    SECTIONS,
+    "The released models are without the two of GPT-2 in the same file, which the authors'\n"
+    "program leaves out. The other models are `llmub_mmlu.npz`.",
+)

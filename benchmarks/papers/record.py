@@ -1,0 +1,249 @@
+"""What the record of a paper is made of: tables of methods, other studies, and the file of both."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from fewbench.checks import audit, drop
+from fewbench.readers.loading import load_scores
+from fewbench.scores import Scores
+from fewbench.study import Comparison, SplitSettings, compare
+
+UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
+mean over the repeats of a table: random seeds where the division of the models is given, random
+divisions otherwise. It does not include the choice of the models: `fewbench compare` resamples the
+models as well, so its intervals are wider. "Another program" is an independent implementation on
+the same data. `python benchmarks/reproduce.py FOLDER` writes this file."""
+
+HEADINGS = {
+    "kendall_tau": "Kendall tau",
+    "spearman": "Spearman correlation",
+    "pairwise_accuracy": "pairs in order (%)",
+    "mae": "error (pp)",
+    "weighted_mae": "error weighted by rank (pp)",
+    "task_mae": "error of a task (pp)",
+    "task_weighted_mae": "error of a task weighted by rank (pp)",
+    "task_rank_mae": "error of a task's rank (places)",
+    "task_weighted_rank_mae": "error of a task's rank weighted by rank (places)",
+    "task_top10_recall": "best 10 models of a task that are found (%)",
+    "task_ndcg": "NDCG of a task's ranking",
+}
+PERCENT = (
+    "mae",
+    "weighted_mae",
+    "task_mae",
+    "task_weighted_mae",
+    "pairwise_accuracy",
+    "task_top10_recall",
+)
+CORRELATIONS = ("kendall_tau", "spearman")
+TAU, MAE, SPEARMAN = "kendall_tau", "mae", "spearman"
+NONE = float("nan")
+GIVEN = "--split given"
+HALVES = "--split random --targets 0.5"
+PAPER, OTHER = "paper", "another program"
+
+
+@dataclass(frozen=True)
+class Context:
+    """The folder with the tables of scores, and how to run a study."""
+
+    folder: Path
+    workers: int = 1
+    cache: Path | None = None
+
+
+class Section(Protocol):
+    """A section of a record: its heading, the files it needs, and its text."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def data(self) -> tuple[str, ...]: ...
+
+    def text(self, context: Context) -> str: ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method, and what others report of it: metric to figures, one a budget."""
+
+    method: str
+    label: str = ""
+    reported: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    by: str = PAPER
+    against: str | None = None
+    """Method to which the difference is given, in place of the table's."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Methods on one table of scores, at the same budgets and divisions of the models."""
+
+    title: str
+    about: str
+    file: str
+    """The table of scores in the folder, with its ending."""
+    budgets: tuple[int | str, ...]
+    split: str
+    """Options of `fewbench compare`: --split, --targets, --group-by."""
+    repeats: int
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    against: str | None = None
+    """Method to which differences are given, paired over the repeats."""
+    distinct: bool = False
+    """Whether duplicate models are dropped first."""
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (self.file,)
+
+    def text(self, context: Context) -> str:
+        scores = load_scores(context.folder / self.file)
+        return "\n".join(self._lines(self.compared(scores, context)))
+
+    def compared(self, scores: Scores, context: Context) -> Comparison:
+        """Run the table's methods."""
+        return compare(
+            without_duplicates(scores) if self.distinct else scores,
+            [row.method for row in self.rows],
+            self.budgets,
+            settings(self.split),
+            self.repeats,
+            level=None,
+            workers=context.workers,
+            cache=context.cache,
+        )
+
+    def _lines(self, outcome: Comparison) -> Iterator[str]:
+        yield f"{self.about}\n"
+        counts = list(dict.fromkeys(outcome.cells["budget"]))
+        heads = [
+            f"{count}" if isinstance(asked, int) else f"{asked} ({count})"
+            for asked, count in zip(self.budgets, counts, strict=True)
+        ]
+        for metric in self.metrics:
+            yield f"| {HEADINGS[metric]} | | {' | '.join(heads)} |"
+            yield "|---" * (2 + len(heads)) + "|"
+            wide = outcome.repeats.pivot(
+                index="repeat", columns=["method", "budget"], values=metric
+            )
+            for row in self.rows:
+                yield from self._of_row(row, metric, wide.loc[:, (slice(None), counts)])
+            yield ""
+        yield "```"
+        file = f"FOLDER/{self.file}"
+        if self.distinct:
+            whole, file = file, f"{Path(self.file).stem}.parquet"
+            yield f"fewbench audit {whole} --drop duplicates -o {file}"
+        methods = ",".join(row.method for row in self.rows)
+        quoted = f"'{methods}'" if "(" in methods else methods
+        budgets = ",".join(map(str, self.budgets))
+        yield (
+            f"fewbench compare {file} -m {quoted} -n {budgets} {self.split} "
+            f"--repeats {self.repeats} --no-intervals"
+        )
+        yield "```"
+
+    def _of_row(self, row: Row, metric: str, wide: pd.DataFrame) -> Iterator[str]:
+        name = f"`{row.method}`" + (f" {row.label}" if row.label else "")
+        if metric in row.reported:
+            reported = (shown(value, metric) for value in row.reported[metric])
+            yield f"| {name} | {row.by} | {' | '.join(reported)} |"
+            name = ""
+        scale = 100 if metric in PERCENT else 1
+        mine = scale * wide[row.method]
+        yield f"| {name} | fewbench | {' | '.join(means(mine, metric))} |"
+        against = row.against or self.against
+        if against is not None and row.method != against:
+            less = mine - scale * wide[against]
+            yield f"| | difference | {' | '.join(means(less, metric, '+'))} |"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A section that is not a comparison of methods."""
+
+    title: str
+    data: tuple[str, ...]
+    made: Callable[[Context], str]
+
+    def text(self, context: Context) -> str:
+        return self.made(context)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The record of a paper: results/NAME.md."""
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
+    about: str = ""
+
+    def write(self, context: Context, folder: Path, only: str = "") -> Iterator[str]:
+        """Write the sections whose title holds `only`, one by one; yield a line for each.
+
+        Sections that are not run, or whose data are missing, stay as they are in the file.
+        """
+        path = folder / f"{self.name}.md"
+        kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        for section in self.sections:
+            if only not in section.title:
+                continue
+            missing = [name for name in section.data if not (context.folder / name).exists()]
+            if missing:
+                yield f"{self.name}: not run: {section.title}: no {', '.join(missing)}"
+                continue
+            kept[section.title] = section.text(context)
+            titles = [one.title for one in self.sections if one.title in kept]
+            parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
+            parts += [f"## {title}\n\n{kept[title].strip()}" for title in titles]
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+            yield f"{self.name}: {section.title}"
+
+
+def sections_of(page: str) -> dict[str, str]:
+    """Return the text below each heading of a record."""
+    return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+
+
+def without_duplicates(scores: Scores) -> Scores:
+    """As `fewbench audit FILE --drop duplicates -o FILE` does."""
+    return drop(scores, audit(scores), ["duplicates"])[0]
+
+
+def settings(split: str) -> SplitSettings:
+    """Read the options of a split."""
+    words = dict(zip(split.split()[::2], split.split()[1::2], strict=True))
+    kind, targets = words.pop("--split"), float(words.pop("--targets", 0.25))
+    group = words.pop("--group-by", "family")
+    if words:
+        raise ValueError(f"unknown options {list(words)} in {split!r}")
+    return SplitSettings(kind, targets, group_by=group)  # type: ignore[arg-type]
+
+
+def means(values: pd.DataFrame, metric: str, sign: str = "") -> Iterator[str]:
+    """Write each column's mean ± its standard error over the repeats."""
+    for _, column in values.items():
+        known = column.dropna()
+        text = shown(known.mean(), metric, sign)
+        yield f"{text} ± {shown(known.sem(), metric)}" if len(known) > 1 else text
+
+
+def shown(value: float, metric: str, sign: str = "") -> str:
+    """Write a figure: correlations without the zero before the point, – for NaN."""
+    if np.isnan(value):
+        return "–"
+    if metric in CORRELATIONS:
+        return f"{value:{sign}.3f}".replace("0.", ".", 1)
+    if metric == "task_ndcg":
+        return f"{value:{sign}.4f}"
+    return f"{value:{sign}.2f}"

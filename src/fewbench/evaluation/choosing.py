@@ -1,0 +1,227 @@
+"""A method at work on the targets of an evaluation: what it asks for, and what it predicts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
+from fewbench._version import __version__
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.journal import Header
+from fewbench.evaluation.ledger import Ledger
+from fewbench.evaluation.opening import COST, Stop, check_subset, costs_of, count_items, with_items
+from fewbench.evaluation.packed import check_settings, provenance_of, subset_of
+from fewbench.methods import Method, Prediction, Provenance, Session, StaticMethod, Subset
+from fewbench.methods.base import AUTO
+from fewbench.methods.kept_fits import KeptFits
+from fewbench.methods.needs import obstacle
+from fewbench.methods.static import StaticSession
+from fewbench.scores import Sources
+
+# `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
+# sources: these are imported, found and read where they are used.
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What an evaluation is started with.
+
+    Attributes
+    ----------
+    method : str or Method
+    stop : Stop
+    seed : int
+    subset : Subset or None
+        Items chosen earlier.
+    reason : str or None
+        Why `auto` chose the method.
+    opened : Provenance or None
+        What the evaluation was started with, if it was saved before.
+    """
+
+    method: str | Method
+    stop: Stop
+    seed: int
+    subset: Subset | None
+    reason: str | None = None
+    opened: Provenance | None = None
+
+    @classmethod
+    def new(
+        cls,
+        scores: Sources,
+        method: str | Method,
+        budget: int | str | None,
+        seed: int,
+        stop: Stop | None,
+        subset: Subset | None,
+        *,
+        is_run: bool,
+    ) -> "Settings":
+        """Return the settings of a new evaluation; see `Evaluation`."""
+        items = None if budget is None else count_items(budget, scores)
+        if (origin := scores.origin) is not None:
+            if subset is not None:
+                raise EvaluationError("a pack brings its items", hint="leave out the subset")
+            wanted = Stop(items=items) if stop is None and items is not None else stop
+            method, stop, seed = check_settings(
+                provenance_of(origin, scores.n_items), method, wanted, seed
+            )
+            items, subset = None, subset_of(origin)
+        if (items is None) == (stop is None):
+            raise EvaluationError(
+                "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
+            )
+        limits = stop or Stop(items=items)
+        if not is_run:
+            limits.check_without_run(scores)
+        if seed < 0:
+            raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
+        reason = None
+        if method == AUTO:
+            from fewbench.evaluation.auto import check_given, choose_for
+
+            check_given(subset)
+            method, reason = choose_for(scores.table(), limits, seed)
+        return cls(method, limits, seed, subset, reason)
+
+    @classmethod
+    def of(cls, header: Header, method: Method | None) -> "Settings":
+        """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
+        made = header.provenance
+        stop = header.stop or Stop(items=made.budget)
+        return cls(method or made.method, stop, made.seed, header.subset, header.reason, made)
+
+
+class Choosing:
+    """A method at work: it chooses items for the targets and predicts their scores.
+
+    Parameters
+    ----------
+    scores : Scores
+        Those of the source models.
+    settings : Settings
+    ledger : Ledger
+        What was asked and answered. Rounds that the method asks for are noted there.
+    """
+
+    def __init__(self, scores: Sources, settings: Settings, ledger: Ledger) -> None:
+        self.scores, self.settings, self.ledger = scores, settings, ledger
+        self.fits = KeptFits()
+
+    @cached_property
+    def method(self) -> Method:
+        """The method, with the subset's items if it was given the user's own."""
+        from fewbench.methods.catalogue import find_method
+
+        chosen, given = self.settings.method, self.settings.subset
+        found = find_method(chosen) if isinstance(chosen, str) else chosen
+        return found if given is None else with_items(found, given)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What makes the estimates; of a folder, with the settings that the method has now."""
+        settings, now = self.settings, self.method.describe()
+        if settings.opened is not None:
+            return settings.opened.model_copy(update={"settings": now, "version": __version__})
+        method = settings.method
+        return Provenance(
+            method=method if isinstance(method, str) else method.describe(),
+            settings=now,
+            budget=settings.stop.budget(self.method, self.scores),
+            seed=settings.seed,
+            fingerprint=self.scores.fingerprint,
+            average=self.scores.average,
+            version=__version__,
+        )
+
+    @property
+    def budget(self) -> int:
+        """How many items the method may choose per target."""
+        return (self.settings.opened or self.provenance).budget
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note if the method has changed since the folder was made."""
+        made = self.settings.opened
+        if made is None or made.settings == self.provenance.settings:
+            return ()
+        return (
+            f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
+            f"version continues from the recorded answers with {self.provenance.settings}",
+        )
+
+    @cached_property
+    def session(self) -> Session:
+        """The method on these targets; MethodError or EvaluationError if it cannot run."""
+        made, subset, method = self.provenance, self.settings.subset, self.method
+        scores = self.scores if method.takes_parts else self.scores.whole
+        targets = self.ledger.record.targets
+        session: Session
+        if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
+            if error := obstacle(method.predictor, scores):
+                raise error
+            if self.notes:  # its items are still those that were chosen
+                subset = subset.model_copy(update={"provenance": made})
+            check_subset(subset, made)
+            session = StaticSession(method.predictor, scores, subset, made.seed, targets)
+        else:
+            if error := obstacle(method, scores):
+                raise error
+            with self._working():
+                session = method.start(scores.table(), made.budget, made.seed, targets)
+        session.record = self.ledger.record
+        return session
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Use one thread, and keep fits of the sources."""
+        with one_thread(), self.fits.in_use():
+            yield
+
+    @property
+    def subset(self) -> Subset | None:
+        """The chosen items, if the method chose them all before any target is run."""
+        if not self.method.asks_once or self.session.subset is None:
+            return None
+        return self.session.subset.model_copy(update={"provenance": self.provenance})
+
+    def advance(self) -> list[str]:
+        """Choose items for targets without open ones; return the targets that must wait."""
+        if self._is_on_record():
+            return []  # no method needed
+        with self.ledger.alone(), self._working():
+            asked = self.session.ask()
+            self.ledger.note_rounds()
+        return [name for name, items in asked.items() if not len(items)]
+
+    def _is_on_record(self) -> bool:
+        """Whether every target has open items or a given subset, and what was asked is noted."""
+        given, record = self.settings.subset, self.ledger.record
+        n_given = self.scores.n_items + 1 if given is None else len(given.items)
+        return all(
+            (len(record.open(target)) or len(record.asked(target)) >= n_given)
+            and self.ledger.is_noted(target)
+            for target in record.targets
+        )
+
+    def affordable(self, target: str) -> IntArray:
+        """Return the positions of a target's open items that the limit on cost allows."""
+        items, most = self.ledger.record.open(target), self.settings.stop.cost
+        if most is None or COST not in self.scores.items or not len(items):
+            return items
+        spent = float(self._costs[self.ledger.record.answered(target)].sum())
+        return items[spent + np.cumsum(self._costs[items]) <= most * (1 + 1e-9)]
+
+    @cached_property
+    def _costs(self) -> FloatArray:
+        return costs_of(self.scores)
+
+    def predict(self, targets: list[str], *, tasks: bool) -> Prediction:
+        """Return what the method predicts of the targets, in [0, 1], one row each."""
+        with self._working():
+            return self.session.predict(targets, tasks=tasks)

@@ -1,0 +1,152 @@
+"""The records of the papers: benchmarks/reproduce.py and benchmarks/papers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewbench.scores import from_arrays, load_scores, save_scores
+from fewbench.study import SplitSettings, compare
+from fewbench.testing import simulate
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    if not (BENCHMARKS / "papers").is_dir():
+        pytest.skip("the benchmarks are not beside the tests")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+@pytest.fixture
+def table():
+    from papers.record import HALVES, MAE, TAU, Row, Table
+
+    return Table(
+        "A table",
+        "About it.",
+        "scores.parquet",
+        (5, 10),
+        HALVES,
+        3,
+        (TAU, MAE),
+        (Row("random-ridge", "ridge", {MAE: (1.5, float("nan"))}), Row("random")),
+        against="random",
+    )
+
+
+@pytest.fixture
+def context(tmp_path):
+    from papers.record import Context
+
+    save_scores(simulate(n_models=24, n_items=60), tmp_path / "scores.parquet")
+    return Context(tmp_path)
+
+
+def rows(text, heading):
+    """The cells of the table below a heading, by the first two cells of a row."""
+    lines = text.partition(f"| {heading} |")[2].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_a_row_may_have_another_method_to_differ_from(table, context):
+    from papers.record import Row
+
+    more = replace(table, rows=(*table.rows, Row("random-linear", against="random-ridge")))
+    found = rows(more.text(context), "error (pp)")
+    first = {by: float(cell.split(" ± ")[0]) for _, by, cell, _ in found[-2:]}
+    ridge = next(cells for cells in found if cells[1] == "fewbench")
+    less = first["fewbench"] - float(ridge[2].split(" ± ")[0])
+    assert first["difference"] == pytest.approx(less, abs=0.011)
+
+
+def test_figures_are_means_with_standard_errors_over_the_repeats(table, context):
+    repeats = compare(
+        load_scores(context.folder / "scores.parquet"),
+        ["random-ridge", "random"],
+        [5, 10],
+        SplitSettings("random", 0.5),
+        3,
+        level=None,
+    ).repeats
+    wide = 100 * repeats.pivot(index="repeat", columns=["method", "budget"], values="mae")
+    found = rows(table.text(context), "error (pp)")
+    assert found[0] == ["`random-ridge` ridge", "paper", "1.50", "–"]
+    apart = wide["random-ridge"] - wide["random"]
+    for cells, values in ((found[1], wide["random-ridge"]), (found[2], apart)):
+        for cell, budget in zip(cells[2:], (5, 10), strict=True):
+            mean, _, error = cell.partition(" ± ")
+            assert float(mean) == pytest.approx(values[budget].mean(), abs=0.0051)
+            assert float(error) == pytest.approx(
+                values[budget].std(ddof=1) / np.sqrt(3), abs=0.0051
+            )
+
+
+def test_sections_are_written_one_by_one_and_others_stay(table, context, tmp_path):
+    from papers.record import Paper, Study
+
+    study = Study("A study", (), lambda at: f"in {at.folder.name}")
+    absent = Study("Absent", ("nothing.npz",), lambda _: "never")
+    paper = Paper("one", "One paper", (table, study, absent))
+    out = tmp_path / "out"
+    lines = list(paper.write(context, out, "A study"))
+    lines += paper.write(context, out, "A table")
+    lines += paper.write(context, out, "Absent")
+    assert lines == ["one: A study", "one: A table", "one: not run: Absent: no nothing.npz"]
+    page = (out / "one.md").read_text(encoding="utf-8")
+    assert page.index("# One paper") < page.index("## A table") < page.index("## A study\n\nin ")
+    assert "fewbench compare FOLDER/scores.parquet -m random-ridge,random -n 5,10" in page
+
+
+def test_committed_records_have_the_sections_that_are_defined(importable):
+    from papers import PAPERS
+    from papers.record import sections_of
+
+    for paper in PAPERS.values():
+        path = BENCHMARKS / f"results/{paper.name}.md"
+        kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        defined = [section.title for section in paper.sections]
+        assert list(kept) == [title for title in defined if title in kept]
+
+
+def test_a_budget_may_be_a_share_of_the_items(table, context):
+    shares = replace(table, budgets=(5, "50%"))
+    text = shares.text(context)
+    assert "| error (pp) | | 5 | 50% (" in text
+    head = next(line for line in text.splitlines() if line.startswith("| error (pp)"))
+    assert len(rows(text, head.strip("| "))[0]) == 4
+    assert "-n 5,50% " in text
+
+
+def test_alike_models_are_alike_on_other_tasks_where_abilities_are_shared():
+    from papers.collaborative import likeness_by_task
+
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=40)  # models of a kind get the same items right
+    easy = rng.random((3, 200))[kind]
+    shared, apart = (
+        from_arrays(
+            (rng.random((40, 200)) < chances) * 1.0,
+            models=[f"m{m}" for m in range(40)],
+            tasks=["a", "b"] * 100,
+        )
+        for chances in (easy, 0.5)
+    )
+    assert likeness_by_task(shared).min() > 0.4
+    assert np.abs(likeness_by_task(apart)).max() < 0.15
+
+
+def test_texts_tell_of_scores_only_where_scores_follow_them():
+    from papers.collaborative import text_correlations
+
+    rng = np.random.default_rng(0)
+    points = rng.random((150, 2))
+    follows = np.clip(points @ rng.normal(size=(2, 60)) * 0.5 + 0.4, 0, 1).T
+    found = [
+        text_correlations(from_arrays(one, models=[f"m{m}" for m in range(60)]), points)[0]
+        for one in (follows, rng.random((60, 150)))
+    ]
+    assert found[0] > 0.6
+    assert abs(found[1]) < 0.15
