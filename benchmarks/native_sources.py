@@ -4,7 +4,8 @@
 
 Error and ranking by how near and how many the native sources are (Figures 3 and 4), maps of the
 items and how well medoids stand for them (Figure 1), which families native sources are of (Table
-11), and what is lost without the target's own (Table 12).
+11), what is lost without the target's own, by this method and by others (Table 12), and how much
+trials of each method differ (Figures 5 to 9).
 """
 
 import argparse
@@ -14,7 +15,8 @@ import fewbench
 from fewbench.report.frame import write_page
 from fewbench.report.sections import render
 from fewbench.study import KINDS, SplitSettings
-from tailoredbench.analysis import analyze
+from tailoredbench.analysis import PARTS, analyze
+from tailoredbench.methods import FEW, with_families
 from tailoredbench.page import page
 
 
@@ -28,13 +30,45 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--split", choices=KINDS, help="default: given if models have roles")
     parser.add_argument("--targets", type=float, default=0.25, help="share of the models")
     parser.add_argument("--repeats", type=int, default=5, help="splits and seeds")
+    parser.add_argument(
+        "--families",
+        metavar="WORDS",
+        help="families by words in the models' names, as llama,qwen,mistral+mixtral",
+    )
+    parser.add_argument(
+        "--others",
+        default="anchor-points,gp-irt-anchor,kmedoids-ridge,random",
+        help="comma-separated names of methods to compare with",
+    )
+    parser.add_argument(
+        "--budgets",
+        default=",".join(map(str, FEW)),
+        help="numbers of items at which the spread of trials is measured",
+    )
+    parser.add_argument(
+        "--parts", default=",".join(PARTS), help="the analyses to make, of these (default: all)"
+    )
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, help="HTML page to write")
     given = parser.parse_args(words)
     scores = fewbench.load_scores(given.scores)
+    if given.families:
+        scores = with_families(scores, given.families)
     kind = given.split or ("given" if "role" in scores.models else "random")
     settings = SplitSettings(kind, given.targets)
-    found = analyze(scores, given.method, given.budget, settings, given.repeats, given.seed)
+    found = analyze(
+        scores,
+        given.method,
+        given.budget,
+        settings,
+        given.repeats,
+        given.seed,
+        others=[name for name in given.others.split(",") if name],
+        budgets=[int(budget) for budget in given.budgets.split(",") if budget],
+        parts=given.parts.split(","),
+        workers=given.workers,
+    )
     for warning in found.warnings:
         print(f"warning: {warning}")
     for name, said in {**found.findings, **found.absent}.items():

@@ -1,7 +1,10 @@
 """All analyses of native sources over the repeats of a split, and findings in words."""
 
 import math
+import multiprocessing
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -19,7 +22,9 @@ from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
 from fewbench.study.inference import model_groups, too_few_repeats
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
+from tailoredbench.methods import of_methods, spread_of_trials
 from tailoredbench.native_sources import (
+    OWN,
     WITH,
     WITHOUT,
     Affinity,
@@ -45,6 +50,7 @@ from tailoredbench.trials import (
 
 FORMAT = 1
 FEW_TARGETS = 10
+PARTS = ("items", "spread", "shares", "counts", "nearness", "affinity", "absence")
 SLIGHT = 0.02  # of the distance between any two items
 Progress = Callable[[int, int], None]
 
@@ -66,6 +72,10 @@ class NativeAnalysis:
         With and without sources of the targets' family, the mean over families.
     by_family : DataFrame, optional
         One row per family: targets, sources, own, and mae and kendall_tau with and without.
+    by_method : DataFrame, optional
+        One row per method: the same, the mean over families.
+    trials : DataFrame, optional
+        One row per method and budget: the mean and standard deviation of trials.
     absent : dict of str to str
         Why a part could not be made.
     warnings : list of str
@@ -80,6 +90,8 @@ class NativeAnalysis:
     affinity: Affinity | None
     absence: Performance | None
     by_family: pd.DataFrame | None
+    by_method: pd.DataFrame | None
+    trials: pd.DataFrame | None
     absent: dict[str, str]
     warnings: list[str]
     facts: dict[str, Any]
@@ -96,6 +108,7 @@ class NativeAnalysis:
             "counts": self.counts and _of_counts(self.counts),
             "affinity": self.affinity and _of_affinity(self.affinity),
             "absence": self.absence and _of_absence(self.absence, families),
+            "trials": None if self.trials is None else _of_trials(self.trials),
         }
         return {part: words for part, words in found.items() if words}
 
@@ -112,6 +125,8 @@ class NativeAnalysis:
             "spread": self.spread and {**_fields(self.spread), "shares": self.spread.shares},
             "affinity": of and {**_fields(of), "own": of.own.reset_index()},
             "by_family": self.by_family,
+            "by_method": self.by_method,
+            "trials": self.trials,
         }
         for name in ("shares", "counts", "nearness", "absence"):
             one: Performance | None = getattr(self, name)
@@ -148,6 +163,8 @@ class _Repeat:
     budget: int
     seed: int
     counts: Sequence[int]
+    others: Sequence[str]
+    parts: Sequence[str]
 
 
 def _parts_of(scores: Scores, repeat: _Repeat) -> dict[str, Any]:
@@ -159,14 +176,15 @@ def _parts_of(scores: Scores, repeat: _Repeat) -> dict[str, Any]:
         "counts": partial(by_count, counts=repeat.counts),
         "nearness": by_nearness,
         "affinity": native_families,
-        "absence": without_family,
+        "absence": partial(without_family, others=repeat.others),
     }
-    if repeat.number:
-        del makers["items"]  # a map of the first repeat is enough
+    made = set(repeat.parts) - ({"items"} if repeat.number else set())  # one map is enough
     parts: dict[str, Any] = {}
     with one_thread():  # in any process
         trial = open_trial(scores, repeat.split, repeat.method, repeat.budget, repeat.seed)
         for name, make in makers.items():
+            if name not in made:
+                continue
             try:
                 part = make(trial)
             except StudyError as error:
@@ -185,6 +203,10 @@ def analyze(
     repeats: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
+    others: Sequence[str] = (),
+    budgets: Sequence[int] = (),
+    parts: Sequence[str] = PARTS,
+    workers: int = 1,
 ) -> NativeAnalysis:
     """Analyze TailoredBench's native sources: which they are, and how useful they are.
 
@@ -204,6 +226,14 @@ def analyze(
         Random seed.
     progress : callable, optional
         Called with the numbers of finished repeats and of all.
+    others : sequence of str
+        Methods to compare with, where a family is absent and in the spread of trials.
+    budgets : sequence of int
+        Numbers of items at which the spread of trials is measured; none by default.
+    parts : sequence of str
+        The other analyses to make; by default all.
+    workers : int
+        Number of processes.
 
     Raises
     ------
@@ -230,47 +260,59 @@ def analyze(
     counts = counts_to_try(min(len(one.sources) for one in splits))
     # The same seeds as in `compare`, which then gives the same numbers.
     jobs = [
-        _Repeat(repeat, one, chosen, budget, child_seed(seed, 3, repeat), counts)
+        _Repeat(repeat, one, chosen, budget, child_seed(seed, 3, repeat), counts, others, parts)
         for repeat, one in enumerate(splits)
     ]
     made: dict[str, list[Any]] = {}
     failed: dict[str, str] = {}
-    for repeat, job in enumerate(jobs):
-        for name, part in _parts_of(scores, job).items():
-            made.setdefault(name, [])
-            if isinstance(part, str):
-                failed[name] = part
-            else:
-                made[name].append(part)
-        if progress is not None:
-            progress(repeat + 1, repeats)
-    absent = {name: reason for name, reason in failed.items() if not made[name]}
+    with ExitStack() as stack:
+        run: Callable[..., Any] = map
+        if workers > 1:
+            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+            run = stack.enter_context(pool).map
+        for repeat, of_repeat in enumerate(run(partial(_parts_of, scores), jobs), start=1):
+            for name, part in of_repeat.items():
+                made.setdefault(name, [])
+                if isinstance(part, str):
+                    failed[name] = part
+                else:
+                    made[name].append(part)
+            if progress is not None:
+                progress(repeat, repeats)
+    absent = {name: "not asked for" for name in PARTS if name not in parts}
+    absent |= {name: reason for name, reason in failed.items() if not made[name]}
     tables = {
         name: pd.concat(of_repeats, ignore_index=True)
         for name, of_repeats in made.items()
         if of_repeats and isinstance(of_repeats[0], pd.DataFrame)
     }
     groups = model_groups(scores)
-    parts: dict[str, Any] = dict.fromkeys(
-        ("items", "spread", "shares", "counts", "nearness", "affinity", "absence", "by_family")
-    )
+    results: dict[str, Any] = dict.fromkeys((*PARTS, "by_family", "by_method", "trials"))
     for name, against in (("shares", "100%"), ("counts", CHOSEN), ("nearness", "0–20%")):
         if name in tables:
-            parts[name] = measure(tables[name], against, seed, groups=groups)
+            results[name] = measure(tables[name], against, seed, groups=groups)
     if "absence" in tables:
-        absence = tables["absence"]
-        parts["absence"] = measure(absence, WITH, seed, ("repeat", "family"), groups)
-        parts["by_family"] = _each_family(absence, seed)
+        results["by_method"] = of_methods(tables["absence"], seed)
+        absence = tables["absence"][tables["absence"]["method"] == OWN]
+        results["absence"] = measure(absence, WITH, seed, ("repeat", "family"), groups)
+        results["by_family"] = _each_family(absence, seed)
     if "affinity" in tables:
         try:
-            parts["affinity"] = affinity(tables["affinity"], seed)
+            results["affinity"] = affinity(tables["affinity"], seed)
         except StudyError as error:
             absent["affinity"] = _reason(error)
-    if made["items"]:
-        parts["items"] = made["items"][0]
-    if spreads := made["spread"]:
+    if made.get("items"):
+        results["items"] = made["items"][0]
+    if budgets:
+        methods = [chosen.describe(), *others]
+        results["trials"] = spread_of_trials(
+            scores, methods, budgets, split, repeats, seed, workers
+        )
+    else:
+        absent["trials"] = "not asked for"
+    if spreads := made.get("spread"):
         half = {k: float(np.mean([each.half[k] for each in spreads])) for k in spreads[0].half}
-        parts["spread"] = replace(spreads[0], half=half)
+        results["spread"] = replace(spreads[0], half=half)
     facts = {
         "models": scores.n_models,
         "sources": round(np.mean([len(one.sources) for one in splits])),
@@ -287,7 +329,7 @@ def analyze(
         "version": f"fewbench {__version__}",
     }
     return NativeAnalysis(
-        **parts, absent=absent, warnings=_warnings(scores, split, splits), facts=facts
+        **results, absent=absent, warnings=_warnings(scores, split, splits), facts=facts
     )
 
 
@@ -422,6 +464,16 @@ def _of_absence(of: Performance, families: int) -> str:
         f"{_change(of, of.against, WITHOUT, words)} "
         f"{_verdict(of, WITHOUT, 'Without them it is', 'with them')}"
     )
+
+
+def _of_trials(of: pd.DataFrame) -> str:
+    budgets = of["budget"].unique()
+    budget = budgets[len(budgets) // 2]
+    said = ", ".join(
+        f"{row['method']} {_pp(row['mae_sd'])} pp and {_two(row['kendall_tau_sd'])}"
+        for row in of[of["budget"] == budget].to_dict("records")
+    )
+    return f"Standard deviations of error and τ over trials of {budget} items: {said}."
 
 
 def _change(of: Performance, one: str, other: str, words: str) -> str:

@@ -103,6 +103,44 @@ def mean_distances(spread: Mapping[str, Any]) -> Any | None:
     return forms.bars(rows, title, f"Mean distance of items to their medoids. {told}.")
 
 
+def trials(rows: Sequence[Mapping[str, Any]], key: str, factor: float, title: str) -> Any | None:
+    """Each method's mean over trials by number of items, with a band of one standard deviation."""
+    import altair as alt
+
+    values: list[dict[str, Any]] = []
+    for row in rows:
+        mean, sd = row[key], row[f"{key}_sd"]
+        if mean is None:
+            continue
+        ends = (None, None) if sd is None else (factor * (mean - sd), factor * (mean + sd))
+        values.append(
+            {"method": row["method"], "items": row["budget"], "mean": factor * mean}
+            | dict(zip(("low", "high"), ends, strict=True))
+        )
+    if not values:
+        return None
+    names = list(dict.fromkeys(value["method"] for value in values))
+    base = alt.Chart(theme.rows(values))
+    x = alt.X("items:Q", scale=alt.Scale(zero=False, nice=False, padding=8),
+              axis=alt.Axis(title="items", tickCount=5))  # fmt: skip
+    scale, upright = alt.Scale(zero=False), alt.Axis(title=title, tickCount=5)
+    color = alt.Color("method:N", sort=names, legend=alt.Legend(title=None, orient="top"))
+    band = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_area(opacity=0.12)
+        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=upright), y2="high:Q", color=color)
+    )
+    y = alt.Y("mean:Q", scale=scale, axis=upright)
+    tips = ["method:N", "items:Q", *(alt.Tooltip(f"{k}:Q", format=".4~g")
+                                     for k in ("mean", "low", "high"))]  # fmt: skip
+    line = base.mark_line(strokeWidth=2, point=True).encode(x=x, y=y, color=color, tooltip=tips)
+    told = "; ".join(
+        f"{v['method']}: {v['mean']:.3g} at {v['items']} items"
+        for v in values if v["items"] == values[-1]["items"]
+    )  # fmt: skip
+    return finished(alt.layer(band, line), f"{title} by items. {told}.", 260)
+
+
 def families(rows: Sequence[Mapping[str, Any]], key: str, factor: float, title: str) -> Any | None:
     """Each family's targets with and without sources of their family."""
     values = [

@@ -1,10 +1,11 @@
 """What distinguishes native sources: items as sources and targets answer them, and families.
 
 Items: maps and distances to medoids (Figure 1). Families: those of native sources (Table 11), and
-targets estimated without their own family (Table 12).
+targets estimated without their own family, by this method and by others (Table 12).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,8 @@ from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import item_distances, standardised
 from fewbench.errors import StudyError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import find_method
 from fewbench.scores import Scores
 from fewbench.study.inference import two_way
 from fewbench.study.splits import Split
@@ -26,6 +29,7 @@ LEAST_MODELS = 2  # that span a map
 MANY = 2000  # items; of more, distances are computed to a sample
 COUNTS = ("natives", "chance", "by_strength")
 WITH, WITHOUT = "with", "without"
+OWN = "tailored"
 TARGETS, SOURCES, OTHERS = 3, 2, 10  # least numbers of a family's models, and of other sources
 MOST = 6  # families that are tried
 
@@ -362,18 +366,20 @@ def families_to_try(sources: Scores, targets: Scores, most: int = MOST) -> list[
     return [name for _, _, name in sorted(found)[:most]]
 
 
-def without_family(trial: Trial, most: int = MOST) -> pd.DataFrame:
+def without_family(trial: Trial, most: int = MOST, others: Sequence[str] = ()) -> pd.DataFrame:
     """Estimate a family's targets with and without sources of that family.
 
     Both times the number of sources is the same: all other families; or the own family, filled up
-    with random sources of the others. Only the family's targets take part, so that other targets
-    do not influence how many sources are native.
+    with random sources of the other families. Only the family's targets take part, so that other
+    targets do not influence how many sources are native. `others` are methods that estimate the
+    same targets from the same sources.
 
     Returns
     -------
     DataFrame
-        As of `Trial.run`, steps "with" and "without"; also `family`, `sources` (how many) and
-        `own` (how many sources the family has).
+        Columns step ("with" or "without"), target, truth and estimate as of `Trial.run`; also
+        method ("tailored" or one of the others), family, sources (how many) and own (how many
+        sources the family has).
 
     Raises
     ------
@@ -390,14 +396,22 @@ def without_family(trial: Trial, most: int = MOST) -> pd.DataFrame:
     of_sources, of_targets = families_of(trial.sources), families_of(trial.targets)
     runs = []
     for number, name in enumerate(names):
-        own, others = np.flatnonzero(of_sources == name), np.flatnonzero(of_sources != name)
+        own, rest = np.flatnonzero(of_sources == name), np.flatnonzero(of_sources != name)
         rng = np.random.default_rng(child_seed(trial.seed, 4, number))
-        filling = rng.permutation(others)[: len(others) - len(own)]
-        sides = {WITH: np.sort(np.concatenate([own, filling])), WITHOUT: others}
+        filling = rng.permutation(rest)[: len(rest) - len(own)]
+        sides = {WITH: np.sort(np.concatenate([own, filling])), WITHOUT: rest}
         for step, sources in sides.items():
             part = _part(trial, sources, np.flatnonzero(of_targets == name))
-            found = part.run(step, part.natives)
-            runs.append(found.assign(family=name, sources=len(sources), own=len(own)))
+            found = {OWN: part.run(step, part.natives).drop(columns=["natives", "agreement"])}
+            for method in others:
+                said = replay(
+                    find_method(method), part.sources, part.targets, part.budget, part.seed
+                )
+                found[method] = found[OWN].assign(estimate=said.scores)
+            runs += [
+                one.assign(method=method, family=name, sources=len(sources), own=len(own))
+                for method, one in found.items()
+            ]
     return pd.concat(runs, ignore_index=True)
 
 

@@ -52,10 +52,16 @@ SECTIONS = {
         "A family’s targets, estimated from sources including the family, and from as many sources "
         "of other families.",
     ),
+    "trials": (
+        "How much do trials differ?",
+        "The mean of each method over trials by the number of items; bands are one standard "
+        "deviation. Trials are seeds, and divisions of the models unless these are given.",
+    ),
 }
 FIGURES = {
     "nearness": "Figure 3b", "shares": "Figure 3a", "counts": "Figure 4", "items": "Figure 1",
     "spread": "Figure 1", "affinity": "Table 11", "absence": "Table 12",
+    "trials": "Figures 5 to 9",
 }  # fmt: skip
 
 
@@ -93,7 +99,7 @@ def _answer(found: dict[str, Any]) -> str:
     """The main finding: the error, and how it depends on distance."""
     counts, nearness = found["counts"], found["nearness"]
     if not counts:
-        return "Nothing could be run."
+        return "The number of native sources was not studied."
     own = next(step for step in counts["steps"] if step["step"] == counts["against"])
     said = f"With {own['natives']:.0f} native sources per target, the error is "
     said += f"{points(own['mae'], 1)} pp"
@@ -128,6 +134,9 @@ def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Any]]:
         for column, caption, axis, factor in reversed(MEASURES):
             title = f"{caption.split(' (')[0]}, by family of the targets"
             made.append((title, figures.families(found["by_family"], column, factor, axis)))
+    elif key == "trials":
+        for column, caption, axis, factor in MEASURES:
+            made.append((caption, figures.trials(part, column, factor, axis)))
     elif key != "affinity":
         for column, caption, axis, factor in MEASURES:
             made.append((caption, _curve(key, part, column, axis, factor)))
@@ -191,7 +200,17 @@ def tables_of(key: str, found: dict[str, Any]) -> list[Table]:
     if key == "affinity":
         return [_affinity(part)]
     if key == "absence":
-        return [_by_family(found["by_family"])]
+        return [_by_family(found["by_family"]), *_by_method(found["by_method"])]
+    if key == "trials":
+        rows = [
+            [
+                f"{row['method']}, {row['budget']} items",
+                *(fixed(_nan(row[name]), 3) for name in ("kendall_tau", "kendall_tau_sd")),
+                *(points(_nan(row[name])) for name in ("mae", "mae_sd")),
+            ]
+            for row in part
+        ]
+        return [_table(key, ["Method", "τ", "deviation", "error pp", "deviation"], rows)]
     head = ["", "native sources", "agreement %", "τ", "90% interval", "error pp", "90% interval"]
     rows = [
         [
@@ -228,6 +247,24 @@ def _by_family(families: list[dict[str, Any]]) -> Table:
         for row in families
     ]  # fmt: skip
     return _table("absence", head, rows)
+
+
+def _by_method(methods: list[dict[str, Any]]) -> list[Table]:
+    if len(methods) < 2:
+        return []
+    head = ["Method", "error with, pp", "without", "90% of the rise", "τ with", "without",
+            "90% of the rise"]  # fmt: skip
+    rows = [
+        [
+            row["method"],
+            *(points(_nan(row[f"mae_{step}"])) for step in ("with", "without")),
+            _interval(row, "mae_gap", 100.0, 2),
+            *(fixed(_nan(row[f"kendall_tau_{step}"]), 3) for step in ("with", "without")),
+            _interval(row, "kendall_tau_gap", 1.0, 3),
+        ]
+        for row in methods
+    ]
+    return [_table("absence", head, rows)]
 
 
 def _table(key: str, head: list[str], rows: list[list[str]]) -> Table:

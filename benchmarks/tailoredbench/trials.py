@@ -9,7 +9,7 @@ import pandas as pd
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import item_distances, nearest_first
-from fewbench.errors import StudyError
+from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.replay import replay
@@ -101,6 +101,10 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
         If the budget or a setting of the method does not fit.
     """
     check_budget(budget, scores.n_items)
+    if method.values != "scores":
+        raise MethodError(
+            f"values={method.values}: nearness is measured by scores here", hint="use values=scores"
+        )
     sources, targets = scores.take(split.sources), scores.take(split.targets)
     with one_thread():
         session = method.start(sources, budget, seed, targets.model_ids)

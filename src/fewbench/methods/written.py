@@ -82,7 +82,7 @@ def settings_of(part: type[Any]) -> str:
 
     >>> from fewbench.methods.selection.clusters import Medoids
     >>> settings_of(Medoids)
-    'metric=manhattan, standardise=false, restarts=1'
+    'metric=manhattan, standardise=false, restarts=1, values=scores'
     """
     return ", ".join(f"{setting.name}={_plain(setting.default)}" for setting in fields(part))
 

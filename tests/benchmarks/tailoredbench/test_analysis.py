@@ -12,11 +12,9 @@ from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
-from tailoredbench.analysis import analyze
+from tailoredbench.analysis import PARTS, analyze
 
 from .conftest import planted, without
-
-PARTS = ["items", "spread", "shares", "counts", "nearness", "affinity", "absence"]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +24,7 @@ def found():
 
 
 def test_everything_is_there(found):
-    assert found.absent == {}
+    assert found.absent == {"trials": "not asked for"}
     assert list(found.findings) == [
         "items", "spread", "nearness", "shares", "counts", "affinity", "absence"
     ]  # fmt: skip
@@ -36,9 +34,8 @@ def test_everything_is_there(found):
 
 def test_json_is_plain_and_complete(found):
     read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert set(PARTS) | {"format", "facts", "warnings", "findings", "absent", "by_family"} == set(
-        read
-    )
+    assert {*PARTS, "format", "facts", "warnings", "findings", "absent", "by_family", "by_method",
+            "trials"} == set(read)  # fmt: skip
     assert len(read["items"]["source"]) == len(read["spread"]["target"]) == 150
     steps = {step["step"]: step for step in read["counts"]["steps"]}
     assert steps["as found"]["mae"] == pytest.approx(found.counts.at("as found")["mae"], abs=1e-6)
@@ -67,6 +64,31 @@ def test_what_is_found_where_families_are_planted(found):
     assert f"{fifths['kendall_tau'].iloc[0]:.2f}" in said["nearness"]
 
 
+def test_trials_spread_as_the_repeats_of_compare_do():
+    scores, methods = simulate(40, 60, seed=1), ["tailored", "random"]
+    kind = {"repeats": 3, "seed": 1, "budgets": [12, 20], "others": ["random"], "parts": ()}
+    found = analyze(scores, budget=15, **kind).trials.set_index(["method", "budget"])
+    study = compare(scores, methods, [12, 20], repeats=3, seed=1, level=None).repeats
+    for at, row in found.iterrows():
+        mine = study[(study["method"] == at[0]) & (study["budget"] == at[1])]
+        assert row["mae_sd"] == pytest.approx(mine["mae"].std(ddof=1))
+        assert row["kendall_tau"] == pytest.approx(mine["kendall_tau"].mean())
+    assert found.index.tolist() == [(m, n) for m in methods for n in (12, 20)]
+
+
+def test_the_number_of_processes_changes_nothing():
+    one, two = (
+        analyze(simulate(30, 40), budget=12, repeats=2, parts=("nearness",), workers=n)
+        for n in (1, 2)
+    )
+    assert one.to_dict() == two.to_dict()
+
+
+def test_nearness_by_probabilities_is_refused():
+    with pytest.raises(MethodError, match="nearness is measured by scores"):
+        analyze(simulate(30, 40, options=4), "tailored(values=probabilities)", 12, repeats=1)
+
+
 def test_the_same_seed_gives_the_same():
     scores = simulate(40, 60, seed=1)
     one, again, other = (analyze(scores, budget=15, repeats=1, seed=s).to_dict() for s in (3, 3, 4))
@@ -87,7 +109,7 @@ def test_roles_tell_the_split_and_families_may_be_missing():
     found = analyze(named, budget=15, repeats=1)
     assert found.facts["split"] == "given"
     assert (found.facts["sources"], found.facts["targets"]) == (25, 15)
-    assert set(found.absent) == {"affinity", "absence"}
+    assert set(found.absent) == {"affinity", "absence", "trials"}
     assert "families of the models are not known" in found.absent["absence"]
     assert found.affinity is found.absence is found.by_family is None
 

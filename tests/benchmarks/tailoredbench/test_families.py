@@ -8,6 +8,7 @@ import pytest
 
 from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
+from tailoredbench.methods import of_methods, with_families
 from tailoredbench.native_sources import (
     affinity,
     families_of,
@@ -101,6 +102,30 @@ def test_losing_one_s_family_hurts_where_families_think_for_themselves():
     assert np.ptp(sizes) == 0  # as many sources on both sides, in all families alike
     found = measure(runs.assign(repeat=0), "with", within=("repeat", "family")).steps
     assert found.at["without", "mae_gap"] > 0.01
+
+
+def test_other_methods_estimate_the_same_targets_from_the_same_sources():
+    scores = planted(n_families=3, size=30, n_items=240, seed=2, skill=[-0.5, 0.0, 0.5])
+    runs = without_family(trial_of(scores, 25), others=["random", "kmedoids-ridge"])
+    own = runs[runs["method"] == "tailored"].reset_index(drop=True)
+    for method in ("random", "kmedoids-ridge"):
+        other = runs[runs["method"] == method].reset_index(drop=True)
+        same = ["step", "target", "truth", "family", "sources", "own"]
+        assert other[same].equals(own[same])
+    found = of_methods(runs.assign(repeat=0)).set_index("method")
+    assert found.index.tolist() == ["tailored", "random", "kmedoids-ridge"]
+    whole = measure(own.assign(repeat=0), "with", within=("repeat", "family")).steps
+    assert found.at["tailored", "mae_without"] == whole.at["without", "mae"]
+    assert found.at["random", "mae_gap"] == 0  # it has no use for sources
+    assert found.at["kmedoids-ridge", "mae_gap"] > 0
+
+
+def test_families_by_words_in_names():
+    scores = planted(n_families=1, size=4)
+    names = ["Org/Llama-3", "zephyr-7b", "mixtral-llama", "gpt2"]
+    models = scores.models.set_axis(names).drop(columns="family")
+    named = with_families(replace(scores, models=models), "llama,mistral+mixtral+zephyr")
+    assert named.models["family"].tolist() == ["llama", "mistral", "", ""]
 
 
 def test_losing_a_family_in_name_only_does_not_hurt():

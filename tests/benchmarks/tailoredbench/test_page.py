@@ -29,7 +29,8 @@ def study(families=("a", "b", "c"), **kind):
         scores = replace(scores, models=scores.models.assign(family=names))
     else:
         scores = replace(scores, models=scores.models.drop(columns="family"))
-    settings = {"budget": 14, "repeats": 1, "split": SplitSettings(targets=0.4), **kind}
+    settings = {"budget": 14, "repeats": 1, "split": SplitSettings(targets=0.4)}
+    settings |= {"others": ["random"], "budgets": [8, 14], **kind}
     return analyze(scores, **settings)
 
 
@@ -56,7 +57,7 @@ def test_every_question_has_charts_or_a_table(page):
     text = page
     parts = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', body_of(text), re.S))
     assert list(parts) == [
-        "nearness", "shares", "counts", "items", "spread", "affinity", "absence", "run"
+        "nearness", "shares", "counts", "items", "spread", "affinity", "absence", "trials", "run"
     ]  # fmt: skip
     for key, part in parts.items():
         assert part.count('class="chart"') == (0 if key in {"affinity", "run"} else 2), key
@@ -91,7 +92,11 @@ def test_one_target_and_few_sources():
 
 def test_the_script_writes_the_page_and_the_findings(tmp_path, capsys):
     path = save_scores(simulate(40, 60, seed=2), tmp_path / "s.parquet")
-    words = [str(path), "--budget", "14", "--repeats", "1", "--split", "every", "-o"]
-    main([*words, str(tmp_path / "out.html")])
-    assert "nearness: From the nearest to the farthest fifth" in capsys.readouterr().out
+    words = [str(path), "--budget", "14", "--repeats", "1", "--split", "every", "--budgets", ""]
+    parts = ["--parts", "nearness,affinity", "--families", "model-00+model-02,model-01+model-03"]
+    main([*words, *parts, "-o", str(tmp_path / "out.html")])
+    said = capsys.readouterr().out
+    assert "nearness: From the nearest to the farthest fifth" in said
+    assert "affinity: A target has" in said
+    assert "absence: not asked for" in said
     assert "Native sources on s.parquet" in (tmp_path / "out.html").read_text("utf-8")

@@ -4,8 +4,8 @@ Yuan et al. 2025, "Beyond One-Size-Fits-All: Tailored Benchmarks for Efficient E
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from fewbench.algorithms.clustering.distances import Count, Metric, item_distanc
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from fewbench.errors import MethodError
 from fewbench.methods.base import Method, Prediction, Session
+from fewbench.methods.confidence import Values, confidence, needs_for
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
@@ -55,6 +56,10 @@ class Tailored(Method):
       the native sources: it is too low for targets stronger than most.
     - `restarts`: Random starts of the swap search; the cheapest clustering is kept.
     - `candidates`: Most items, drawn at random, that the swap search tries as medoids of a target.
+    - `values` ("scores", "probabilities"): Compare items and models by scores, or by probabilities
+      of the right option, as the paper does on ARC and HellaSwag. Either way the score is
+      predicted: an item's is the native sources' mean score, scaled by the target's value on the
+      medoid over theirs.
     """
 
     probe: int = 10
@@ -71,8 +76,14 @@ class Tailored(Method):
     corrected: bool = False
     restarts: int = 1
     candidates: int = 2000
-    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
+    values: Values = "scores"
     beside: ClassVar = ("kmedoids-ridge",)  # static, and as good on many tables: to be seen
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Enough sources, and option probabilities if models are compared by them."""
+        some = Need("distinct sources", 20, "few sources tell few items apart")
+        return (some, *needs_for(self.values))
 
     @property
     def targets_apart(self) -> bool:
@@ -82,7 +93,10 @@ class Tailored(Method):
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> "TailoredSession":
-        """Choose the probe set; MethodError if a setting is out of range."""
+        """Choose the probe set.
+
+        Raises MethodError if a setting is out of range or the scores lack option probabilities.
+        """
         check_words(self)
         for name in ("probe", "candidates"):
             check_number(name, getattr(self, name), 1)
@@ -110,7 +124,9 @@ class TailoredSession(Session):
     ) -> None:
         super().__init__(targets, scores.n_items)
         self._method, self._scores, self._seed = method, scores, seed
-        self._columns = scores.filled.T
+        self._confidence = confidence(scores) if method.values == "probabilities" else None
+        known = scores.filled if self._confidence is None else self._confidence.sources
+        self._columns = known.T
         self._new = max(0, budget - method.probe)
         self.probe = self._choose_probe(min(method.probe, budget))
         self._probed: set[str] = set()
@@ -126,12 +142,25 @@ class TailoredSession(Session):
             return np.sort(alternating_kmedoids(distances, k, rng))
         return kmedoids(distances, k, rng, restarts=method.restarts).medoids
 
+    def _values(self, target: str) -> FloatArray:
+        """Return what a target is compared by, shape (items,), NaN where it gave no answer.
+
+        Raises AnswersError if that is option probabilities and an answer came without.
+        """
+        if self._confidence is None:
+            return self.record.scores(target)
+        answers = self.record.answers(target)
+        values = np.full(self._scores.n_items, np.nan)
+        if len(answers.items):
+            values[answers.items] = self._confidence.of_targets(answers)[0]
+        return values
+
     def natives(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return the positions of the native sources of targets, judged together.
 
         They follow from the probe items that all these targets answered; without any, all sources.
         """
-        answers = np.stack([self.record.scores(target)[self.probe] for target in targets])
+        answers = np.stack([self._values(target)[self.probe] for target in targets])
         key = answers.tobytes()
         if key not in self._found:
             method, known = self._method, np.isfinite(answers).all(axis=0)
@@ -169,13 +198,16 @@ class TailoredSession(Session):
         """Return the items chosen for targets with these native sources."""
         key = natives.tobytes()
         if key not in self._sets:
-            self._sets[key] = make_native_set(
+            found = make_native_set(
                 self._method,
                 np.ascontiguousarray(self._columns[:, natives]),
                 self.probe,
                 self._new,
                 np.random.default_rng([self._seed, 1, *natives.tolist()]),
             )
+            if self._confidence is not None:
+                found = replace(found, mean=self._scores.filled[natives].mean(axis=0))
+            self._sets[key] = found
         return self._sets[key]
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
@@ -210,11 +242,14 @@ class TailoredSession(Session):
             medoids = self.record.answered(target)  # only some were answered
             to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
             shares = _shares(to_medoids, method.ties)
-            native_set = NativeSet(medoids[:0], medoids, shares, columns.mean(axis=1))
-        expected = native_set.expected(answers, calibrate=method.calibrate, clip=method.clip)
+            native_set = replace(native_set, new=medoids[:0], medoids=medoids, share=shares)
+        how: dict[str, Any] = {"calibrate": method.calibrate, "clip": method.clip}
+        own = self._values(target) if method.calibrate else answers
+        expected = native_set.expected(own, **how)
         if not method.corrected:
             return expected
-        errs = native_set.expected(columns, calibrate=method.calibrate, clip=method.clip) - columns
+        truth = self._scores.filled[natives].T
+        errs = native_set.expected(columns if method.calibrate else truth, **how) - truth
         return np.asarray(expected - errs.mean(axis=1))
 
 
@@ -225,26 +260,32 @@ class NativeSet:
     Anchored k-medoids (Section 3.4) and calibrated estimation (Section 3.5). `medoids`, shape
     (m,), are all medoids and `new` those outside the probe set, ascending. Rows of `share`, shape
     (items, m), are each medoid's part of an item's estimate and sum to 1. `mean`, shape (items,),
-    is the native sources' mean score.
+    is the native sources' mean score, and `level` the mean of the values that models are compared
+    by, which may be scores or probabilities.
     """
 
     new: IntArray
     medoids: IntArray
     share: NDArray[np.float32]
     mean: FloatArray
+    level: FloatArray
 
     def expected(
         self, answers: FloatArray, *, calibrate: bool = True, clip: Clip = "above"
     ) -> FloatArray:
         """Return the expected score of each item from answers on all items (Eq. 8-9).
 
-        `answers` has shape (items,) or (items, models); only medoids are read. `calibrate` and
-        `clip` are those of `Tailored`.
+        `answers` has shape (items,) or (items, models); only medoids are read. They are values as
+        `level` has them, or scores without calibration. `calibrate` and `clip` are those of
+        `Tailored`.
         """
         said = answers[self.medoids]
         if calibrate:
-            level = (self.mean + 0.5).reshape(-1, *[1] * (said.ndim - 1))
-            found = (self.share @ ((said + 0.5) / level[self.medoids])) * level - 0.5
+            level, mean = (
+                (one + 0.5).reshape(-1, *[1] * (said.ndim - 1))
+                for one in (self.level[self.medoids], self.mean)
+            )
+            found = (self.share @ ((said + 0.5) / level)) * mean - 0.5
         else:
             found = self.share @ said
         if clip == "none":
@@ -292,7 +333,8 @@ def make_native_set(
         to_medoids = to_tried[:, place[medoids]]
     else:
         to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
-    return NativeSet(np.sort(new), medoids, _shares(to_medoids, method.ties), columns.mean(axis=1))
+    shares, mean = _shares(to_medoids, method.ties), columns.mean(axis=1)
+    return NativeSet(np.sort(new), medoids, shares, mean, mean)
 
 
 def _shares(to_medoids: NDArray[np.float32], ties: Ties) -> NDArray[np.float32]:

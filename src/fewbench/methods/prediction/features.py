@@ -12,9 +12,10 @@ import numpy as np
 from fewbench._types import FloatArray
 from fewbench.errors import AnswersError, MissingExtraError
 from fewbench.methods.base import Answers
+from fewbench.methods.confidence import Confidence, Values, confidence, needs_for
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_number
+from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Sources
 
 
@@ -54,14 +55,27 @@ class Weighted:
 
 @dataclass(frozen=True)
 class AnswerFeatures:
-    """The scores on the chosen items: one feature per item."""
+    """The answers to the chosen items: one feature per item.
 
+    - `values` ("scores", "probabilities"): The score, or the probability of the right option.
+    """
+
+    values: Values = "scores"
     packs_answers: ClassVar[bool] = True
-    needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many numbers from"),)
 
-    def fit(self, scores: Sources, subset: Subset) -> Weighted:
-        """Take the sources' scores on the items."""
-        return Weighted(scores.columns(scores.positions(subset.items), filled=True))
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Enough sources, and option probabilities if they are the features."""
+        some = Need("distinct sources", 20, "few sources to learn many numbers from")
+        return (some, *needs_for(self.values))
+
+    def fit(self, scores: Sources, subset: Subset) -> Weighted | Confidence:
+        """Take the sources' values on the items."""
+        check_words(self)
+        at = scores.positions(subset.items)
+        if self.values == "probabilities":
+            return confidence(scores).on(at)
+        return Weighted(scores.columns(at, filled=True))
 
 
 @dataclass(frozen=True)

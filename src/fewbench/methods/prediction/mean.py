@@ -15,7 +15,8 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.assisted import sample_error, sample_influence
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction, full_only
-from fewbench.methods.difficulty import PROBABILITIES, Proxy, difficulty_index
+from fewbench.methods.confidence import Values, needs_for
+from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
 from fewbench.methods.subset import Subset
@@ -147,7 +148,7 @@ class Difference:
       (Angelopoulos et al. 2023, arXiv 2311.01453); otherwise 1.
     """
 
-    proxy: Proxy = "scores"
+    proxy: Values = "scores"
     tune: bool = False
     packs_answers: ClassVar[bool] = True
 
@@ -155,7 +156,7 @@ class Difference:
     def needs(self) -> tuple[Need, ...]:
         """What the proxy needs."""
         some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
-        return (some, PROBABILITIES) if self.proxy == "probabilities" else (some,)
+        return (some, *needs_for(self.proxy))
 
     def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedDifference":
         """Compute the proxy of all items and the weights of the chosen items."""

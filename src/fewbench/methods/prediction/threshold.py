@@ -10,7 +10,7 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.staircase import mean_threshold
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.difficulty import PROBABILITIES
+from fewbench.methods.confidence import PROBABILITIES
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for
 from fewbench.methods.selection.sorted_items import Order, groups, sorted_groups

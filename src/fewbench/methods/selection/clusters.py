@@ -19,32 +19,46 @@ from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmeans import representatives
 from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.algorithms.sampling import allocate
+from fewbench.methods.confidence import Values, confidence, needs_for
 from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_number
+from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
 class Medoids:
-    """Items at the center of clusters of source-score columns, weighted by cluster.
+    """Items at the center of clusters of the sources' columns, weighted by cluster.
 
     - `metric` ("manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"): Distance
-      between two items' columns of source scores.
-    - `standardise`: First scale each source's scores to mean 0 and variance 1.
+      between two items' columns.
+    - `standardise`: First scale each source's values to mean 0 and variance 1.
     - `restarts`: Random starts; the cheapest clustering is kept.
+    - `values` ("scores", "probabilities"): Compare items by the sources' scores, or by their
+      probabilities of the right option (Anchor Points' confidence).
     """
 
     metric: Metric = "manhattan"
     standardise: bool = False
     restarts: int = 1
-    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
+    values: Values = "scores"
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Enough sources, and option probabilities if items are compared by them."""
+        some = Need("distinct sources", 20, "few sources tell few items apart")
+        return (some, *needs_for(self.values))
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Cluster the items and return the medoids, each with its cluster's share."""
+        """Cluster the items and return the medoids, each with its cluster's share.
+
+        Raises MethodError if items are to be compared by probabilities that the scores lack.
+        """
+        check_words(self)
         check_number("restarts", self.restarts, 1, 1000)
-        distances = item_distances(scores.filled.T, self.metric, self.standardise)
+        values = scores.filled if self.values == "scores" else confidence(scores).sources
+        distances = item_distances(values.T, self.metric, self.standardise)
         found = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
         shares = np.bincount(found.labels, weights=scores.item_weights, minlength=budget)
         return Subset(items=tuple(scores.item_ids[found.medoids]), weights=tuple(shares.tolist()))

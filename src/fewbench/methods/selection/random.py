@@ -15,7 +15,8 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.algorithms.sampling import allocate, draw
-from fewbench.methods.difficulty import PROBABILITIES, Proxy, difficulty_index
+from fewbench.methods.confidence import Values, needs_for
+from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
@@ -90,13 +91,13 @@ class Strata:
 
     strata: int = 10
     allocation: Allocation = "proportional"
-    proxy: Proxy = "scores"
+    proxy: Values = "scores"
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the proxy needs."""
         some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
-        return (some, PROBABILITIES) if self.proxy == "probabilities" else (some,)
+        return (some, *needs_for(self.proxy))
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw `budget` items over all strata."""

@@ -12,7 +12,8 @@ import numpy as np
 from fewbench._types import IntArray
 from fewbench.algorithms.completion.staircase import reorder
 from fewbench.algorithms.sampling import allocate
-from fewbench.methods.difficulty import PROBABILITIES, difficulty_index
+from fewbench.methods.confidence import PROBABILITIES
+from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
