@@ -45,6 +45,38 @@ SECTIONS = (
             Row("random"),
         ),
     ),
+    Table(
+        "Two-stage collaborative filtering on MMLU, by date",
+        "A sample of 424 models of the Open LLM Leaderboard, 57 tasks; the newest quarter by date "
+        "of the run are the targets. The paper has 395 other models and prints figures without "
+        "numbers.",
+        "mmlu.parquet",
+        (1404,),
+        "--split chronological",
+        3,
+        ("task_mae", "task_weighted_mae", "task_rank_mae", MAE),
+        (
+            Row("collaborative"),
+            Row("collaborative-low-rank", "low-rank completion as stage 2"),
+            Row("random-stratified", "random sampling in each task"),
+            Row("clustering"),
+            Row("gp-irt-anchor", "tinyBenchmarks"),
+            Row("random-ridge", "ridge on random items"),
+            Row("sorted+threshold", "Sort & Search"),
+        ),
+        against="collaborative",
+    ),
+    Table(
+        "Transport where tasks are alike: HELM MATH",
+        "The seven tasks of HELM MATH, 83 models, 10 random divisions.",
+        "helm_math.npz",
+        (140,),
+        "--split random",
+        10,
+        ("task_mae",),
+        (Row("collaborative"), Row("collaborative-no-transport", "the ablation")),
+        against="collaborative",
+    ),
 )
 PAPER = Paper(
     "collaborative",

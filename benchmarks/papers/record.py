@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench.checks import audit, drop
+from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare
+from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
 mean over the repeats of a table: random seeds where the division of the models is given, random
@@ -77,7 +79,7 @@ class Table:
     title: str
     about: str
     file: str
-    """The table of scores in the folder, with its ending."""
+    """The table of scores in the folder, with its ending; `papers.public` may fetch it."""
     budgets: tuple[int, ...]
     split: str
     """Options of `fewbench compare`: --split, --targets, --group-by."""
@@ -94,7 +96,7 @@ class Table:
         return (self.file,)
 
     def text(self, context: Context) -> str:
-        scores = load_scores(context.folder / self.file)
+        scores = load_scores(place(context.folder, self.file))
         return "\n".join(self._lines(self.compared(scores, context)))
 
     def compared(self, scores: Scores, context: Context) -> Comparison:
@@ -173,18 +175,22 @@ class Paper:
     def write(self, context: Context, folder: Path, only: str = "") -> Iterator[str]:
         """Write the sections whose title holds `only`, one by one; yield a line for each.
 
-        Sections that are not run, or whose data are missing, stay as they are in the file.
+        Sections that are not run, whose data are missing or that fail stay as they are in the file.
         """
         path = folder / f"{self.name}.md"
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
         for section in self.sections:
             if only not in section.title:
                 continue
-            missing = [name for name in section.data if not (context.folder / name).exists()]
+            missing = [one for one in section.data if not place(context.folder, one).exists()]
             if missing:
                 yield f"{self.name}: not run: {section.title}: no {', '.join(missing)}"
                 continue
-            kept[section.title] = section.text(context)
+            try:
+                kept[section.title] = section.text(context)
+            except FewbenchError as error:
+                yield f"{self.name}: not run: {section.title}: {error}"
+                continue
             titles = [one.title for one in self.sections if one.title in kept]
             parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
             parts += [f"## {title}\n\n{kept[title].strip()}" for title in titles]
