@@ -27,12 +27,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from coverage import LEVEL, random_widths, winkler
 from fewbench import Evaluation, Scores, Stop
 from fewbench.evaluation.sampling import exact_interval, expected_random_error, hypergeometric
 from fewbench.readers import read
 from fewbench.scores import Benchmark
 from fewbench.scores.table import as_scores, from_arrays
+from intervals import LEVEL, random_widths, winkler
 
 TABLES = (
     "gsm8k_150", "helm_math", "openllm2_math_musr", "glue_rte", "helm_med_qa", "llmub_mmlu",

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fewbench.methods import ADVICE, CATALOGUE
+from fewbench.methods import CATALOGUE
+from fewbench.methods.catalogue import ADVICE
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/methods"

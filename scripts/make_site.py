@@ -5,7 +5,7 @@ python scripts/make_site.py [FOLDER]
 The site replaces FOLDER (default: site/). Zensical builds it, with mkdocs.yml as settings, from
 pages that this script writes into a temporary folder. The reference is made from the program:
 commands and options from the command line's own help, functions and classes from
-`fewbench.__all__`. Needs the extra `docs`.
+`__all__` of the public modules. Needs the extra `docs`.
 """
 
 import inspect
@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,22 @@ from fewbench.cli.app import COMMANDS, app, load_command
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+# Public modules. Users import what `__all__` of these names; all others are internal.
+PUBLIC = (
+    "fewbench",
+    "fewbench.datasets",
+    "fewbench.errors",
+    "fewbench.inspect",
+    "fewbench.methods",
+    "fewbench.tasks",
+    "fewbench.tasks.measurement",
+    "fewbench.testing",
+    "fewbench.testing.conformance",
+)
 # Titles of the pages of the Python reference, by the package that a name comes from.
 TITLES = {
     "checks": "Check source results",
+    "datasets": "The bundled results",
     "decide": "Decide",
     "errors": "Errors",
     "evaluation": "Evaluate",
@@ -45,6 +59,8 @@ TITLES = {
     "runners": "Run a model",
     "scores": "Scores",
     "study": "Compare and plan",
+    "tasks": "Choose tasks",
+    "testing": "Test a method",
 }
 
 
@@ -149,14 +165,22 @@ def repository_page(source: str, page: str) -> str:
     return re.sub(r"\]\((?:\./)?docs/", f"]({up}", text)
 
 
-def python_names() -> dict[str, list[str]]:
-    """Return the names of the top level by the package they come from."""
-    by_package: dict[str, list[str]] = {}
-    for name in fewbench.__all__:
-        if name not in {"__version__", "CATALOGUE"}:
-            module = getattr(fewbench, name).__module__
-            by_package.setdefault(module.split(".")[1], []).append(name)
-    by_package["methods"].append("CATALOGUE")
+def python_names() -> dict[str, dict[str, Any]]:
+    """Return the public names with their values, by the package that defines them.
+
+    What the top level has is known by its name there.
+    """
+    by_package: dict[str, dict[str, Any]] = {}
+    for module in PUBLIC:
+        for name in import_module(module).__all__:
+            value = getattr(import_module(module), name)
+            at_top = module != "fewbench" and getattr(fewbench, name, None) is value
+            if name == "__version__" or at_top:
+                continue
+            # The catalogue is a mapping, which does not say where it is defined.
+            top = getattr(value, "__module__", "fewbench.methods")
+            package = (top if module == "fewbench" else module).split(".")[1]
+            by_package.setdefault(package, {})[f"{module}.{name}"] = value
     return {name: by_package[name] for name in sorted(by_package, key=title)}
 
 
@@ -165,20 +189,21 @@ def title(package: str) -> str:
     return TITLES.get(package, package.capitalize())
 
 
-def python_page(package: str, names: list[str]) -> str:
-    """Return a page of the Python reference; functions first."""
-    ordered = sorted(names, key=lambda name: inspect.isclass(getattr(fewbench, name)))
+def python_page(package: str, names: dict[str, Any]) -> str:
+    """Return a page of the Python reference: the top level first, and functions before classes."""
     lines = [f"# {title(package)}", ""]
-    for name in ordered:
-        value = getattr(fewbench, name)
-        if name == "CATALOGUE":
+    for known in sorted(names, key=lambda name: (name.count("."), inspect.isclass(names[name]))):
+        value, name = names[known], known.rpartition(".")[2]
+        if known == "fewbench.CATALOGUE":
             said = "All methods by name: see [the list](../../methods/README.md)."
-            lines += ["## `fewbench.CATALOGUE`", "", said, ""]
-        else:
+            lines += [f"## `{known}`", "", said, ""]
+        elif hasattr(value, "__qualname__"):
             place = f"{value.__module__}.{value.__qualname__}"
-            known = f"fewbench.{name}"
             lines += [f"::: {place}", "    options:", f"      heading: {known}"]
             lines += [f"      toc_label: {name}", "      heading_level: 2", ""]
+        else:  # a table of things by name, or a type
+            said = ", ".join(f"`{key}`" for key in value) if isinstance(value, dict) else ""
+            lines += [f"## `{known}`", "", said or f"`{value}`", ""]
     return "\n".join(lines)
 
 

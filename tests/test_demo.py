@@ -29,7 +29,7 @@ def test_demo(monkeypatch, capsys, tmp_path):
     estimate = float(re.search(r"^The estimate is ([\d.]+)% ", said.out, re.M)[1])
     truth = float(re.search(r"images give ([\d.]+)%:$", said.out, re.M)[1])
     assert abs(estimate - truth) < 15
-    off = re.search(r"off by ([\d.]+) percentage points", said.out)
+    off = re.search(r"error of the estimate is ([\d.]+) pp", said.out)
     assert float(off[1]) == pytest.approx(abs(estimate - truth), abs=0.11)
     halves = [float(one) for one in re.findall(r"% +([\d.]+) pp +[\d.]+ pp$", said.out, re.M)]
     assert halves[-1] < halves[0]

@@ -1,6 +1,6 @@
 """BenTo (Zhao et al. 2024): chosen tasks on its released models, and on other models."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +9,6 @@ from scipy.stats import rankdata
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
-from fewbench.readers import read
-from fewbench.readers.tables import read_task_table
-from fewbench.scores import Scores
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -22,7 +19,7 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import pearson
 from fewbench.study.splits import make_split
-from fewbench.tasks import Similarity, TaskMatrix, TaskResults, Transferability, judge, read_chooser
+from fewbench.tasks import Similarity, TaskMatrix, TaskResults, judge, read_chooser
 from fewbench.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
 from fewbench.tasks.curves import sets_of
 from fewbench.tasks.held_out import CostlyTasks, HeldOut, ridge_on_means
@@ -31,12 +28,26 @@ from fewbench.tasks.judgement import (
     nrmse,
     random_questions,
     random_tasks,
+    resampled_models,
+    weighted_nrmse,
 )
 from fewbench.tasks.matrix import PAST_SCORES
+from papers.bento_baselines import BASELINES
+from papers.bento_constant import CONSTANT
+from papers.bento_data import (
+    KS,
+    MATRIX,
+    OTHERS,
+    QUESTIONS,
+    RELEASED,
+    in_order,
+    others,
+    released,
+    row,
+    table_of,
+)
 from papers.record import Context, Paper, Study
 
-KS = (1, 2, 3, 5, 8, 10)
-OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
 METHODS = {
     "BenTo-sim, Eq. 2-3": "bento-sim",
     "BenTo-sim, columns divided by their sums (published)": "bento-sim(scaling=sum)",
@@ -51,27 +62,19 @@ METHODS = {
     "BenTo-sim, as easy as all within 1 % (ours)": "bento-sim(match=0.01)",
     "BenTo-le, K = 10, as easy as all within 1 % (ours)": "bento-le(components=10,match=0.01)",
 }
+PRINTED = {  # Table 2, nine models
+    "BenTo-le": (0.051, 0.098, 0.029, 0.045, 0.168, 0.113),
+    "BenTo-sim": (0.123, 0.061, 0.177, 0.101, 0.039, 0.026),
+}
 BUDGETS = (100, 200, 400, 800)
 REPEATS = 10
 WORTH, COSTS = 1000, (0, 100)  # a budget in questions, and what a task costs besides
 
 
-def released(context: Context) -> tuple[TaskResults, Transferability, dict[str, list[int]]]:
-    """BenTo's released models, its matrix and its published lists."""
-    folder = context.folder / "bento"
-    transfer = Transferability.load(folder / "mmlu_ict.npz")
-    table, _ = read_task_table(folder / "mmlu_models.csv", list(transfer.tasks))
-    table = table.drop(index=list(OF_ALL))
-    results = TaskResults(
-        table.to_numpy(), tuple(table.index), transfer.tasks, transfer.n_questions
-    )
-    lists = json.loads((folder / "published_selections.json").read_text())["mmlu"]
-    return results, transfer, lists
-
-
-def others(context: Context) -> Scores:
-    """102 other models."""
-    return read(context.folder / "llmub_mmlu.npz").scores
+def of_released(context: Context) -> str:
+    printed = [row(f"printed, nine models: {name}", list(PRINTED[name])) for name in PRINTED]
+    results, transfer, lists = released(context)
+    return of_models(results, transfer, lists, printed)
 
 
 def of_others(context: Context) -> str:
@@ -79,32 +82,16 @@ def of_others(context: Context) -> str:
     return of_models(in_order(others(context), transfer), transfer, lists)
 
 
-def in_order(scores, transfer) -> TaskResults:
-    """Results with the tasks in the matrix's order."""
-    plain = TaskResults.of_scores(scores)
-    at = plain.positions(transfer.tasks)
-    return TaskResults(
-        plain.scores[:, at], plain.models, transfer.tasks, plain.sizes[at], questions=scores
-    )
-
-
-def row(name: str, values: list[float]) -> str:
-    return f"| {name} | " + " | ".join(f"{value:.3f}".lstrip("0") for value in values) + " |"
-
-
-def table_of(title: str, header: list[str], rows: list[str]) -> str:
-    head = f"| {title} | " + " | ".join(header) + " |\n|---|" + "---|" * len(header)
-    return "\n".join([head, *rows])
-
-
-def of_models(results: TaskResults, transfer, published) -> str:
+def of_models(results: TaskResults, transfer, published, printed: Sequence[str] = ()) -> str:
     matrix = TaskMatrix.of_transfer(transfer)
     full = results.full
-    rows, sim = [], None
+    rows, sim = [*printed], None
     for name, method in METHODS.items():
         sets = {k: read_chooser(method).order(matrix, k, 0).tasks for k in KS}
         rows.append(row(name, [float(nrmse(results.reduced(sets[k]), full)) for k in KS]))
-        sim = sim or sets
+        if sim is None:
+            sim = sets
+            rows.append(row(f"{name}: standard deviation over models", over_models(results, sim)))
     for name in ("bento_le", "bm25_sim", "bm25_le", "gpt4"):
         order = np.array(published[name])
         values = [float(nrmse(results.reduced(order[:k]), full)) for k in KS]
@@ -127,6 +114,13 @@ def of_models(results: TaskResults, transfer, published) -> str:
     better = " | ".join(f"{one.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
     return table_of("NRMSE, k =", [str(k) for k in KS], rows)
+
+
+def over_models(results: TaskResults, sets) -> list[float]:
+    """Standard deviation of NRMSE where models are drawn with replacement (Appendix C)."""
+    weights = resampled_models(results, np.random.default_rng(0), 1000)
+    said = [results.reduced(sets[k]) for k in KS]
+    return [float(weighted_nrmse(one, results.full, weights).std()) for one in said]
 
 
 def by_ridge(results: TaskResults) -> list[float]:
@@ -406,11 +400,11 @@ def random_questions_paid(scores, targets, cost: float, rng) -> tuple[np.ndarray
     return np.mean(errors, axis=0), float(np.mean(numbers))
 
 
-MATRIX, QUESTIONS, OTHERS = "bento/mmlu_ict.npz", "bento/mmlu_questions.npz", "llmub_mmlu.npz"
-RELEASED = (MATRIX, "bento/mmlu_models.csv", "bento/published_selections.json")
 SECTIONS = (
-    Study("BenTo's seven released models", RELEASED, lambda at: of_models(*released(at))),
+    Study("BenTo's seven released models", RELEASED, of_released),
     Study("102 other models", (*RELEASED, OTHERS), of_others),
+    *CONSTANT,
+    *BASELINES,
     Study("What foretells the error", RELEASED, lambda at: what_foretells(*released(at)[:2])),
     Study("How much hangs on the seeds", RELEASED, lambda at: stability(released(at)[1])),
     Study(

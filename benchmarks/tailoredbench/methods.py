@@ -67,12 +67,12 @@ def of_methods(runs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 def with_families(scores: Scores, words: str) -> Scores:
     """Name families by words in the models' names, as "llama,qwen,mistral+mixtral+zephyr".
 
-    A family has the name of its first word. A model with words of no family or of several has
-    none.
+    A family has the name of its first word, without dashes at its ends. A model with words of no
+    family or of several has none.
     """
     families = [family.lower().split("+") for family in words.split(",")]
     named = []
     for model in scores.model_ids:
         found = [any(word in model.lower() for word in family) for family in families]
-        named.append(families[int(np.argmax(found))][0] if sum(found) == 1 else "")
+        named.append(families[int(np.argmax(found))][0].strip("-") if sum(found) == 1 else "")
     return scores.changed(models=scores.models.assign(family=np.array(named, dtype=object)))

@@ -10,6 +10,8 @@ Commands and functions mirror each other:
 - view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · track: `track`,
   `add_checkpoint`
 - compare: `compare` · plan: `plan` · reports: `write_report`
+
+CONTRIBUTING.md lists the other modules that users import from; the rest is internal.
 """
 
 from importlib import import_module

@@ -15,6 +15,24 @@ FewbenchError
 └── MissingExtraError  an optional part that is not installed
 """
 
+__all__ = [
+    "AnswersError",
+    "ClusterError",
+    "EstimateWarning",
+    "EvaluationError",
+    "FewbenchError",
+    "MethodError",
+    "MissingExtraError",
+    "ModelError",
+    "PackError",
+    "PublicError",
+    "ReaderError",
+    "RunError",
+    "ScoresError",
+    "StudyError",
+    "TransferError",
+]
+
 
 class FewbenchError(Exception):
     """Base of all errors that fewbench raises on purpose.

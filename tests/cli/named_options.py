@@ -39,6 +39,7 @@ def check_options(words, said: str) -> None:
     """Every option that a command's error names is its own, or the error says of which command."""
     own = options_of(words) | OTHERS | {str(word) for word in words}
     said = "\n".join(line for line in said.splitlines() if line.startswith(SAYS))
+    said = re.sub(r"\s--\s.*", "", said)  # what follows is passed to other programs
     for option in set(OPTION.findall(said)) - own:
         named = re.findall(r"fewbench ((?:\w+ ?)+)", said) + re.findall(r"\b(\w+) --", said)
         named += ["import"] if "import" in said else []

@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 from importlib import import_module
 
 import pytest
 
 from fewbench._text import table
-from fewbench.cli.compare import parse_budgets
+from fewbench.cli.compare import parse_sizes
 from fewbench.cli.options import split_names
 from fewbench.errors import FewbenchError, MethodError
 
@@ -99,10 +100,23 @@ def test_methods_with_settings_and_gap(ok, scores, tmp_path):
     out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split, "-o", "o.json")
     facts = json.loads((tmp_path / "o.json").read_text())["facts"]
     assert facts["splits"] == "performance, 30% targets, gap 20%"
-    assert "performance split, 4 items, 6 targets per repeat" in out
+    assert "performance split, 4 items, 10 source models and 6 targets per repeat" in out
     assert "\nmedoids(metric=cosine,standardise=true)+mean " in out
     assert "\nrandom+answers+ridge(alpha=1) " in out
     assert "% interval" not in out
+
+
+def test_fewer_sources_too(ok, cli, scores, tmp_path):
+    words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK]
+    out = ok(*words, "--sources", "5,8", "-o", "o.json")
+    cells = json.loads((tmp_path / "o.json").read_text())["cells"]
+    assert {(cell["split"], cell["n_sources"]) for cell in cells} == {
+        ("random", 15), ("5-source random", 5), ("8-source random", 8)
+    }  # fmt: skip
+    assert re.search(r"\nError \(pp\) +5 +8 +15\n", out)
+    assert "cannot read the sources 'few'" in cli(*words, "--sources", "few").err
+    many = cli(*words, "--sources", "16")
+    assert "16 source models are wanted, and the random split has 15" in many.err
 
 
 def test_without_a_home_cache_variable(cli, scores, monkeypatch, tmp_path):
@@ -118,8 +132,8 @@ def test_names_are_split_at_outer_commas():
         split_names(" , ")
 
 
-def test_budgets():
-    assert parse_budgets("20, 50") == [20, 50]
+def test_numbers_of_sources():
+    assert parse_sizes("20, 50") == [20, 50]
 
 
 def test_text():

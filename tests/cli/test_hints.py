@@ -91,3 +91,15 @@ def test_hints_that_are_followed_lead_on(cli, ok, scores, answers, asked):
     assert "of a table, keep one model's rows, or start with targets named as there" in said.err
     ok("tell", "two", answers([row for row in rows if row[0] == "x"]), "--model", "llm", *columns)
     assert np.isfinite(json.loads(ok("estimate", "two", "--json"))["target"]["score"])
+
+
+def test_options_of_other_programs_are_not_fewbenchs(cli, monkeypatch):
+    """What follows -- in a hint is not looked up among the options of fewbench import."""
+    from fewbench.errors import RunError
+
+    def fail(*_: object, **__: object) -> None:
+        raise RunError("no task", hint="name it after --, as in -- task.py --model X")
+
+    monkeypatch.setattr("fewbench.cli.app", fail)
+    said = cli("run", "inspect")
+    assert said.err.strip().endswith("(hint: name it after --, as in -- task.py --model X)")

@@ -60,7 +60,10 @@ def test_names_are_no_formulas_in_a_spreadsheet(ok, tmp_path):
     assert [cell.removeprefix("'") for cell in cells] == names
 
 
-def test_import_asks_goes_on_and_tidies_up(cli, logs):
+def test_import_asks_resumes_and_tidies_up(cli, logs, monkeypatch):
+    assert cli("import", "logs", "-o", "s.parquet").code == 2
+    assert not (logs / "s.partial").exists()  # reading again takes no time
+    monkeypatch.setattr("fewbench.cli.import_.LONG", 0.0)
     asked = cli("import", "logs", "-o", "s.parquet")
     assert asked.code == 2
     assert "several choices of --filter: task 'sums' has 'strict', 'flexible'" in asked.err

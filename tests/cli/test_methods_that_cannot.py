@@ -116,7 +116,7 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
 
 def test_what_cannot_run_is_not_advised(ok, saved, monkeypatch):
     from fewbench.checks import audit
-    from fewbench.methods import Advice
+    from fewbench.methods.catalogue import Advice
 
     path = saved()
     asked = Advice("always", ("bm25-sim", "random"), "one of the two cannot run")

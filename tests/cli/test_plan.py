@@ -1,6 +1,7 @@
 """fewbench plan: the answer first, then how sure it is; JSON, a page, and named mistakes."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_the_first_line_is_the_answer(ok, graded):
         f"Next: fewbench start {graded} --method greedy-ridge --budget {items} -o DIR"
     )
     assert any(line.startswith("Like the source models") for line in lines)
-    assert any(line.startswith("Cost of a run: ") for line in lines)
+    assert any(line.startswith("A new model, all ") for line in lines)
     assert any(line.startswith("Source models  ") for line in lines)
 
 
@@ -59,9 +60,15 @@ def test_every_kind_of_target_is_a_row_and_stronger_ones_are_in_the_headline(ok,
 
 def test_costs_are_in_the_unit_of_their_column(ok, graded):
     out = ok("plan", graded, "--budget", 20, "--costs", "tokens", *QUICK)
-    line = " ".join(out.partition("Cost of a run: ")[2].split())
-    assert "of 6,000 tokens" in line
-    assert "break even after" in line
+    assert re.search(r"\nCost +tokens  Of a full run +Storage\n", out)
+    assert re.search(r"\nA new model, all 120 items +6,000 +100\.0% +120 B\n", out)
+    assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d% +20 B\n", out)
+    assert re.search(r"\nThe 60 source models, if you run them +360,000 +– +7\.2 KB\n", out)
+    assert "you break even after" in " ".join(out.split())
+    priced = ok("plan", graded, "--budget", 20, "--price", 0.5, *QUICK)
+    assert re.search(r"\nA new model, all 120 items +60 +100\.0% ", priced)
+    assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7% ", priced)
+    assert "The price is 0.5 for a unit of the costs (items)." in priced
 
 
 def test_a_table_that_supports_only_random_sampling(ok, tmp_path):

@@ -1,6 +1,6 @@
 """Intervals hold the truth at their level: for targets like the sources, and for others.
 
-Short simulations; real tables are for tests/results/test_coverage.py and benchmarks/coverage.py.
+Short simulations; real tables are for tests/results/test_coverage.py and benchmarks/intervals.py.
 """
 
 import numpy as np

@@ -5,7 +5,8 @@ import pytest
 
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
-from fewbench.methods import CATALOGUE, find_method, needs_of
+from fewbench.methods import CATALOGUE, find_method
+from fewbench.methods.needs import needs_of
 from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS
 from fewbench.testing import simulate
 

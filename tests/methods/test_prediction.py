@@ -11,7 +11,14 @@ from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.completed import task_lines
 from fewbench.methods.prediction.features import PCA, Signature, SubsetScore
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Forest, Linear, Neighbours, Regression, Ridge
+from fewbench.methods.prediction.regression import (
+    MLP,
+    Forest,
+    Linear,
+    Neighbours,
+    Regression,
+    Ridge,
+)
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -106,6 +113,19 @@ def test_looking_for_outsiders_needs_no_cube_of_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6  # 150 × 150 × 2000 numbers would be 360 MB
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+def test_perceptrons_learn_scores_that_hardly_differ(layers):
+    """With outputs as they are, their first steps are larger than all differences."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(70, 8))
+    y = np.column_stack([0.6 + 0.02 * np.tanh(x @ rng.normal(size=8)), np.full(70, 0.3)])
+    said = MLP(layers).fit(x[:50], y[:50], 0)(x[50:])
+    assert np.abs(said[:, 0] - y[50:, 0]).mean() < 0.4 * np.abs(y[50:, 0] - y[:50, 0].mean()).mean()
+    np.testing.assert_allclose(said[:, 1], 0.3)
+    scaled = MLP(layers).fit(x[:50], 4 * y[:50], 0)(x[50:])
+    np.testing.assert_allclose(scaled, 4 * said, rtol=1e-6)
 
 
 def test_sources_that_all_answer_the_same_leave_their_mean():

@@ -11,7 +11,8 @@ import pytest
 from fewbench.errors import MethodError, MissingExtraError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.replay import replay
-from fewbench.methods import StaticMethod, find_method, needs_of
+from fewbench.methods import StaticMethod, find_method
+from fewbench.methods.needs import needs_of
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.semantic import Semantic
 from fewbench.scores import from_arrays

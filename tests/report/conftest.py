@@ -15,6 +15,8 @@ import pytest
 
 from fewbench._page import Shown
 from fewbench.report.frame import body_of
+from fewbench.scores import Scale
+from fewbench.study.comparison import Comparison
 from fewbench.study.comparison_page import page_of
 
 METRICS = (
@@ -43,6 +45,9 @@ class Made(Shown):
     facts: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     failures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILURE))
+
+    scale: Scale = field(default_factory=Scale)
+    unit = Comparison.unit  # a property
 
     def page(self):
         return page_of(self)
@@ -73,7 +78,7 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
                 }
             )  # fmt: skip
         frame = pd.DataFrame(runs)
-        row = {"method": method, "budget": budget, "split": split, "n_targets": n}
+        row = {"method": method, "budget": budget, "split": split, "n_sources": 90, "n_targets": n}
         for metric in frame:
             row[metric] = frame[metric].mean()
             row[f"{metric}_sd"] = frame[metric].std() if len(frame) > 1 else np.nan

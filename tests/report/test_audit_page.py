@@ -85,7 +85,7 @@ def test_another_scale():
     values = 10 + 90 * np.random.default_rng(0).random((20, 30))
     names = [f"m{i}" for i in range(20)]
     found = audit(from_arrays(values, models=names, scale=Scale(0, 100, lower_is_better=True)))
-    assert "full score (less is better)" in found.plot("models").to_json()
+    assert "full score, lower is better" in found.plot("models").to_json()
 
 
 def test_the_same_audit_gives_the_same_bytes(dirty, tmp_path):

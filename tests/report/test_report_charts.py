@@ -16,6 +16,7 @@ from fewbench.charts import estimating, theme
 from fewbench.charts.labels import spread
 from fewbench.checks import audit
 from fewbench.report.frame import Charts
+from fewbench.scores import Scale, Unit
 from fewbench.study import compare
 from fewbench.testing import simulate
 
@@ -69,7 +70,8 @@ def results():
         "rank": fewbench.rank(evaluation).plot(),
         "gate": fewbench.gate((evaluation, "a"), at_least=0.5).plot(),
         "track": estimating.tracked(
-            [{"step": s, "score": s / 9e3, "low": s / 1e4, "high": s / 8e3} for s in (1e3, 2e3)]
+            [{"step": s, "score": s / 9e3, "low": s / 1e4, "high": s / 8e3} for s in (1e3, 2e3)],
+            Unit(Scale()),
         ),
     }  # fmt: skip
     return found

@@ -66,7 +66,7 @@ def test_small_and_large_inputs(page, options):
 
 def test_gaps_are_dashes(page, make_comparison):
     made = make_comparison(repeats=2, targets=9)
-    numbers = made.cells.columns.difference(["method", "budget", "split", "n_targets"])
+    numbers = made.cells.columns.difference(["method", "budget", "split", "n_sources", "n_targets"])
     made.cells.loc[made.cells["method"] == "random items, ridge", numbers] = np.nan
     made.estimates[["low", "high"]] = np.nan
     made.estimates["family"] = None
@@ -81,7 +81,7 @@ def test_gaps_are_dashes(page, make_comparison):
 
 def test_missing_metrics_and_an_empty_comparison(page, make_comparison):
     made = make_comparison(repeats=2, targets=9)
-    made.cells = made.cells[["method", "budget", "split", "n_targets", "mae"]]
+    made.cells = made.cells[["method", "budget", "split", "n_sources", "n_targets", "mae"]]
     text = page(made)
     assert "±" not in text
     assert "Compared with random sampling" not in text
@@ -118,6 +118,7 @@ def _cells(**errors):
             "method": m,
             "budget": 50,
             "split": "s",
+            "n_sources": 20,
             "n_targets": 9,
             "mae": e,
             "level_with_best": level,

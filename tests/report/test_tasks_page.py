@@ -111,7 +111,7 @@ def test_it_says_what_was_chosen_and_how_good_it_is(page):
     assert "26% of random task sets are at least as good" in plain
     assert "Eq. 7 as printed (without a square): 10.0%." in plain
     assert "corrected by a-small-model5.2%" in plain
-    assert "a-small-model: 0.530 on these tasks, 0.510 on all" in plain
+    assert "a-small-model: 53.0% on these tasks, 51.0% on all" in plain
     assert "contain 36% of these tasks on average; two of them share 27%." in plain
     assert "Two tasks tie at step 2." in plain
     assert "3 (chosen)6.7%5.0%10.0%" in plain

@@ -1,6 +1,7 @@
 """BenTo on its authors' released data: orders of choice and errors as published or measured."""
 
 import json
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from fewbench.tasks import TaskMatrix, TaskResults, Transferability, read_choose
 from fewbench.tasks.choosers import FittedTasks, mismatch
 from fewbench.tasks.judgement import (
     anchor_ratio,
+    judge,
     nrmse,
     random_questions,
     random_tasks,
 )
-from fewbench.tasks.matrix import PAST_SCORES
+from fewbench.tasks.matrix import PAST_SCORES, of_texts
 
 from .conftest import DATA
 
@@ -130,6 +132,25 @@ def test_all_eigenvectors_are_refused(matrix):
 
     with pytest.raises(MethodError, match="57 eigenvectors of 57 tasks"):
         read_chooser("bento-le(components=57)").order(matrix, 3, 0)
+
+
+def test_the_constant_gives_a_few_lists(matrix):
+    """Where the authors' program, with all eigenvectors, gives another list for each value."""
+    found = {
+        tuple(read_chooser(f"bento-le(components=10,t={t})").order(matrix, 10, 0).tasks)
+        for t in np.random.default_rng(0).uniform(1.01, 50, 200)
+    }
+    assert 2 <= len(found) <= 6
+
+
+def test_bm25_between_development_questions_is_no_better_than_chance(transfer, results):
+    texts = resources.files("lm_eval") / "tasks/mmlu/flan_cot_fewshot/_cot_prompts.json"
+    said = json.loads(texts.read_text(encoding="utf-8"))
+    matrix = of_texts(said, transfer.tasks, transfer.n_questions)
+    chosen = read_chooser("bm25-sim").order(matrix, 3, 0).tasks
+    found = judge(results, chosen)
+    assert found.nrmse == pytest.approx(0.118, abs=6e-4)
+    assert found.percentile > 0.4
 
 
 def test_half_of_the_seeds_choose_other_tasks(transfer):

@@ -1,7 +1,7 @@
 """Intervals stated at 90 % on real tables: for targets like the sources and for others.
 
 Where a method learned from sources cannot hold, its estimate says so (docs/intervals.md). Run with
--s to see the figures; benchmarks/coverage.py makes more.
+-s to see the figures; benchmarks/intervals.py makes more.
 """
 
 import numpy as np

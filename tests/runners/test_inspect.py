@@ -19,7 +19,7 @@ from fewbench.cli import main as fewbench_main
 from fewbench.errors import AnswersError, ReaderError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
-from fewbench.readers.harnesses.inspect_logs import content_of
+from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
 from fewbench.runners.run import Run
@@ -145,8 +145,9 @@ class TestWhatRuns:
         both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
         table = sources(tmp_path / "sources", both)
         models = "scripted/good-16,scripted/bad-2"
-        with pytest.raises(RunError, match=r"Inspect would run 'quiz', .* items of 'more' too"):
+        with pytest.raises(RunError, match=r"Inspect would run 'quiz', .* also items of 'more'"):
             run(table, tmp_path / "run", model=models, stop=12)
+        assert not (tmp_path / "run").exists()
         asked_before = len(asked())
         found = run(table, tmp_path / "run", both[1], model=models, stop=12).estimates
         assert len(asked()) - asked_before == 24

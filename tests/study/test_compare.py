@@ -420,6 +420,41 @@ def test_incomplete_models_are_named(scores):
     assert "model-07" not in set(found.estimates["target"])
 
 
+# The number of source models
+
+
+def test_fewer_sources_estimate_the_same_targets():
+    table = simulate(40, 60, seed=5)
+    found = compare(table, ["greedy-ridge"], [10], repeats=4, sources=[20, 5], level=None)
+    both = compare(table, ["greedy-ridge"], [10], repeats=4, level=None)
+    sizes = found.cells.groupby("split", sort=False)["n_sources"].unique().explode()
+    assert sizes.to_dict() == {"random": 30, "5-source random": 5, "20-source random": 20}
+    assert (found.repeats["n_sources"] == found.repeats["split"].map(sizes)).all()
+    mine = found.cells[found.cells["split"] == "random"]
+    assert mine["mae"].tolist() == both.cells["mae"].tolist()
+    assert found.warnings == both.warnings  # of the same targets nothing is said again
+    targets = found.estimates.groupby(["repeat", "split"])["target"].agg(frozenset)
+    assert (targets.groupby("repeat").nunique() == 1).all()
+    curve = found.learning_curve("greedy-ridge", 10)
+    errors = found.cells[found.cells["method"] == "greedy-ridge"].set_index("n_sources")["mae"]
+    assert curve.sources == (5, 20, 30)
+    np.testing.assert_allclose([one.value for one in curve.errors], errors.loc[[5, 20, 30]])
+    assert curve.errors[0].value > curve.errors[-1].value
+    assert curve.gain.difference == pytest.approx(errors[30] - errors[20])
+    assert curve.says in " ".join(str(found).split())
+    drawn = json.dumps(found.plot("sources").to_dict())
+    assert all(f'"items": {size}, "error"' in drawn for size in curve.sources)
+    assert '"title": "source models"' in drawn
+    with pytest.raises(StudyError, match="no errors of 'random-linear' at 10 items"):
+        found.learning_curve("random-linear", 10)
+
+
+def test_more_sources_than_a_split_has_are_refused():
+    with pytest.raises(StudyError, match="16 source models are wanted") as raised:
+        compare(simulate(20, 60, seed=3), [], [10], repeats=2, sources=[5, 16], level=None)
+    assert "use 15 or fewer" in raised.value.hint
+
+
 # Wrong settings
 
 
@@ -436,6 +471,9 @@ def test_incomplete_models_are_named(scores):
         ({"seed": -1}, StudyError, "seed"),
         ({"level": 1.0}, FewbenchError, "level 1.0"),
         ({"split": [SplitSettings(), SplitSettings(targets=0.5)]}, StudyError, "given twice"),
+        ({"sources": [5, 5]}, StudyError, "given twice"),
+        ({"sources": 1}, StudyError, "at least 2"),
+        ({"sources": 1000}, StudyError, "1000 source models are wanted"),
     ],
 )
 def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wrong, error, said):

@@ -107,15 +107,37 @@ def test_one_group_of_models_has_no_interval():
 
 
 def test_fixed_targets_get_students_interval():
+    """The variance is that of repeats and of models less that of neither, not their sum."""
     rng = np.random.default_rng(1)
     resampled = two_way([names(30)] * 4)
-    statistic = resampled.mean(resampled.parts(list(rng.random((4, 30)))))
-    figure = resampled.figure(statistic)
-    drawn = statistic[1:2000]
-    half = stats.t.ppf(0.95, 3) * math.sqrt(4 / 3) * drawn.std(ddof=1)
-    assert figure.high - figure.value == pytest.approx(half)
-    assert figure.value - figure.low == pytest.approx(half)
-    assert figure.se == pytest.approx(drawn.std(ddof=1))
+    errors = rng.random((4, 30)) + rng.normal(size=(4, 1)) + 2 * rng.normal(size=30)
+    figure = resampled.figure(resampled.mean(resampled.parts(list(errors))))
+    by_repeats = errors.mean(axis=1).var(ddof=1) / 4
+    by_models = errors.mean(axis=0).var(ddof=1) / 30
+    residual = errors - errors.mean(axis=1, keepdims=True) - errors.mean(axis=0) + errors.mean()
+    neither = (residual**2).sum() / (4 * 30) ** 2
+    assert figure.se**2 == pytest.approx(by_repeats + by_models - neither, rel=0.1)
+    shares = by_repeats**2 / 3 + (figure.se**2 - by_repeats) ** 2 / 29
+    half = stats.t.ppf(0.95, figure.se**4 / shares) * figure.se
+    assert figure.high - figure.value == pytest.approx(half, rel=0.1)
+    assert figure.value - figure.low == pytest.approx(figure.high - figure.value)
+
+
+@pytest.mark.parametrize("repeats", [3, 10])
+@pytest.mark.parametrize("noise", [0.0, 0.8, 1.0])
+def test_intervals_of_fixed_targets_keep_their_level(repeats, noise):
+    """Of errors that repeats, models and neither move; `noise` is the last one's share."""
+    rng = np.random.default_rng(5)
+    targets, inside, ratios = [names(15)] * repeats, [], []
+    for study in range(150):
+        moved = rng.normal(size=(repeats, 1)) + rng.normal(size=15)
+        errors = (1 - noise) * moved + noise * rng.normal(size=(repeats, 15))
+        resampled = two_way(targets, seed=study, resamples=199)
+        figure = resampled.figure(resampled.mean(resampled.parts(list(errors))))
+        inside.append(figure.low <= 0 <= figure.high)
+        ratios.append(figure.value / figure.se)
+    assert 0.86 <= np.mean(inside) <= 0.97
+    assert 0.8 < np.std(ratios) < 1.3
 
 
 @given(

@@ -251,6 +251,9 @@ def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
     doubled = plan(TABLE, budget=20, costs={k: 2 * v for k, v in cheap.items()}, **QUICK)
     assert doubled.forecasts[0].cost == 40
     assert doubled.forecasts[0].breakeven == made.breakeven
+    assert "break even after 72 new models" in " ".join(str(doubled).split())
+    with pytest.raises(FewbenchError, match="no price"):
+        plan(TABLE, budget=20, price=0.0)
     prices = np.where(np.arange(120) < 60, 1.0, 9.0)
     priced = replace(TABLE, items=TABLE.items.assign(tokens=prices))
     one = plan(priced, budget=20, costs="tokens", **QUICK).forecasts[0]

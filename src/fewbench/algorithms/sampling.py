@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
 
+LEAST_OF_TASK = 20
+"""Items of each task where a budget is a share of the items."""
+
 
 def allocate(
     budget: int, masses: NDArray[Any], sizes: IntArray, rng: np.random.Generator
@@ -48,6 +51,48 @@ def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> Float
         if not over.any():
             return np.asarray(share)
         full |= over
+
+
+def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
+    """Share `budget` items among tasks by their `sizes`, with a minimum; shape (tasks,).
+
+    A task of size s gets min(s, max(minimum, ratio * s)) items, with the ratio that spends the
+    budget. A budget below the sum of minimums lowers the minimum. Fractions go to the largest
+    remainders, then to the larger task, then to the first.
+
+    >>> task_sizes(60, np.array([10, 100, 200]), 20).tolist()
+    [10, 20, 30]
+    >>> task_sizes(20, np.array([10, 100, 200]), 20).tolist()
+    [6, 7, 7]
+    """
+    least = np.minimum(sizes, minimum).astype(np.float64)
+    # What is spent grows piecewise linearly with the level, or the ratio: solve between the bends.
+    if budget < least.sum():
+        levels = np.unique(np.append(least, 0.0))
+        spent = np.minimum.outer(levels, least).sum(axis=1)
+        shares = np.minimum(least, np.interp(budget, spent, levels))
+    else:
+        ratios = np.unique(np.concatenate([least / sizes, [0.0, 1.0]]))
+        spent = np.maximum(np.multiply.outer(ratios, sizes), least).sum(axis=1)
+        shares = np.maximum(least, np.interp(budget, spent, ratios) * sizes)
+    shares = np.round(shares, 9)
+    whole = np.floor(shares).astype(np.intp)
+    order = np.lexsort((-sizes, np.round(whole - shares, 9)))
+    whole[order[: budget - whole.sum()]] += 1
+    return np.asarray(whole, dtype=np.intp)
+
+
+def items_of_share(share: float, sizes: IntArray, minimum: int = LEAST_OF_TASK) -> int:
+    """Return the number of items for a share of each task's items, shape (tasks,) of `sizes`.
+
+    A task of size s counts min(s, max(minimum, share * s)) items, to the nearest item
+    ("Efficient Evaluation of Large Language Models via Collaborative Filtering" 2025, appendix F).
+
+    >>> items_of_share(0.1, np.array([10, 100, 400]))
+    70
+    """
+    wanted = np.maximum(np.rint(share * sizes), minimum)
+    return int(np.minimum(wanted, sizes).sum())
 
 
 def draw(n: int, sizes: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:

@@ -9,29 +9,32 @@ from typing import Any
 import numpy as np
 
 from fewbench.charts import theme
+from fewbench.charts.estimating import full_score
 from fewbench.charts.theme import LIGHT, finished, finite
+from fewbench.scores import Unit
 
 BINS, MARKED = 24, 400
 GRID = (72, 48)  # ten thousand dots of their own would make a heavy page
 
 
-def model_scores(scores: Sequence[float], lower_is_better: bool = False) -> Any | None:
+def model_scores(scores: Sequence[float], unit: Unit) -> Any | None:
     """How many models score how much; None for a single model."""
     import altair as alt
 
     if len(scores) < 2:
         return None
+    scores = [score * unit.factor for score in scores]
     counts, edges = np.histogram(scores, BINS)
     values = [
         {"low": finite(a), "high": finite(b), "models": int(n), "none": 0}
         for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True) if n
     ]  # fmt: skip
-    title = "full score (less is better)" if lower_is_better else "full score"
     chart = (
         alt.Chart(theme.rows(values))
         .mark_rect(color=LIGHT["m0"], opacity=0.75)
         .encode(
-            x=alt.X("low:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=title, tickCount=6)),
+            x=alt.X("low:Q", scale=alt.Scale(zero=False),
+                    axis=alt.Axis(title=full_score(unit), tickCount=6)),
             x2="high:Q",
             y=alt.Y("models:Q", axis=alt.Axis(title="models", tickMinStep=1, tickCount=5)),
             y2="none:Q",
@@ -44,7 +47,7 @@ def model_scores(scores: Sequence[float], lower_is_better: bool = False) -> Any 
     return finished(chart, told, 250)
 
 
-def items(numbers: Mapping[str, Any], span: tuple[float, float]) -> Any | None:
+def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
     """Items by mean score and by how they go with the rest; None if none can be judged.
 
     Parameters
@@ -52,16 +55,17 @@ def items(numbers: Mapping[str, Any], span: tuple[float, float]) -> Any | None:
     numbers : mapping
         `items`, `item_mean`, `item_r`, and the positions `item_wrong_way` and `item_suspect`, the
         worst first; as in an audit's JSON.
-    span : tuple of float
-        The scores' scale.
+    unit : Unit
+        How scores are printed.
     """
     import altair as alt
 
-    means, r = numbers["item_mean"], numbers["item_r"]
+    r = numbers["item_r"]
     known = [i for i, value in enumerate(r) if value is not None]
+    means = {i: numbers["item_mean"][i] * unit.factor for i in known}
     if not known:
         return None
-    low, high = span
+    low, high = unit.scale.low * unit.factor, unit.scale.high * unit.factor
     bottom, top = min(0.0, *(r[i] for i in known)), max(0.0, *(r[i] for i in known))
     wrong, suspect = numbers["item_wrong_way"][:MARKED], numbers["item_suspect"][:MARKED]
     marked = {*wrong, *suspect}
@@ -80,8 +84,9 @@ def items(numbers: Mapping[str, Any], span: tuple[float, float]) -> Any | None:
          "kind": kind}
         for kind, which in said.items() for i in which
     ]  # fmt: skip
+    title = unit.score_title("mean score of the item")
     x = alt.X("mean:Q", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(title="mean score of the item", tickCount=5))  # fmt: skip
+              axis=alt.Axis(title=title, tickCount=5))  # fmt: skip
     y = alt.Y("r:Q", scale=alt.Scale(domain=[bottom, top]),
               axis=alt.Axis(title="r with the rest", tickCount=5))  # fmt: skip
     shade = alt.Scale(type="sqrt", domain=[1, 8], range=[0.3, 1], clamp=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fewbench.charts import theme
 from fewbench.charts.labels import spread
 from fewbench.charts.theme import FOCUSED, SHOWN, Look, finished, finite
+from fewbench.scores import Unit
 
 if TYPE_CHECKING:
     import altair as alt
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 RANDOM = ("random", "random sampling", "random-sampling", "random_sampling")
 MOST_TARGETS = 150
 """Most targets in a chart of scores or ranks; more would make a page heavy."""
+COUNTED = {"items": "items answered", "sources": "source models"}
 LINES, LABEL = 300.0, 132.0  # height of the chart of lines, width of its names
 
 
@@ -56,7 +58,22 @@ def order_of(cells: pd.DataFrame, split: str) -> list[str]:
     return sorted(every, key=lambda m: (not errors.get(m, math.nan) >= 0, errors.get(m, 0.0)))
 
 
-def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
+def error_by_sources(cells: pd.DataFrame, split: str, unit: Unit) -> Any | None:
+    """Error of each method by number of source models, at the middle number of items; or None.
+
+    Rows of the split with fewer source models are those of splits whose name ends with its name.
+    """
+    own = (cells["split"] == split) | cells["split"].str.endswith(f"-source {split}")
+    here = cells[own & (cells["budget"] == focus_of(cells))]
+    if here["n_sources"].nunique() < 2:
+        return None
+    rows = here.assign(split=split, budget=here["n_sources"])
+    return error_by_items(rows, split, unit, of="sources")
+
+
+def error_by_items(
+    cells: pd.DataFrame, split: str, unit: Unit, of: Literal["items", "sources"] = "items"
+) -> Any:
     """Mean absolute error of each method by number of items; with one number, a row a method.
 
     Parameters
@@ -64,8 +81,10 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
     cells : DataFrame
         `Comparison.cells`.
     split : str
-    span : float
-        Percentage points are of this range.
+    unit : Unit
+        How errors are printed.
+    of : {"items", "sources"}
+        What the column `budget` counts.
     """
     import altair as alt
 
@@ -74,14 +93,14 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
     values: list[dict[str, Any]] = [
         {
             "method": str(row["method"]), "items": int(row["budget"]),
-            "error": finite(100 * row["mae"] / span, 3), "key": str(row["method"]) in keys,
-            "low": _end(row, -1, span), "high": _end(row, 1, span),
+            "error": finite(row["mae"] * unit.factor, 3), "key": str(row["method"]) in keys,
+            "low": _end(row, -1, unit), "high": _end(row, 1, unit),
         }
         for row in cells[cells["split"] == split].to_dict("records") if row["mae"] == row["mae"]
     ]  # fmt: skip
     budgets = sorted({row["items"] for row in values})
     if len(budgets) < 2:
-        return _one_budget(values, best, found, split)
+        return _one_budget(values, best, found, split, unit)
     tops = [row["high"] or row["error"] for row in values]
     scale = alt.Scale(domain=[0, 1.04 * max(tops, default=1.0)], nice=False, clamp=True)
     log = budgets[-1] > 4 * budgets[0]
@@ -89,17 +108,17 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
         "items:Q",
         scale=alt.Scale(type="log" if log else "linear", domain=[budgets[0], budgets[-1]],
                         nice=False, padding=10),
-        axis=alt.Axis(values=budgets, title="items answered", labelOverlap="greedy",
-                      format=",d"),
+        axis=alt.Axis(values=budgets, title=COUNTED[of], labelOverlap="greedy", format=",d"),
     )  # fmt: skip
     base = alt.Chart(theme.rows(values)).transform_filter(SHOWN)
+    title = unit.points_title("error")
     tooltip = [
-        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title="items"),
-        alt.Tooltip("error:Q", title="error, pp", format=".2f"),
+        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title=of),
+        alt.Tooltip("error:Q", title=title, format=".2f"),
         alt.Tooltip("low:Q", title="− 1 sd", format=".2f"),
         alt.Tooltip("high:Q", title="+ 1 sd", format=".2f"),
     ]  # fmt: skip
-    y = alt.Y("error:Q", scale=scale, axis=alt.Axis(title="error, pp", tickCount=5))
+    y = alt.Y("error:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5))
     few = len(best) <= 2
     shaded = alt.when("true" if few else FOCUSED)
     band = base.mark_area().encode(
@@ -128,26 +147,36 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
             opacity=alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0)),
         )
     )  # fmt: skip
-    told = f"Mean absolute error against the number of items, {split} split. " + _said(
-        values, best, budgets
+    told = f"Mean absolute error against the number of {of}, {split} split. " + _said(
+        values, best, budgets, unit, of
     )
     chart = alt.layer(band, line, spot, label).add_params(*theme.params())
     return finished(chart, told, LINES)
 
 
-def _end(row: dict[Any, Any], sign: int, span: float) -> float | None:
+def _end(row: dict[Any, Any], sign: int, unit: Unit) -> float | None:
     spread_of = row.get("mae_sd", math.nan)
     if spread_of is None or spread_of != spread_of:
         return None
-    return finite(100 * max(row["mae"] + sign * spread_of, 0.0) / span, 3)
+    return finite(max(row["mae"] + sign * spread_of, 0.0) * unit.factor, 3)
 
 
-def _said(values: Sequence[dict[str, Any]], best: Sequence[str], budgets: Sequence[int]) -> str:
+def _said(
+    values: Sequence[dict[str, Any]],
+    best: Sequence[str],
+    budgets: Sequence[int],
+    unit: Unit,
+    of: str,
+) -> str:
     """The first and last errors of the best methods, for those who do not see the chart."""
     parts = []
     for method in best[:5]:
-        mine = {row["items"]: row["error"] for row in values if row["method"] == method}
-        ends = [f"{mine[b]:.1f} pp at {b:,} items" for b in (budgets[0], budgets[-1]) if b in mine]
+        mine = {
+            row["items"]: unit.points(row["error"] / unit.factor)
+            for row in values
+            if row["method"] == method
+        }
+        ends = [f"{mine[b]} at {b:,} {of}" for b in (budgets[0], budgets[-1]) if b in mine]
         parts.append(f"{method}: {', '.join(ends)}")
     return "; ".join(parts) + "."
 
@@ -169,14 +198,19 @@ def _names(
 
 
 def _one_budget(
-    values: Sequence[dict[str, Any]], best: Sequence[str], found: dict[str, Look], split: str
+    values: Sequence[dict[str, Any]],
+    best: Sequence[str],
+    found: dict[str, Look],
+    split: str,
+    unit: Unit,
 ) -> Any:
     import altair as alt
 
     marks = [{**row, "value": row["error"], "budget": row["items"]} for row in values]
-    told = f"Mean absolute error and its spread over repeats, {split} split. "
-    told += "; ".join(f"{row['method']}: {row['error']:.2f} pp" for row in marks)
-    return dot_rows(marks, best, found, told, alt.X(title="error, pp"), None, ".2f")
+    title = unit.points_title("error")
+    told = f"Mean absolute {title} and its standard deviation over repeats, {split} split. "
+    told += "; ".join(f"{row['method']}: {row['error']:.2f}" for row in marks)
+    return dot_rows(marks, best, found, told, alt.X(title=title), None, ".2f")
 
 
 def dot_rows(
@@ -267,7 +301,7 @@ def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
 
 
 def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
-    """How often each method's intervals hold the truth; None where there are none."""
+    """How often each method's intervals contain the truth; None where there are none."""
     import altair as alt
 
     name = f"coverage{level}"
@@ -281,7 +315,7 @@ def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
         scale=alt.Scale(domain=[low, 1.0], clamp=True, nice=False),
         axis=alt.Axis(title="targets inside their interval", format="%", tickCount=5),
     )
-    told = f"Share of {level}% intervals that hold the truth, {split} split. "
+    told = f"Share of {level}% intervals that contain the truth, {split} split. "
     told += _listed(values, ".0%")
     order = order_of(cells, split)
     return dot_rows(values, order, looks_of(cells), told, x, level / 100, ".0%")
@@ -308,7 +342,11 @@ def _listed(values: Sequence[dict[str, Any]], form: str) -> str:
 
 
 def one_run(
-    comparison_estimates: pd.DataFrame, cells: pd.DataFrame, split: str, most: int = MOST_TARGETS
+    comparison_estimates: pd.DataFrame,
+    cells: pd.DataFrame,
+    split: str,
+    unit: Unit,
+    most: int = MOST_TARGETS,
 ) -> pd.DataFrame:
     """Return a single run of each method: the first repeat with the middle number of items.
 
@@ -318,17 +356,20 @@ def one_run(
     here = frame[(frame["split"] == split) & (frame["budget"] == focus_of(cells))]
     here = here[here["repeat"] == here.groupby("method")["repeat"].transform("min")]
     here = here.dropna(subset=["truth", "estimate"])
+    up = unit.scale.lower_is_better
     here = here.assign(
-        true_rank=here.groupby("method")["truth"].rank(ascending=False, method="first"),
-        rank=here.groupby("method")["estimate"].rank(ascending=False, method="first"),
+        true_rank=here.groupby("method")["truth"].rank(ascending=up, method="first"),
+        rank=here.groupby("method")["estimate"].rank(ascending=up, method="first"),
         of=here.groupby("method")["truth"].transform("size"),
     )
     step = max(1, math.ceil(int(here["of"].max()) / most)) if len(here) else 1
     return here[(here["true_rank"] - 1) % step == 0]
 
 
-def true_and_estimated(run: pd.DataFrame, cells: pd.DataFrame, split: str) -> Any | None:
-    """Estimated against true scores in percent, for the method that the chart is set to.
+def true_and_estimated(
+    run: pd.DataFrame, cells: pd.DataFrame, split: str, unit: Unit
+) -> Any | None:
+    """Estimated against true scores, for the method that the chart is set to.
 
     The param `only` names the method: one chart serves a grid of panels.
     """
@@ -339,16 +380,20 @@ def true_and_estimated(run: pd.DataFrame, cells: pd.DataFrame, split: str) -> An
     data: list[dict[str, Any]] = [
         {
             "method": str(row["method"]), "target": str(row["target"]), "key": True,
-            "truth": finite(100 * row["truth"], 2), "estimate": finite(100 * row["estimate"], 2),
-            "low": finite(100 * _get(row, "low"), 2), "high": finite(100 * _get(row, "high"), 2),
+            **{
+                key: finite(_get(row, key) * unit.factor, unit.digits + 1)
+                for key in ("truth", "estimate", "low", "high")
+            },
         }
         for row in run.to_dict("records")
     ]  # fmt: skip
-    low, high = _square([row[k] for row in data for k in ("truth", "estimate")])
+    low, high = _square([row[k] for row in data for k in ("truth", "estimate")], unit)
     x = alt.X("truth:Q", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(title="true score, %", tickCount=4))  # fmt: skip
+              axis=alt.Axis(title=unit.score_title("true score"), tickCount=4))  # fmt: skip
     y_scale = alt.Scale(domain=[low, high], nice=False, clamp=True)
-    y = alt.Y("estimate:Q", scale=y_scale, axis=alt.Axis(title="estimate, %", tickCount=4))
+    y = alt.Y(
+        "estimate:Q", scale=y_scale, axis=alt.Axis(title=unit.score_title("estimate"), tickCount=4)
+    )
     base, line, color = _panel(data, cells, (low, low), (high, high), x, y)
     missed = "datum.truth < datum.low || datum.truth > datum.high"
     whisker = base.mark_rule().encode(
@@ -422,10 +467,12 @@ def _square_panel(chart: Any, run: pd.DataFrame, told: str) -> Any:
     return finished(made, told, 220, 220)
 
 
-def _square(values: list[float]) -> tuple[float, float]:
+def _square(values: list[float], unit: Unit) -> tuple[float, float]:
+    """Return the ends of both axes: those of the values, with a margin."""
+    bottom, top = unit.scale.low * unit.factor, unit.scale.high * unit.factor
     low, high = min(values), max(values)
-    air = max(0.04 * (high - low), 1.0)
-    return max(math.floor(low - air), -5.0), min(math.ceil(high + air), 105.0)
+    air, most = max(0.04 * (high - low), 0.01 * (top - bottom)), 0.05 * (top - bottom)
+    return max(low - air, bottom - most), min(high + air, top + most)
 
 
 def _get(row: dict[Any, Any], name: str) -> float:

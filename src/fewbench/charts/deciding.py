@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fewbench.charts import forms
+from fewbench.scores import Unit
 
 COLORS = {
     "better": "m0", "worse": "m1", "pass": "m0", "fail": "m1", "equivalent": "m2",
@@ -20,19 +21,20 @@ def differences(found: Any) -> Any:
     ----------
     found : Versus
     """
-    rows = [_difference("all", found), *(_difference(one.task, one) for one in found.tasks)]
+    unit = Unit(found.scale)
+    given = {"all": found} | {one.task: one for one in found.tasks}
+    rows = [
+        {"name": name, "value": one.difference, "low": one.interval.low,
+         "high": one.interval.high, "color": COLORS[one.verdict]}
+        for name, one in given.items()
+    ]  # fmt: skip
     told = "; ".join(
-        f"{r['name']}: {r['value']:.4g} ({r['low']:.4g} to {r['high']:.4g})" for r in rows
+        f"{name}: {unit.difference(one.difference)} ({unit.differences(one.interval)})"
+        for name, one in given.items()
     )
     title = f"{found.a} minus {found.b}"
-    return forms.intervals(rows, title, f"{title}, with intervals. {told}.", line=0.0)
-
-
-def _difference(name: str, one: Any) -> dict[str, Any]:
-    return {
-        "name": name, "value": one.difference, "low": one.interval.low, "high": one.interval.high,
-        "color": COLORS[one.verdict],
-    }  # fmt: skip
+    told = f"{title}, with intervals. {told}."
+    return forms.intervals(forms.in_unit(rows, unit), unit.points_title(title), told, line=0.0)
 
 
 def ranks(found: Any) -> Any:
@@ -63,16 +65,14 @@ def checks(found: Any) -> Any:
          "high": one.interval.high - one.bound, "color": COLORS[one.verdict]}
         for one in found.checks
     ]  # fmt: skip
-    told = "; ".join(f"{one.rule}: {one.value:.4g}, {one.verdict}" for one in found.checks)
-    return forms.intervals(rows, "value minus bound", f"Checks. {told}.", line=0.0)
+    unit = Unit(found.scale)
+    told = "; ".join(f"{one.rule}: {one.verdict}" for one in found.checks)
+    title = unit.points_title("value minus bound")
+    return forms.intervals(forms.in_unit(rows, unit), title, f"Checks. {told}.", line=0.0)
 
 
-def errors(rows: Sequence[dict[str, Any]], span: float = 1.0) -> Any:
-    """Errors with their intervals in percentage points of a scale: `name`, `value` and so on."""
-    ends = ("value", "low", "high")
-    scaled = [
-        {**row, **{k: None if row[k] is None else 100 * row[k] / span for k in ends}}
-        for row in rows
-    ]
-    told = "; ".join(f"{row['name']}: {row['value']:.1f} pp" for row in scaled)
-    return forms.intervals(scaled, "error, pp", f"Errors. {told}.", form=".2f")
+def errors(rows: Sequence[dict[str, Any]], unit: Unit) -> Any:
+    """Errors with their intervals: `name`, `value` and, or None, `low` and `high`."""
+    told = "; ".join(f"{row['name']}: {unit.points(row['value'])}" for row in rows)
+    title = unit.points_title("error")
+    return forms.intervals(forms.in_unit(rows, unit), title, f"Errors. {told}.", form=".2f")

@@ -9,8 +9,10 @@ import numpy as np
 
 from fewbench.charts import forms, theme
 from fewbench.charts.theme import LIGHT, finished, finite
+from fewbench.scores import Unit
 
 TARGET, BINS, MOST_TASKS, MOST_TICKS = "m1", 24, 40, 1500
+COURSE = ("score", "low", "high")
 
 
 def among_sources(
@@ -18,8 +20,8 @@ def among_sources(
     target: str,
     score: float,
     interval: tuple[float, float],
-    level: float = 0.9,
-    lower_is_better: bool = False,
+    level: float,
+    unit: Unit,
 ) -> Any:
     """The full scores of the source models, with a target's estimate and interval among them.
 
@@ -32,18 +34,19 @@ def among_sources(
         The target's estimate, on the same scale.
     level : float
         Level of the interval.
-    lower_is_better : bool
-        Whether the scale runs from bad to good downwards.
+    unit : Unit
+        How scores are printed.
     """
     import altair as alt
 
-    values = np.array([value for value in sources.values() if value == value])
-    ends = [*interval, score, *values.tolist()]
+    sources = {name: value * unit.factor for name, value in sources.items() if value == value}
+    score, interval = score * unit.factor, (interval[0] * unit.factor, interval[1] * unit.factor)
+    values = np.array(list(sources.values()))
+    ends = [*interval, score, *sources.values()]
     low, high = min(ends), max(ends)
     air = 0.03 * (high - low) or 0.5
     scale = alt.Scale(domain=[low - air, high + air], nice=False)
-    title = "full score (less is better)" if lower_is_better else "full score"
-    axis = alt.Axis(title=title, tickCount=6)
+    axis = alt.Axis(title=full_score(unit), tickCount=6)
     x = alt.X("score:Q", scale=scale, axis=axis)
     counts, edges = np.histogram(values, BINS, (low, high) if high > low else None)
     bars: list[dict[str, Any]] = [
@@ -59,7 +62,7 @@ def among_sources(
     )  # fmt: skip
     step = max(1, len(sources) // MOST_TICKS)
     named = sorted(sources.items(), key=lambda one: one[1])[::step]
-    rug = alt.Chart(theme.rows({"model": m, "score": finite(s)} for m, s in named if s == s))
+    rug = alt.Chart(theme.rows({"model": m, "score": finite(s)} for m, s in named))
     ticks = rug.mark_tick(color=LIGHT["soft"], thickness=1, height=9, opacity=0.65, yOffset=-4)
     tick = ticks.encode(x=x, y=alt.value("height"), tooltip=["model:N", "score:Q"])
     own = {
@@ -88,7 +91,13 @@ def among_sources(
     return finished(alt.layer(*layers), f"{told}.", 250)
 
 
-def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
+def full_score(unit: Unit) -> str:
+    """Return the title of an axis of full scores."""
+    name = "full score, lower is better" if unit.scale.lower_is_better else "full score"
+    return unit.score_title(name)
+
+
+def by_task(tasks: Sequence[Mapping[str, Any]], target: str, unit: Unit) -> Any | None:
     """A row for each task: a target's estimated score, and the middle of the source models.
 
     Parameters
@@ -106,6 +115,7 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
 
     if len(tasks) < 2:
         return None
+    tasks = forms.in_unit(tasks, unit, ("score", "low", "median", "high"))
     far = sorted(tasks, key=lambda one: -abs(one["score"] - one["median"]))[:MOST_TASKS]
     values = [
         {**one, **{key: finite(one[key]) for key in ("score", "low", "median", "high")}}
@@ -115,7 +125,7 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
     y = alt.Y("task:N", sort=[one["task"] for one in values],
               axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=150))  # fmt: skip
     scale = alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(title="task score", tickCount=5)
+    axis = alt.Axis(title=unit.score_title("task score"), tickCount=5)
     bar = base.mark_bar(color=LIGHT["rest"], opacity=0.55, height=8).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y
     )
@@ -135,22 +145,23 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
     return finished(alt.layer(bar, middle, dot), f"{told}.", 20 * len(values) + 44)
 
 
-def several(estimates: Sequence[Mapping[str, Any]], level: float = 0.9) -> Any:
+def several(estimates: Sequence[Mapping[str, Any]], level: float, unit: Unit) -> Any:
     """Estimates of several targets with their intervals: `target`, `score`, `low`, `high`."""
-    values = [{**one, "name": one["target"], "value": one["score"]} for one in estimates]
+    given = [{**one, "name": one["target"], "value": one["score"]} for one in estimates]
+    values = forms.in_unit(given, unit)
     told = f"Estimates with their {level:.0%} intervals. " + "; ".join(
-        f"{one['target']}: {one['score']:.4g} ({one['low']:.4g} to {one['high']:.4g})"
-        for one in estimates
+        f"{one['name']}: {one['value']:.4g} ({one['low']:.4g} to {one['high']:.4g})"
+        for one in values
     )
-    return forms.intervals(values, "full score", f"{told}.")
+    return forms.intervals(values, full_score(unit), f"{told}.")
 
 
-def course(points: Sequence[Mapping[str, Any]]) -> Any | None:
+def course(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     """The estimate and its interval as answers came in: `step`, `score`, `low`, `high`."""
-    return forms.course(points, "items answered")
+    return forms.course(forms.in_unit(points, unit, COURSE), "items answered", full_score(unit))
 
 
-def tracked(points: Sequence[Mapping[str, Any]]) -> Any | None:
+def tracked(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     """A score and its interval along the steps of a training run; None below two steps.
 
     Parameters
@@ -160,8 +171,11 @@ def tracked(points: Sequence[Mapping[str, Any]]) -> Any | None:
 
     Examples
     --------
-    >>> tracked([{"step": 1000, "score": 0.4, "low": 0.3, "high": 0.5}]) is None
+    >>> from fewbench.scores import Scale
+    >>> point = {"step": 1000, "score": 0.4, "low": 0.3, "high": 0.5}
+    >>> tracked([point], Unit(Scale())) is None
     True
     """
-    known = [one for one in points if one.get("is_known")]
-    return forms.course(points, "training step", marked=known)
+    shown = forms.in_unit(points, unit, COURSE)
+    known = [one for one in shown if one.get("is_known")]
+    return forms.course(shown, "training step", full_score(unit), known)

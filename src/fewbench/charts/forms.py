@@ -7,10 +7,20 @@ from typing import Any
 
 from fewbench.charts import theme
 from fewbench.charts.theme import LIGHT, finished, finite
+from fewbench.scores import Unit
 
 MOST = 60
 """Most rows of a chart; more cannot be read."""
 Rows = Sequence[Mapping[str, Any]]
+ENDS = ("value", "low", "high")
+
+
+def in_unit(rows: Rows, unit: Unit, keys: Sequence[str] = ENDS) -> list[dict[str, Any]]:
+    """Return rows with their scores, errors or differences as they are printed."""
+    return [
+        {**row, **{k: v * unit.factor for k in keys if (v := row.get(k)) is not None}}
+        for row in rows
+    ]
 
 
 def intervals(
@@ -36,7 +46,7 @@ def intervals(
 
     values: list[dict[str, Any]] = [
         {"name": str(row["name"]), "color": LIGHT[row.get("color", "m0")],
-         **{key: finite(row[key]) for key in ("value", "low", "high")}}
+         **{key: finite(row[key]) for key in ENDS}}
         for row in rows[:MOST]
     ]  # fmt: skip
     base = alt.Chart(theme.rows(values))
@@ -54,7 +64,7 @@ def intervals(
     dot = base.mark_point(filled=True, size=64, opacity=1).encode(
         x=alt.X("value:Q", scale=scale, axis=axis), y=y, color=color,
         tooltip=[alt.Tooltip("name:N"),
-                 *(alt.Tooltip(f"{key}:Q", format=form) for key in ("value", "low", "high"))],
+                 *(alt.Tooltip(f"{key}:Q", format=form) for key in ENDS)],
     )  # fmt: skip
     drawn = alt.Chart(theme.rows([] if line is None else [{"line": line}]))
     upright = drawn.mark_rule(color=LIGHT["soft"]).encode(x=alt.X("line:Q", scale=scale, axis=axis))
@@ -124,7 +134,7 @@ def bars(rows: Rows, title: str, told: str, high: float | None = None) -> Any | 
     return finished(alt.layer(bar, said), told, 22 * len(values) + 44)
 
 
-def course(points: Rows, title: str, axis: str = "full score", marked: Rows = ()) -> Any | None:
+def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None:
     """A value with its band along a course: answered items, steps of training, source models.
 
     Parameters

@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 
 from fewbench.charts import comparison, forms
+from fewbench.scores import Unit
 
 RANDOM = "random"
 
 
-def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, span: float) -> Any | None:
+def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, unit: Unit) -> Any | None:
     """Error of the backtested methods by number of items; random sampling by its exact error.
 
     Parameters
@@ -21,8 +22,8 @@ def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, span: float
         `target`, `method`, `items`, `error`, `random_error`, as in a plan's JSON.
     target : str
         The relation of targets to source models.
-    span : float
-        Range of the scores' scale.
+    unit : Unit
+        How errors are printed.
     """
     rows = []
     for row in curves:
@@ -31,13 +32,14 @@ def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, span: float
             rows.append(
                 {"method": row["method"], "budget": row["items"], "split": target, "mae": error}
             )
-    return comparison.error_by_items(pd.DataFrame(rows), target, span) if rows else None
+    return comparison.error_by_items(pd.DataFrame(rows), target, unit) if rows else None
 
 
-def error_by_sources(learning: Mapping[str, Any]) -> Any | None:
+def error_by_sources(learning: Mapping[str, Any], unit: Unit) -> Any | None:
     """Error by number of source models: `sources`, a list of `sources`, `error`, `low`, `high`."""
     points = [
         {"step": one["sources"], "score": one["error"], "low": one["low"], "high": one["high"]}
         for one in learning["sources"]
     ]
-    return forms.course(points, "source models", "error")
+    shown = forms.in_unit(points, unit, ("score", "low", "high"))
+    return forms.course(shown, "source models", unit.points_title("error"))

@@ -47,7 +47,7 @@ def error_curves(found: Mapping[str, Any], k: int | None) -> Any | None:
     scale = alt.Scale(domain=[0, high], nice=False, clamp=True)
     x = alt.X("k:Q", scale=alt.Scale(zero=False, nice=False, padding=8),
               axis=alt.Axis(title="tasks chosen, k", format="d", tickMinStep=1))  # fmt: skip
-    y = alt.Y("error:Q", scale=scale, axis=alt.Axis(title="NRMSE, %", tickCount=5))
+    y = alt.Y("error:Q", scale=scale, axis=alt.Axis(title="NRMSE (%)", tickCount=5))
     color = alt.Color("color:N", scale=None)
     ends = [
         {"k": step, "low": finite(100 * low, 2), "high": finite(100 * top, 2)}
@@ -104,7 +104,7 @@ def difference_curve(found: Mapping[str, Any], k: int | None) -> Any | None:
         return None
     x = alt.X("k:Q", scale=alt.Scale(zero=False, nice=False, padding=8),
               axis=alt.Axis(title="tasks chosen, k", format="d", tickMinStep=1))  # fmt: skip
-    axis = alt.Axis(title="NRMSE of sim minus that of le, pp (above 0: le is better)", tickCount=5)
+    axis = alt.Axis(title="NRMSE of sim minus NRMSE of le (pp); above 0, le is better", tickCount=5)
     base = alt.Chart(theme.rows(values))
     band = base.transform_filter("isValid(datum.low)").mark_area(
         color=LIGHT["m0"], opacity=0.16
@@ -132,7 +132,7 @@ def errors(judgement: Mapping[str, Any]) -> Any:
             ends = (part["mean"] + side * part["spread"] for side in (-1, 1))
             rows.append(_error(name, "ref", part["mean"], *ends))
     told = "; ".join(f"{row['name']}: {row['value']:.1f}%" for row in rows)
-    return forms.intervals(rows, "NRMSE, %", f"Error of these tasks and of chance. {told}.",
+    return forms.intervals(rows, "NRMSE (%)", f"Error of these tasks and of chance. {told}.",
                            form=".1f")  # fmt: skip
 
 
@@ -153,15 +153,10 @@ def models(judgement: Mapping[str, Any]) -> Any | None:
     if len(given) > MOST_MODELS:
         last = len(given) - 1
         given = [given[round(k * last / (MOST_MODELS - 1))] for k in range(MOST_MODELS)]
-    share = all(0 <= m[key] <= 1 for m in given for key in ("full", "chosen"))
-    factor, unit = (100, "score, %") if share else (1, "score")
-    rows = [
-        {"name": m["model"], "one": factor * m["full"], "other": factor * m["chosen"]}
-        for m in given
-    ]
+    rows = [{"name": m["model"], "one": 100 * m["full"], "other": 100 * m["chosen"]} for m in given]
     told = "; ".join(f"{r['name']}: {r['one']:.3g} and {r['other']:.3g}" for r in rows)
     said = f"Full score, and score on the chosen tasks. {told}."
-    return forms.pairs(rows, ("all tasks", "chosen tasks"), unit, said)
+    return forms.pairs(rows, ("all tasks", "chosen tasks"), "score (%)", said)
 
 
 def stability(tasks: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> Any | None:

@@ -17,7 +17,9 @@ from fewbench.checks.missing import measure_missing, missing_findings
 from fewbench.checks.outliers import odd_findings
 from fewbench.checks.page import audit_page
 from fewbench.checks.shape import shape_findings
-from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
+from fewbench.methods import CATALOGUE, Need
+from fewbench.methods.catalogue import ADVICE, FEW, Advice
+from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores

@@ -36,6 +36,7 @@ def audit_page(found: "Audit", source: str) -> Page:
     urgent = [row for row in rows if row[0] != "fact"]
     wrong, suspect = (_marked(numbers[f"item_{kind}"]) for kind in ("wrong_way", "suspect"))
     low, high = shape["range"]
+    unit = Unit(Scale(low, high, shape["lower_is_better"]))
     sections = [
         Section(
             "changed", "What was changed", lines=found.changed["said"] if found.changed else ()
@@ -70,21 +71,18 @@ def audit_page(found: "Audit", source: str) -> Page:
                 ),
                 *([f"Diamonds are the {suspect} that lean that way at 1 in 100."] * bool(suspect)),
             ],
-            charts=[("Items", lambda: auditing.items(numbers, (low, high)))],
+            charts=[("Items", lambda: auditing.items(numbers, unit))],
             detail=True,
         ),
         Section(
             "models",
             "Models",
             charts=[
-                (
-                    "Models by full score",
-                    lambda: auditing.model_scores(numbers["scores"], shape["lower_is_better"]),
-                )
+                ("Models by full score", lambda: auditing.model_scores(numbers["scores"], unit))
             ],
             detail=True,
         ),
-        _tasks(numbers, Unit(Scale(low, high))),
+        _tasks(numbers, unit),
         _missing(numbers),
         Section(
             "needs",

@@ -18,6 +18,8 @@ from fewbench.errors import EstimateWarning, FewbenchError, first_line
 
 INTERRUPTED = 130
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+PASSED_ON = re.compile(r"(^|\s)--\s.*")
+"""Words after --, which are not options of fewbench."""
 FULL = {errno.ENOSPC, errno.EDQUOT}
 # The base of usage errors: typer's class, or click's in older releases.
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
@@ -90,10 +92,12 @@ def _options_of(words: list[str]) -> set[str]:
 def _fail(message: str, hint: str | None) -> NoReturn:
     if hint is not None and "import" not in hint:
         own = _options_of(sys.argv[1:])
-        named = dict.fromkeys(OPTION.findall(hint)) if own else ()
+        to_fewbench = PASSED_ON.sub("", hint)
+        named = dict.fromkeys(OPTION.findall(to_fewbench)) if own else ()
         lacking = [name for name in named if name not in own]
         if other := [name for name in lacking if name in _options_of(["import"])]:
-            hint += f"; {', '.join(other)}: of fewbench import, so import the file first"
+            are = "is an option" if len(other) == 1 else "are options"
+            hint += f"; {', '.join(other)} {are} of fewbench import: import the file first"
     line = message if hint is None else f"{message} (hint: {hint})"
     say(f"fewbench: error: {' '.join(line.split())}")
     sys.exit(2)

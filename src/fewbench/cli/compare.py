@@ -62,12 +62,12 @@ def _compare(
     return outcome
 
 
-def parse_budgets(text: str) -> list[int]:
+def parse_sizes(text: str) -> list[int]:
     """Read '20,50,100'; StudyError for other text."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise StudyError(f"cannot read the budgets {text!r}", hint="as in 20,50,100") from error
+        raise StudyError(f"cannot read the sources {text!r}", hint="as in 20,50,100") from error
 
 
 SEVERAL = "Comma-separated; can be repeated."
@@ -79,7 +79,8 @@ compare = command(
     hidden=["facts"],
     read={
         "methods": (list[str], lambda _, typed: split_names(",".join(typed)), SEVERAL),
-        "budgets": (list[str], lambda _, typed: parse_budgets(",".join(typed)), SEVERAL),
+        "budgets": (list[str], lambda _, typed: split_names(",".join(typed)), SEVERAL),
+        "sources": (list[str], lambda _, typed: parse_sizes(",".join(typed)), SEVERAL),
         "split": (list[str], lambda _, typed: typed, SEVERAL),
     },
     around=_compare,
@@ -87,8 +88,10 @@ compare = command(
     examples="""
 fewbench compare scores.parquet
 fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
+fewbench compare scores.parquet -m collaborative,clustering -n 10%,20%
 fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
 fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap
+fewbench compare scores.parquet -m greedy-ridge -n 50 --sources 10,30
 fewbench compare scores.parquet -m greedy-ridge -n 50 -o out.json --report out.html
 fewbench compare scores.parquet -m fewbench -n 100 --cluster dask://10.0.0.1:8786
 

@@ -11,13 +11,14 @@ from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.text import echo
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.sampling import expected_random_error
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores, Unit
 
 if TYPE_CHECKING:
     from fewbench.datasets.digits import Newcomer
     from fewbench.study import Comparison
 
 METHOD = "fewbench"
+UNIT = Unit(Scale())
 BUDGET = 50
 FAMILIES = 1 / 20
 """Share of the models that are held out as whole families."""
@@ -58,17 +59,16 @@ def demo(
         said = evaluation.estimate(warn=False)["newcomer"]
         half = (said.interval.high - said.interval.low) / 2
         echo(
-            f"{said.items_run:6}  {100 * said.score:7.1f}%  {100 * half:9.1f} pp  "
-            f"{100 * said.random.half_width:12.1f} pp"
+            f"{said.items_run:6}  {UNIT.score(said.score):>8}  {UNIT.points(half):>12}  "
+            f"{UNIT.points(said.random.half_width):>15}"
         )
     assert said is not None
     truth = newcomer.full_score()
-    ends = f"{100 * said.interval.low:.1f}% to {100 * said.interval.high:.1f}%"
     is_inside = said.interval.low <= truth <= said.interval.high
     echo(
-        f"\nThe estimate is {100 * said.score:.1f}% (90% interval {ends}). All {zoo.n_items:,} "
-        f"images give {100 * truth:.1f}%:\nthe estimate is off by "
-        f"{100 * abs(said.score - truth):.1f} percentage points (pp), and the interval "
+        f"\nThe estimate is {UNIT.score(said.score)} (90% interval {UNIT.scores(said.interval)}). "
+        f"All {zoo.n_items:,} images give {UNIT.score(truth)}:\nthe error of the estimate is "
+        f"{UNIT.points(abs(said.score - truth))} (percentage points), and the interval "
         f"{'contains' if is_inside else 'misses'} the truth.\n\n"
         f"One model proves little. The same for many others, {BUDGET} images each:\n"
     )
@@ -107,9 +107,10 @@ def _saved(outcome: "Comparison", zoo: Scores, split: str, whose: str) -> str:
 
     needed = next(n for n in range(1, zoo.n_items + 1) if random_error(n) <= cell.mae)
     said = (
-        f"- {cell.n_targets * cell.n_repeats:.0f} {whose}: {METHOD} is off by {100 * cell.mae:.1f} "
-        f"pp on average.\n  Random sampling is off by {100 * random_error(BUDGET):.1f} pp, and "
-        f"needs {needed} images for {100 * cell.mae:.1f} pp."
+        f"- {cell.n_targets * cell.n_repeats:.0f} {whose}: the mean error of {METHOD} "
+        f"is {UNIT.points(cell.mae)}.\n  That of random sampling is "
+        f"{UNIT.points(random_error(BUDGET))}. It needs {needed} images for an error of "
+        f"{UNIT.points(cell.mae)}."
     )
     if not cell.ratio_to_random_high < 1:  # also without an interval
         ends = f"{cell.ratio_to_random_low:.2f} to {cell.ratio_to_random_high:.2f}"

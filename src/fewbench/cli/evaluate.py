@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from fewbench._names import counted, some
 from fewbench._progress import MEASURING, at_work
 from fewbench.cli.options import (
+    SHARE,
     AverageOption,
     Cluster,
     Folder,
@@ -37,7 +38,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
 from fewbench.scores import Sources
 from fewbench.scores.table import HARNESS_VERSION
@@ -56,7 +57,8 @@ def start(
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", "-n", help="Most items to run per target model.")
+        str | None,
+        typer.Option("--budget", "-n", help=f"Most items to run per target model{SHARE}."),
     ] = None,
     target: Annotated[
         list[str] | None,
@@ -127,22 +129,22 @@ def start(
             raise EvaluationError("--subset brings its method and budget", hint="leave them out")
         if made is None:
             raise EvaluationError(f"{subset}: names no method")
-        method, budget, seed = made.method, made.budget, made.seed
+        method, budget, seed = made.method, str(made.budget), made.seed
         average = average or made.average
-    budget = items_of(scores_path, budget)
-    if budget is None and limits == (None, None):
+    scores = load_sources(scores_path, average, items=True)
+    items = items_of(budget, scores)
+    if items is None and limits == (None, None):
         raise EvaluationError(
             "no limit given",
             hint="give --budget (or --half-width, --cost), or --subset FILE",
         )
     try:
-        stop = Stop(items=budget, half_width=half_width, level=level, cost=cost)
+        stop = Stop(items=items, half_width=half_width, level=level, cost=cost)
     except ValidationError as error:
         raise EvaluationError(
             f"cannot stop by half width {half_width}, level {level}, cost {cost}",
             hint="half width and cost are above 0, the level is between 0 and 1",
         ) from error
-    scores = load_sources(scores_path, average, items=True)
     with at_work("choosing items"):
         evaluation = Evaluation(
             scores,

@@ -1,5 +1,6 @@
 """fewbench import: read results of other models into a scores file."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,9 @@ from fewbench.readers import Columns, Reading, join_attributes, read
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
 from fewbench.scores import Scores, save_scores
+
+LONG = 10.0
+"""Seconds of reading after which a failed import keeps what was read."""
 
 
 def _import(
@@ -94,14 +98,18 @@ def _import(
 
 @contextmanager
 def _work_folder(output: Path) -> Iterator[Path]:
-    """Give this process a folder for intermediate results; remove it after success."""
+    """Give this process a folder for intermediate results; they stay if a long reading failed."""
     work = output.with_suffix(".partial")
-    lock = work / "lock"
+    lock, started, is_done = work / "lock", time.monotonic(), False
     try:
         with only_process(lock, f"{work}: another import into {output} is running"):
-            yield work
-            for path in [*work.glob(f"*{SUFFIX}"), work / PROBABILITIES]:
-                path.unlink(missing_ok=True)
+            try:
+                yield work
+                is_done = True
+            finally:
+                if is_done or time.monotonic() - started < LONG:
+                    for path in [*work.glob(f"*{SUFFIX}"), work / PROBABILITIES]:
+                        path.unlink(missing_ok=True)
     finally:
         if work.exists() and not any(path != lock for path in work.iterdir()):
             lock.unlink(missing_ok=True)

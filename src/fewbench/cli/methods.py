@@ -13,17 +13,10 @@ from fewbench._text import table
 from fewbench.cli.options import Json, load
 from fewbench.cli.text import echo
 from fewbench.errors import MethodError
-from fewbench.methods import (
-    ADAPTIVE,
-    ADVICE,
-    CATALOGUE,
-    Need,
-    StaticMethod,
-    find_method,
-    needs_of,
-    obstacle,
-)
-from fewbench.methods.catalogue import AUTO, AUTO_SAYS
+from fewbench.methods import CATALOGUE, Need, StaticMethod, find_method
+from fewbench.methods.base import AUTO
+from fewbench.methods.catalogue import ADAPTIVE, ADVICE, AUTO_SAYS
+from fewbench.methods.needs import needs_of, obstacle
 from fewbench.methods.parts import STAGES, parts_of
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of

@@ -13,7 +13,15 @@ from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from fewbench._progress import MEASURING, status_line
-from fewbench.cli.options import AcceptDifferences, Json, Seed, Strict, items_of, load_sources
+from fewbench.cli.options import (
+    SHARE,
+    AcceptDifferences,
+    Json,
+    Seed,
+    Strict,
+    items_of,
+    load_sources,
+)
 from fewbench.cli.outputs import (
     FORMATS,
     Force,
@@ -43,7 +51,9 @@ class Settings:
 
     scores_path: Path | None
     method: str
-    stop: Stop
+    budget: str | None
+    limits: Mapping[str, Any]
+    """Further arguments of `Stop`."""
     targets: Sequence[str]
     folder: Path
     report: Path | None
@@ -67,6 +77,25 @@ class Settings:
         if self.scores_path is None:
             return None
         return load_sources(self.scores_path, items=True)
+
+    def stop(self, scores: Sources | None) -> Stop:
+        """Return the limits; RunError if there are none, or one is not possible."""
+        items = items_of(self.budget, scores)
+        if items is None and all(
+            one is None for name, one in self.limits.items() if name != "level"
+        ):
+            raise RunError(
+                "no limit given", hint="give -n ITEMS, --half-width, --cost or --minutes"
+            )
+        try:
+            return Stop(items=items, **self.limits)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else "limits"
+            raise RunError(
+                f"the limit {name.replace('_', ' ')} is not possible: {first['msg'].lower()}",
+                hint="limits are above 0, the level is between 0 and 1",
+            ) from error
 
 
 def _settings(
@@ -95,7 +124,7 @@ def _settings(
         ),
     ] = "auto",
     budget: Annotated[
-        int | None, typer.Option("--budget", "-n", help="Most items to run per target.", min=1)
+        str | None, typer.Option("--budget", "-n", help=f"Most items to run per target{SHARE}.")
     ] = None,
     half_width: Annotated[
         float | None,
@@ -147,11 +176,17 @@ def _settings(
     force: Force = False,
     as_json: Json = False,
 ) -> Settings:
-    budget = budget if scores is None else items_of(scores, budget)
     return Settings(
         scores_path=scores,
         method=method,
-        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        budget=budget,
+        limits={
+            "half_width": half_width,
+            "level": level,
+            "cost": cost,
+            "tokens": tokens,
+            "seconds": None if minutes is None else 60 * minutes,
+        },
         targets=target or [],
         folder=output,
         report=report,
@@ -218,36 +253,6 @@ class _WithArguments(TyperCommand):
         return list(super().parse_args(ctx, args))
 
 
-def stop_of(
-    items: int | None,
-    half_width: float | None,
-    level: float,
-    cost: float | None,
-    tokens: int | None,
-    minutes: float | None,
-) -> Stop:
-    """Return the limits; RunError if there are none, or one is not possible."""
-    if (items, half_width, cost, tokens, minutes) == (None,) * 5:
-        raise RunError("no limit given", hint="give -n ITEMS, --half-width, --cost or --minutes")
-    try:
-        seconds = None if minutes is None else 60 * minutes
-        return Stop(
-            items=items,
-            half_width=half_width,
-            level=level,
-            cost=cost,
-            tokens=tokens,
-            seconds=seconds,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "limits"
-        raise RunError(
-            f"the limit {name.replace('_', ' ')} is not possible: {first['msg'].lower()}",
-            hint="limits are above 0, the level is between 0 and 1",
-        ) from error
-
-
 def run_and_print(runner: "Runner", settings: Settings) -> None:
     """Run, show progress, print estimates and costs, and write the result to the folder.
 
@@ -261,7 +266,7 @@ def run_and_print(runner: "Runner", settings: Settings) -> None:
             runner,
             scores,
             settings.method,
-            settings.stop,
+            settings.stop(scores),
             targets=settings.targets or ["target"],
             on_notes=told.tell,
             **progress,
@@ -318,7 +323,7 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
         result = run(
             scores,
             settings.method,
-            settings.stop,
+            settings.stop(scores),
             targets=settings.targets or None,
             quiet=settings.as_json,
             on_notes=told.tell,

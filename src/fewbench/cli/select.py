@@ -22,9 +22,10 @@ def _select(call: Call, *, harness: str = "ids", output: Path | None = None) -> 
         JSON file for the chosen items (default: print the ids).
     """
     subset: Subset = call()
-    made, budget = subset.provenance, call.given["budget"]
-    whole = find_method(call.given["method"] if made is None else made.method).asks_once
-    then = "estimate with the same method" if whole else f"the first of {budget} to run"
+    made = subset.provenance
+    assert made is not None
+    whole = find_method(made.method).asks_once
+    then = "estimate with the same method" if whole else f"the first of {made.budget} to run"
     give_subset(subset, call.read["scores"], output, harness, then)
 
 

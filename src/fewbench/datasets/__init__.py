@@ -3,11 +3,25 @@
 from importlib.resources import files
 from pathlib import Path
 
-from fewbench.datasets.digits import Benchmark, Newcomer, benchmark, train_newcomer
+from fewbench.datasets.digits import (
+    Benchmark,
+    Newcomer,
+    benchmark,
+    train_newcomer,
+    training_images,
+)
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores
 
-__all__ = ["Benchmark", "Newcomer", "benchmark", "load_zoo", "train_newcomer", "zoo_file"]
+__all__ = [
+    "Benchmark",
+    "Newcomer",
+    "benchmark",
+    "load_zoo",
+    "train_newcomer",
+    "training_images",
+    "zoo_file",
+]
 
 
 def load_zoo() -> Scores:

@@ -201,7 +201,7 @@ class Track(Shown, BaseModel):
             "course",
             "Score by step",
             ["The level applies to each checkpoint separately."],
-            charts=[(drawn, lambda: tracked(self.curve()))],
+            charts=[(drawn, lambda: tracked(self.curve(), unit))],
             tables=[Table("Checkpoints", head, rows, "a checkpoint")],
         )
         return Page(

@@ -23,8 +23,10 @@ from fewbench.evaluation.errors import FOLDS, HeldOut, measure
 from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import expected_random_error, sampling_effect
-from fewbench.methods import ADVICE, CATALOGUE, FEW, Method, Session, Subset, find_method, obstacle
-from fewbench.methods.catalogue import AUTO, STRONGER
+from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
+from fewbench.methods.base import AUTO
+from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
+from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import RELIABLE, distinct_sources, reliability
 from fewbench.scores import Scores
 

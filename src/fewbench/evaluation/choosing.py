@@ -11,22 +11,14 @@ from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.journal import Header
 from fewbench.evaluation.ledger import Ledger
-from fewbench.evaluation.opening import COST, Stop, check_subset, costs_of, with_items
+from fewbench.evaluation.opening import COST, Stop, check_subset, costs_of, count_items, with_items
 from fewbench.evaluation.packed import check_settings, provenance_of, subset_of
-from fewbench.methods import (
-    Method,
-    Prediction,
-    Provenance,
-    Session,
-    StaticMethod,
-    Subset,
-    obstacle,
-)
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods import Method, Prediction, Provenance, Session, StaticMethod, Subset
+from fewbench.methods.base import AUTO
 from fewbench.methods.kept_fits import KeptFits
+from fewbench.methods.needs import obstacle
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Sources
 
@@ -63,7 +55,7 @@ class Settings:
         cls,
         scores: Sources,
         method: str | Method,
-        budget: int | None,
+        budget: int | str | None,
         seed: int,
         stop: Stop | None,
         subset: Subset | None,
@@ -71,25 +63,28 @@ class Settings:
         is_run: bool,
     ) -> "Settings":
         """Return the settings of a new evaluation; see `Evaluation`."""
+        items = None if budget is None else count_items(budget, scores)
         if (origin := scores.origin) is not None:
             if subset is not None:
                 raise EvaluationError("a pack brings its items", hint="leave out the subset")
-            wanted = Stop(items=budget) if stop is None and budget is not None else stop
+            wanted = Stop(items=items) if stop is None and items is not None else stop
             method, stop, seed = check_settings(
                 provenance_of(origin, scores.n_items), method, wanted, seed
             )
-            budget, subset = None, subset_of(origin)
-        if (budget is None) == (stop is None):
+            items, subset = None, subset_of(origin)
+        if (items is None) == (stop is None):
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
             )
-        limits = stop or Stop(items=budget)
+        limits = stop or Stop(items=items)
         if not is_run:
             limits.check_without_run(scores)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
         reason = None
         if method == AUTO:
+            from fewbench.evaluation.auto import check_given, choose_for
+
             check_given(subset)
             method, reason = choose_for(scores.table(), limits, seed)
         return cls(method, limits, seed, subset, reason)

@@ -30,7 +30,7 @@ from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 
@@ -52,8 +52,9 @@ class Evaluation:
     method : str or Method
         A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
         quick backtest on the sources: `provenance` names it, `reason` says why.
-    budget : int, optional
-        Number of items per target; short for `Stop(items=budget)`.
+    budget : int or str, optional
+        Number of items per target; short for `Stop(items=budget)`. Or a share of each task's
+        items, such as `10%`: at least 20 of each task, or all of a smaller one.
     targets : sequence of str
         Names of the target models.
     seed : int
@@ -92,7 +93,7 @@ class Evaluation:
         self,
         scores: Sources | Benchmark,
         method: str | Method = AUTO,
-        budget: int | None = None,
+        budget: int | str | None = None,
         targets: Sequence[str] = ("target",),
         seed: int = 0,
         *,

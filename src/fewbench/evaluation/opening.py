@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewbench._blocks import is_large
 from fewbench._names import some
 from fewbench._types import FloatArray
+from fewbench.algorithms.sampling import items_of_share
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
@@ -144,6 +145,44 @@ def _items_for(half_width: float, level: float, n_items: int) -> int:
 def costs_of(scores: Sources) -> FloatArray:
     """Return the cost of running each item, shape (items,); ScoresError without usable ones."""
     return read_costs(scores, COST)
+
+
+def count_items(budget: int | str, scores: Sources | None) -> int:
+    """Return the number of items of a budget: a number, or a share such as 10%.
+
+    A share is that share of each task's items, and at least 20 items of each task, or all of a
+    smaller one.
+
+    Raises
+    ------
+    MethodError
+        If the text is no number and no share above 0 % and up to 100 %, or the items are unknown.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> scores = simulate(n_models=10, n_items=400, n_tasks=4)
+    >>> np.bincount(scores.task_of).tolist(), count_items("25%", scores)
+    ([37, 81, 121, 161], 110)
+    """
+    if isinstance(budget, int):
+        return budget
+    text = budget.strip()
+    try:
+        if not text.endswith("%"):
+            return int(text)
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise MethodError(
+            f"budget {text!r}: no number of items", hint="write a number, or a share as in 10%"
+        )
+    if scores is None:
+        raise MethodError(
+            f"budget {text}: the items are not known before the run", hint="give a number of items"
+        )
+    return items_of_share(share, np.bincount(scores.task_of))
 
 
 def check_budget(budget: int, n_items: int) -> None:

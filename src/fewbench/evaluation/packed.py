@@ -6,8 +6,8 @@ from pydantic import ValidationError
 
 from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
-from fewbench.methods import Method, Provenance, Subset, find_method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods import Method, Provenance, Subset
+from fewbench.methods.base import AUTO
 from fewbench.scores import Sources
 from fewbench.scores.sources import Origin
 
@@ -24,6 +24,8 @@ def provenance_of(origin: Origin, n_items: int) -> Provenance:
         made = Provenance.model_validate(dict(origin.provenance))
     except ValidationError as error:
         raise _unfit(error) from error
+    from fewbench.methods.catalogue import find_method
+
     try:
         find_method(made.method)
     except MethodError as error:

@@ -88,8 +88,8 @@ def page_of(
 def among_sources(one: "Estimate", scores: Sources) -> Any:
     """Return the chart of an estimate among the full scores of the source models."""
     ends = (one.interval.low, one.interval.high)
-    down = scores.scale.lower_is_better
-    return figures.among_sources(_sources(scores), one.target, one.score, ends, one.level, down)
+    given = _sources(scores), one.target, one.score
+    return figures.among_sources(*given, ends, one.level, Unit(one.scale))
 
 
 def several(estimates: Sequence["Estimate"]) -> Any:
@@ -97,7 +97,7 @@ def several(estimates: Sequence["Estimate"]) -> Any:
     values = [
         {"target": one.target, "score": one.score, **one.interval.model_dump()} for one in estimates
     ]
-    return figures.several(values, estimates[0].level)
+    return figures.several(values, estimates[0].level, Unit(estimates[0].scale))
 
 
 def _run(one: "Estimate") -> str:
@@ -156,7 +156,10 @@ def _parts(
         yield Section("sources", title, [note], "", drawn, [near], detail=True, tab=tab)
     if history:
         drawn = [
-            ("The estimate and its interval as answers came in", lambda: figures.course(history))
+            (
+                "The estimate and its interval by number of answers",
+                lambda: figures.course(history, unit),
+            )
         ]
         title = "Estimate by answered items"
         yield Section("course", title, charts=drawn, detail=True, tab=tab)
@@ -252,7 +255,7 @@ def _tasks(one: "Estimate", tab: str, unit: Unit, scores: Sources | None) -> Sec
     caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
     if len(drawn) > figures.MOST_TASKS:
         caption += f" Drawn are the {figures.MOST_TASKS} tasks farthest from the median."
-    charts = [(caption, lambda: figures.by_task(drawn, one.target))]
+    charts = [(caption, lambda: figures.by_task(drawn, one.target, unit))]
     table = Table("Tasks", head, rows, "a task")
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
 

@@ -2,12 +2,12 @@
 
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods import Method, Subset
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.scores import Scores
 
 
 def select_items(
-    scores: Scores, method: str | Method = AUTO, *, budget: int, seed: int = 0
+    scores: Scores, method: str | Method = AUTO, *, budget: int | str, seed: int = 0
 ) -> Subset:
     """Choose items to run.
 
@@ -20,8 +20,9 @@ def select_items(
     method : str or Method
         Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
         the source models chooses the method.
-    budget : int
-        Number of items to run.
+    budget : int or str
+        Number of items to run, or a share of each task's items, such as 10%: at least 20 of each
+        task, or all of a smaller one.
     seed : int
         Random seed.
 

@@ -13,29 +13,16 @@ from fewbench.methods.base import (
     Selector,
     Session,
 )
-from fewbench.methods.needs import Extra, Need, extras_of, needs_of, obstacle, supply
+from fewbench.methods.needs import Extra, Need
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
 
 if TYPE_CHECKING:
-    from fewbench.methods.catalogue import (
-        ADAPTIVE,
-        ADVICE,
-        CATALOGUE,
-        FEW,
-        Advice,
-        Entry,
-        find_method,
-    )
+    from fewbench.methods.catalogue import CATALOGUE, find_method
 
 __all__ = [
-    "ADAPTIVE",
-    "ADVICE",
     "CATALOGUE",
-    "FEW",
-    "Advice",
     "Answers",
-    "Entry",
     "Extra",
     "FittedPredictor",
     "Method",
@@ -48,18 +35,13 @@ __all__ = [
     "Session",
     "StaticMethod",
     "Subset",
-    "extras_of",
     "find_method",
-    "needs_of",
-    "obstacle",
-    "supply",
 ]
 
 # The catalogue imports every method; recording the answers of a running evaluation needs none.
-_OF_CATALOGUE = ("ADAPTIVE", "ADVICE", "CATALOGUE", "FEW", "Advice", "Entry", "find_method")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_CATALOGUE:
+    if name in ("CATALOGUE", "find_method"):
         return getattr(import_module("fewbench.methods.catalogue"), name)
     raise AttributeError(f"module 'fewbench.methods' has no attribute {name!r}")

@@ -30,6 +30,7 @@ from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
 __all__ = [
+    "AUTO",
     "Answers",
     "FittedPredictor",
     "Method",
@@ -40,6 +41,9 @@ __all__ = [
     "Session",
     "joined",
 ]
+
+AUTO = "auto"
+"""Not a method: the name by which `Evaluation`, `select_items` and `compare` choose one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.methods.adaptive.ucbe import Ucbe
-from fewbench.methods.base import Method
+from fewbench.methods.base import AUTO, Method
 from fewbench.methods.parts import STAGES, combine
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import Piece, split, with_settings
@@ -35,8 +35,6 @@ class Entry:
         return _read(split(self.parts))
 
 
-AUTO = "auto"
-"""Not a method: the name by which `Evaluation`, `select_items` and `compare` choose one."""
 AUTO_SAYS = (
     "it backtests a few methods on your source models and takes the best, most often fewbench, or "
     "random sampling if none is clearly better"

@@ -240,7 +240,7 @@ class Pack(Shown):
             f"benchmark-{at}",
             one["benchmark"],
             notes,
-            charts=[("", lambda: deciding.errors(bars, scale.high - scale.low))] if bars else [],
+            charts=[("", lambda: deciding.errors(bars, unit))] if bars else [],
             tables=tables,
             facts=facts,
             detail=len(self.parts) > 1,

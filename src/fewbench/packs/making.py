@@ -21,7 +21,7 @@ from fewbench.evaluation.sampling import sampling_effect
 from fewbench.evaluation.select import chosen_note
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
 from fewbench.methods.sources import reliability, whole_sources

@@ -20,9 +20,9 @@ from fewbench._names import counted, some
 from fewbench.errors import ReaderError, RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.readers.harness import key_of, key_text
-from fewbench.readers.harnesses.inspect_logs import answer_key
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key
 from fewbench.runners.inspect import run_inspect
 from fewbench.runners.inspect_feed import inspect_with_sources
 from fewbench.runners.inspect_samples import OWN_ID

@@ -5,6 +5,7 @@ answer is in the folder before the next is taken up, and logs are ordinary logs 
 """
 
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,8 +17,8 @@ from fewbench._text import keep_secrets
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Stop
-from fewbench.methods import Method
-from fewbench.methods.catalogue import AUTO, find_method
+from fewbench.methods import Method, find_method
+from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sources
 from fewbench.runners.inspect_kept import close_logs
@@ -225,6 +226,7 @@ def run_inspect(
             hint="name each model of --model, in their order, or none",
         )
     place = Path(folder)
+    is_new = not place.exists()
     table = _opened(scores, place)[0]
     limits = limits_of(stop, table, place)
     accepted = {
@@ -268,6 +270,8 @@ def run_inspect(
     finally:
         for run in runs:
             run.close()
+        if is_new and not pool.evals():  # no task has started: the tasks or arguments were wrong
+            shutil.rmtree(place, ignore_errors=True)
     issue(found.estimates.warnings)
     return found
 
@@ -296,11 +300,12 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
         ) from error
     if needs_tasks and not context.params["tasks"]:
         raise RunError(
-            "no task for Inspect", hint="name it after --, as in -- task.py --model openai/gpt-4o"
+            "no Inspect task is given",
+            hint="name the task after --, as in -- task.py --model openai/gpt-4o",
         )
     if not needs_tasks and context.params["tasks"]:
         raise RunError(
-            f"the file holds the questions, and {some(context.params['tasks'])} would too",
+            f"the questions are in the file; {some(context.params['tasks'])} cannot be added",
             hint="give only options of inspect eval after --",
         )
     for name, why in REFUSED.items():
@@ -383,7 +388,7 @@ def _adapting(pool: Pool, make_tasks: MakeTasks | None) -> Iterator[None]:
         if lacking := sorted(set(pool.scores.tasks) - there):
             whose = "the scores have" if pool.scores.n_models else "the run in this folder has"
             raise RunError(
-                f"Inspect would run {some(names)}, but {whose} items of {some(lacking)} too",
+                f"Inspect would run {some(names)}, but {whose} also items of {some(lacking)}",
                 hint="name all tasks of the scores, or import scores of these tasks only "
                 "(--only-tasks)",
             )

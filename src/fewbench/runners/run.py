@@ -24,7 +24,7 @@ from fewbench.evaluation.opening import BENCHMARK, COST, FEWEST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Benchmark, Scores, Sources, open_sources

@@ -94,6 +94,8 @@ class Unit:
     ('71.3%', '2.1 pp', '+1.2 pp')
     >>> points.score(71.3), points.points(2.1), points.difference(-1.23)
     ('71.3', '2.1', '−1.2')
+    >>> share.score_title("full score"), share.points_title("error"), points.points_title("error")
+    ('full score (%)', 'error (pp)', 'error')
     """
 
     scale: Scale
@@ -104,10 +106,27 @@ class Unit:
         return (self.scale.low, self.scale.high) == (0, 1)
 
     @property
+    def factor(self) -> float:
+        """What a score is multiplied by when it is printed."""
+        return 100.0 if self.is_share else 1.0
+
+    @property
     def digits(self) -> int:
         """Decimals: a thousandth of the larger end of the scale."""
         largest = max(abs(self.scale.low), abs(self.scale.high))
         return 1 if self.is_share else max(0, 3 - max(0, round(math.log10(largest))))
+
+    def score_title(self, name: str) -> str:
+        """Return the title of a column or an axis of scores."""
+        return f"{name} (%)" if self.is_share else name
+
+    def points_title(self, name: str) -> str:
+        """Return the title of a column or an axis of errors, widths or differences."""
+        return f"{name} (pp)" if self.is_share else name
+
+    def number(self, value: float | None, more_digits: int = 0) -> str:
+        """Return a score, an error or a width without its unit, for a column with a title."""
+        return fixed(math.nan if value is None else value * self.factor, self.digits + more_digits)
 
     def score(self, value: float | None, *, exact: bool = False) -> str:
         """Return a score, rounded unless it is to be `exact`, such as a threshold."""
@@ -133,7 +152,7 @@ class Unit:
         return f"{self._number(ends.low, is_signed=True)} to {self.difference(ends.high)}"
 
     def _number(self, value: float | None, *, is_signed: bool = False, exact: bool = False) -> str:
-        shown = math.nan if value is None else value * (100 if self.is_share else 1)
+        shown = math.nan if value is None else value * self.factor
         if exact:
             return f"{shown:.6g}".replace("-", "−")
         return (signed if is_signed else fixed)(shown, self.digits)

@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -11,11 +12,11 @@ from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, StudyError
 from fewbench.evaluation.auto import Auto
-from fewbench.evaluation.opening import check_budget
+from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
-from fewbench.methods.catalogue import AUTO
+from fewbench.methods.base import AUTO
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
@@ -35,11 +36,12 @@ Progress = Callable[[int, int], None]
 def compare(
     scores: Scores,
     methods: str | Method | Sequence[str | Method] = ("fewbench", "greedy-ridge"),
-    budgets: int | Sequence[int] | None = None,
+    budgets: int | str | Sequence[int | str] | None = None,
     split: SplitSettings | str | Sequence[SplitSettings] | None = None,
     repeats: int = 10,
     seed: int = 0,
     *,
+    sources: int | Sequence[int] | None = None,
     level: float | None = 0.9,
     workers: int = 1,
     executor: Executor = None,
@@ -59,14 +61,18 @@ def compare(
     methods : str or Method, or several
         Method names, parts joined by +, or your own methods. auto chooses a method in each repeat,
         by the source models alone.
-    budgets : int or several, optional
-        Numbers of items (default: 20, 50 and 100, as far as they are less than all).
+    budgets : int or str, or several, optional
+        Numbers of items (default: 20, 50 and 100, as far as they are less than all). Or shares of
+        each task's items, such as 10%: at least 20 of each task, or all of a smaller one.
     split : SplitSettings, the name of a split, or several settings
         How to split the models (default: random).
     repeats : int
         Number of random splits and seeds to average over.
     seed : int
         Random seed. Results do not depend on the number of workers.
+    sources : int or several, optional
+        Also learn from only this many source models of each split, drawn at random, and estimate
+        the same targets: the learning curve over sources.
     level : float or None
         Level of the intervals whose coverage is measured; None measures none.
     workers : int
@@ -105,25 +111,29 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    budgets = [budgets] if isinstance(budgets, int) else budgets
+    given = [budgets] if isinstance(budgets, int | str) else budgets
+    counts = [count_items(budget, scores) for budget in given]
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
+    sizes = [sources] if isinstance(sources, int) else list(sources or [])
+    settings = [replace(one, sources=n) for one in settings for n in (one.sources, *sorted(sizes))]
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
-    _check(scores, budgets, repeats, seed, workers, settings)
+    _check(scores, counts, repeats, seed, workers, settings)
     warnings += _incomplete(scores)
     cells = []
     for one in settings:
         splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
         distinct = splits if one.is_drawn else splits[:1]
-        warning = count_twins(scores, distinct).warning(one.kind)
-        warnings += [warning] if warning else []
-        warnings += _few_targets(one.kind, distinct)
-        warnings += _stronger(scores, one.kind, distinct)
+        if one.sources not in sizes:  # the same targets as with all sources
+            warning = count_twins(scores, distinct).warning(one.name)
+            warnings += [warning] if warning else []
+            warnings += _few_targets(one.name, distinct)
+            warnings += _stronger(scores, one.name, distinct)
         cells += [
-            Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level, name in known)
-            for budget in budgets
+            Cell(name, method, budget, one.name, splits[repeat], repeat, seed, level, name in known)
+            for budget in counts
             for name, method in named.items()
             for repeat in range(repeats)
         ]
@@ -184,9 +194,12 @@ def _check(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",
             hint="use 1 or more repeats and workers, and a seed of 0 or more",
         )
-    kinds = [one.kind for one in settings]
+    kinds = [one.name for one in settings]
     if len(set(kinds)) < len(kinds):
-        raise StudyError(f"a split is given twice: {some(kinds, 9)}", hint="give each one once")
+        raise StudyError(
+            f"a split or number of sources is given twice: {some(kinds, 9)}",
+            hint="give each one once",
+        )
 
 
 def _few_targets(kind: str, splits: list[Split]) -> list[str]:

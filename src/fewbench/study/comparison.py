@@ -13,15 +13,17 @@ from fewbench._page import Page, Shown
 from fewbench._types import FloatArray
 from fewbench.charts import comparison as charts
 from fewbench.errors import StudyError
-from fewbench.scores import Scale
+from fewbench.scores import Scale, Unit
 from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
+from fewbench.study.learning_curve import LearningCurve
+from fewbench.study.splits import whole_split
 
 REFERENCES = ("random", "random-ridge")
-ERRORS = ("mae", "rmse", "max_error", "weighted_mae")  # on the scores' own scale in JSON
+ERRORS = ("mae", "rmse", "max_error", "weighted_mae")
 BESIDE = ("_sd", "_se", "_low", "_high", "_repeats", "_tasks")
 """Suffixes of columns that qualify another column."""
-OWN = ("n_targets", "n_repeats", "expected_random_mae", "level_with_best")
+OWN = ("n_sources", "n_targets", "n_repeats", "expected_random_mae", "level_with_best")
 """Columns of a cell that are not metrics."""
 KEYS = ["method", "budget", "split"]
 
@@ -30,18 +32,20 @@ KEYS = ["method", "budget", "split"]
 class Comparison(Shown):
     """Methods compared on models with known full scores.
 
+    Scores, errors and widths are on the scale of the scores.
+
     Attributes
     ----------
     cells : DataFrame
-        One row per method, budget and split. `n_targets` is per repeat, `n_repeats` counts those
-        that did not fail. Each metric is a mean over repeats, with its standard deviation over
-        repeats (`…_sd`), and its standard error and 90 % interval (`…_se`, `…_low`, `…_high`) by
-        resampling repeats and models (see `fewbench.study.inference`); NaN with fewer than 3
-        repeats. `ratio_to_random` divides the mean absolute error by `expected_random_mae`, the
-        expected error of plain random sampling for the same targets; `ratio_to_random_ridge` by
-        the error of random-ridge. `level_with_best` says whether the method is as good as the best
-        (missing without intervals). If a metric is undefined for some repeats or tasks,
-        `…_repeats` and `…_tasks` say over how many its mean is. Scores are in [0, 1].
+        One row per method, budget and split. `n_sources` and `n_targets` are per repeat,
+        `n_repeats` counts those that did not fail. Each metric is a mean over repeats, with its
+        standard deviation over repeats (`…_sd`), and its standard error and 90 % interval (`…_se`,
+        `…_low`, `…_high`) by resampling repeats and models (see `fewbench.study.inference`); NaN
+        with fewer than 3 repeats. `ratio_to_random` divides the mean absolute error by
+        `expected_random_mae`, the expected error of plain random sampling for the same targets;
+        `ratio_to_random_ridge` by the error of random-ridge. `level_with_best` says whether the
+        method is as good as the best (missing without intervals). If a metric is undefined for
+        some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean is.
     repeats : DataFrame
         One row per method, budget, split and repeat: every metric, for paired comparisons.
     estimates : DataFrame
@@ -67,6 +71,11 @@ class Comparison(Shown):
     seed: int
     resampled: dict[str, TwoWay]
 
+    @property
+    def unit(self) -> Unit:
+        """How scores and errors are printed."""
+        return Unit(self.scale)
+
     def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Difference:
         """Compare two methods' errors on the same targets (negative: `method` is better)."""
         chosen = self.estimates[self.estimates["budget"] == budget]
@@ -86,9 +95,40 @@ class Comparison(Shown):
         resampled = self.resampled[one["split"].iloc[0]]
         return resampled.compare(_errors(one, resampled), _errors(two, resampled))
 
+    def learning_curve(self, method: str, budget: int, split: str | None = None) -> LearningCurve:
+        """Return a method's error by number of source models, on the scale of the scores.
+
+        Parameters
+        ----------
+        method : str
+        budget : int
+        split : str, optional
+            A split with all of its source models (default: the first).
+
+        Raises
+        ------
+        StudyError
+            If the method has no such errors.
+        """
+        chosen = str(self.cells["split"].iloc[0]) if split is None else split
+        rows = self.cells[(self.cells["method"] == method) & (self.cells["budget"] == budget)]
+        rows = rows[rows["split"].map(whole_split) == chosen].sort_values("n_sources")
+        errors: dict[int, FloatArray] = {}
+        for name, n_sources in zip(rows["split"], rows["n_sources"], strict=True):
+            keys = dict(zip(KEYS, (method, budget, name), strict=True))
+            own = self.estimates[(self.estimates[KEYS] == pd.Series(keys)).all(axis=1)]
+            if len(own):
+                errors[int(n_sources)] = _errors(own, self.resampled[name])
+        if not errors:
+            raise StudyError(
+                f"no errors of {method!r} at {budget} items on the split {chosen!r}",
+                hint="compare the method at this budget and split",
+            )
+        return LearningCurve.of(method, budget, errors, self.resampled[chosen])
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per method, budget and split: error, ratio to random sampling, rank."""
-        columns = [*KEYS, "mae", "expected_random_mae", "ratio_to_random"]
+        columns = [*KEYS, "n_sources", "mae", "expected_random_mae", "ratio_to_random"]
         columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
         kept = [name for name in columns if name in self.cells]
         return self.cells[[*kept, "level_with_best"]].sort_values(["split", "budget", "mae"])
@@ -108,8 +148,8 @@ class Comparison(Shown):
         Parameters
         ----------
         section : str
-            error (by number of items), ratio (to random sampling), coverage, scores or ranks
-            (estimated against true, of one run).
+            error (by number of items), sources (error by number of source models), ratio (to
+            random sampling), coverage, scores or ranks (estimated against true, of one run).
         split : str, optional
             Default: the first.
         level : int
@@ -124,17 +164,18 @@ class Comparison(Shown):
         chosen = str(split) if split is not None else next(iter(splits), "")
         if chosen not in splits:
             raise StudyError(f"no split {split!r}", hint=f"use one of {', '.join(splits)}")
-        cells = self.cells
+        cells, unit = self.cells, self.unit
         draw: dict[str, Callable[[], Any]] = {
-            "error": lambda: charts.error_by_items(cells, chosen),
+            "error": lambda: charts.error_by_items(cells, chosen, unit),
+            "sources": lambda: charts.error_by_sources(cells, chosen, unit),
             "ratio": lambda: charts.ratio_to_random(cells, chosen),
             "coverage": lambda: charts.coverage(cells, chosen, level),
-            "scores": lambda: charts.true_and_estimated(run(), cells, chosen),
+            "scores": lambda: charts.true_and_estimated(run(), cells, chosen, unit),
             "ranks": lambda: charts.true_and_estimated_ranks(run(), cells, chosen),
         }
 
         def run() -> pd.DataFrame:
-            return charts.one_run(self.estimates, cells, chosen)
+            return charts.one_run(self.estimates, cells, chosen, unit)
 
         if section not in draw:
             raise StudyError(f"no chart {section!r}", hint=f"use one of {', '.join(draw)}")
@@ -145,8 +186,7 @@ class Comparison(Shown):
         return made
 
     def to_json(self) -> str:
-        """Return cells, facts, seed and warnings as JSON, with errors on the scores' own scale."""
-        span = self.scale.high - self.scale.low
+        """Return cells, facts, seed and warnings as JSON."""
         cells = []
         for row in self.cells.to_dict("records"):
             metrics: dict[str, Any] = {}
@@ -156,10 +196,8 @@ class Comparison(Shown):
                 if name.startswith("seconds_"):
                     metrics[name] = _plain(row[name])
                     continue
-                unit = span if name.removeprefix("task_") in ERRORS else 1.0
-                unit = span if name.startswith("width") else unit
-                metrics[name] = {"mean": _plain(row[name] * unit)} | {
-                    part: _plain(row.get(f"{name}_{part}", math.nan) * unit)
+                metrics[name] = {"mean": _plain(row[name])} | {
+                    part: _plain(row.get(f"{name}_{part}", math.nan))
                     for part in ("se", "low", "high")
                 }
                 for part in ("repeats", "tasks"):  # how many are in the mean, if not all
@@ -168,8 +206,8 @@ class Comparison(Shown):
             judged = row["level_with_best"]
             here = (self.failures[KEYS] == [row[key] for key in KEYS]).all(axis=1)
             cells.append(
-                {key: row[key] for key in [*KEYS, "n_targets", "n_repeats"]}
-                | {"expected_random_mae": _plain(row["expected_random_mae"] * span)}
+                {key: row[key] for key in [*KEYS, "n_sources", "n_targets", "n_repeats"]}
+                | {"expected_random_mae": _plain(row["expected_random_mae"])}
                 | {"level_with_best": None if pd.isna(judged) else bool(judged)}
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}
                 | {"metrics": metrics}

@@ -11,6 +11,8 @@ import pandas as pd
 from fewbench._names import fixed
 from fewbench._page import Page, Section, Table
 from fewbench.charts import comparison as figures
+from fewbench.scores import Unit
+from fewbench.study.splits import whole_split
 
 if TYPE_CHECKING:
     from fewbench.study.comparison import Comparison
@@ -19,10 +21,10 @@ MOST_MODELS = 400
 """Most rows of the table of all targets."""
 Row = Mapping[Any, Any]
 METRICS = {
-    "mae": ("Error", "pp", "Mean absolute error: how far the estimates are from the true "
-            "whole-benchmark scores, on average over targets, in percentage points (pp)."),
-    "rmse": ("RMSE", "pp", "Root mean squared error: large misses weigh more."),
-    "max_error": ("Worst", "pp", "The largest miss among the targets."),
+    "mae": ("Error", "score", "Mean absolute error: how far the estimates are from the true "
+            "full scores, on average over targets."),
+    "rmse": ("RMSE", "score", "Root mean squared error: large errors weigh more."),
+    "max_error": ("Worst", "score", "The largest error among the targets."),
     "ratio_to_random": ("Ratio to random", "", "The error divided by the expected error of random "
                         "sampling with the same number of items, for the same targets. Below 1 is "
                         "better than random."),
@@ -34,10 +36,10 @@ METRICS = {
     "pearson": ("Pearson r", "", "Correlation of the scores."),
     "pairwise_accuracy": ("Pairs in order", "share", "Share of target pairs whose order the "
                           "estimates get right."),
-    "rank_mae": ("Places off", "", "Mean number of places between estimated and true rank."),
-    "task_mae": ("Task error", "pp", "Mean absolute error of the per-task estimates."),
-    "beyond": ("Outside range", "share", "Share of targets whose estimate warns that they may be "
-               "outside the range of the source models."),
+    "rank_mae": ("Rank error", "", "Mean absolute difference of estimated and true rank."),
+    "task_mae": ("Task error", "score", "Mean absolute error of the per-task estimates."),
+    "outside": ("Outside range", "share", "Share of targets whose estimate warns that they may be "
+                "outside the range of the source models."),
     "seconds_fit": ("Fit", "s", "Time to choose the items from the sources."),
     "seconds_predict": ("Predict", "s", "Time to learn from the sources and estimate the targets."),
 }  # fmt: skip
@@ -56,16 +58,20 @@ def page_of(found: "Comparison") -> Page:
     run = Section("run", "What was run", facts=found.facts, commands=commands, detail=True)
     if cells.empty:
         return Page("compare", title, "No results: nothing was run", (), warnings, [run])
-    splits = [str(split) for split in dict.fromkeys(cells["split"])]
-    answers = [_answer(cells, split, f" on the {split} split") for split in splits]
+    names = [str(split) for split in dict.fromkeys(cells["split"])]
+    # Fewer source models are shown by the learning curve, and among all numbers.
+    splits = [name for name in names if whole_split(name) == name] or names
+    unit = found.unit
+    answers = [_answer(cells, split, f" on the {split} split", unit) for split in splits]
     if len(splits) == 1:
-        answers = [_answer(cells, splits[0], "")]
+        answers = [_answer(cells, splits[0], "", unit)]
     sections = [
-        *_numbers(cells),
-        *_charts(cells, splits),
+        *_numbers(cells[cells["split"].isin(splits)], unit),
+        *_sources(found),
+        *_charts(cells, splits, unit),
         *_models(found, splits),
         *_tasks(found, splits),
-        *_every(cells),
+        *_every(cells, unit),
         run,
     ]
     looks = figures.looks_of(cells)
@@ -88,10 +94,6 @@ def _number(row: Row, name: str) -> float:
     return math.nan if value is None or pd.isna(value) else float(value)
 
 
-def _points(value: float, places: int = 2) -> str:
-    return fixed(100 * value, places)
-
-
 def _percent(value: float) -> str:
     return f"{fixed(100 * value, 0)}%" if math.isfinite(value) else "–"
 
@@ -99,7 +101,7 @@ def _percent(value: float) -> str:
 # ---- the finding ---------------------------------------------------------------------------
 
 
-def _answer(cells: pd.DataFrame, split: str, on: str) -> str:
+def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
     """Return the finding for a split, in a sentence."""
     budget, reference = figures.focus_of(cells), figures.reference_of(cells)
     rows = cells[(cells["split"] == split) & (cells["budget"] == budget)].to_dict("records")
@@ -113,7 +115,7 @@ def _answer(cells: pd.DataFrame, split: str, on: str) -> str:
     known = sorted((row for row in rows if math.isfinite(error(row))), key=error)
     if not known:
         return f"{where}, no method has an error to report."
-    off = {str(row["method"]): f"{_points(error(row), 1)} pp" for row in known}
+    off = {str(row["method"]): unit.points(error(row)) for row in known}
     named = {name: name for name in off}
     if reference in named and reference.lower() == "random":
         named[reference] = "random sampling"
@@ -146,13 +148,17 @@ def _answer(cells: pd.DataFrame, split: str, on: str) -> str:
 # ---- the numbers ---------------------------------------------------------------------------
 
 
-def _numbers(cells: pd.DataFrame) -> list[Section]:
-    """Return a table for each split and number of items, in percentage points."""
+def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
+    """Return a table for each split and number of items."""
     coverage = next((str(c) for c in cells if re.fullmatch(r"coverage\d+", str(c))), None)
-    head = [("Method", False), ("Error (pp)", True), ("vs random [90%]", True), ("vs ridge", True)]
+    head = [("Method", False), (unit.points_title("Error"), True)]
+    head += [("vs random [90%]", True), ("vs ridge", True)]
     head += [("tau", True), ("rho", True)]
     if coverage:
-        head += [(f"In {coverage.removeprefix('coverage')}% interval", True), ("Width (pp)", True)]
+        head += [
+            (f"In {coverage.removeprefix('coverage')}% interval", True),
+            (unit.points_title("Width"), True),
+        ]
     head += [("Seconds", True)]
     found = list(cells.groupby(["split", "budget"], sort=False))
     notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
@@ -164,24 +170,23 @@ def _numbers(cells: pd.DataFrame) -> list[Section]:
     for (split, budget), rows in found:
         ordered = rows.sort_values("mae", kind="stable", na_position="last").to_dict("records")
         at = f"{split} split, {budget} items"
-        said = f"{at}, {int(_number(ordered[0], 'n_targets'))} targets per repeat"
+        counts = [int(_number(ordered[0], name)) for name in ("n_sources", "n_targets")]
+        said = "{}, {} source models and {} targets per repeat".format(at, *counts)
         if "n_repeats" in rows:
             said += f", {rows['n_repeats'].max()} repeats"
         if math.isfinite(expected := _number(ordered[0], "expected_random_mae")):
-            said += f"; expected error of random sampling: {_points(expected)} pp"
-        table = Table(at, head, [_row(row, coverage) for row in ordered])
+            said += f"; expected error of random sampling: {unit.points(expected)}"
+        table = Table(at, head, [_row(row, coverage, unit) for row in ordered])
         last = len(sections) + 1 == len(found)
         shown = notes if last else []
         sections.append(Section("numbers", "The numbers", shown, said, tables=[table], tab=at))
     return sections
 
 
-def _row(row: Row, coverage: str | None) -> list[str]:
+def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
     if _number(row, "n_repeats") == 0:
         return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
-    error, level = _points(_number(row, "mae")), _number(row, "level_with_best")
-    if math.isfinite(se := _number(row, "mae_se")):
-        error += f" ± {_points(se)}"
+    error, level = _with_error(row, unit), _number(row, "level_with_best")
     if not math.isnan(level):
         error += " *" if level else "  "
     ratio = fixed(_number(row, "ratio_to_random"), 2)
@@ -192,23 +197,66 @@ def _row(row: Row, coverage: str | None) -> list[str]:
     line += [fixed(_number(row, name), 3) for name in ("kendall_tau", "spearman")]
     if coverage:
         width = coverage.replace("coverage", "width")
-        line += [_percent(_number(row, coverage)), _points(_number(row, width), 1)]
+        line += [_percent(_number(row, coverage)), unit.number(_number(row, width))]
     return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
 
 
-def _every(cells: pd.DataFrame) -> Iterator[Section]:
+def _with_error(row: Row, unit: Unit) -> str:
+    se = _number(row, "mae_se")
+    error = unit.number(_number(row, "mae"), 1)
+    return error + (f" ± {unit.number(se, 1)}" if math.isfinite(se) else "")
+
+
+def _sources(found: "Comparison") -> Iterator[Section]:
+    """Yield the errors by number of source models, for each split with several."""
+    cells, unit = found.cells, found.unit
+    for (name, count), rows in cells.groupby(
+        [cells["split"].map(whole_split), "budget"], sort=False
+    ):
+        split, budget = str(name), int(str(count))
+        sizes = sorted(rows["n_sources"].unique())
+        if len(sizes) < 2:
+            continue
+        at = f"{split} split, {budget} items"
+        each = rows.set_index(["method", "n_sources"]).to_dict("index")
+        methods = [str(method) for method in dict.fromkeys(rows["method"])]
+        lines = [[one, *(_with_error(each[one, size], unit) for size in sizes)] for one in methods]
+        learned = [one for one in methods if one != figures.reference_of(cells)]
+        head = [(unit.points_title("Error"), False), *((f"{n:,}", True) for n in sizes)]
+        chart = partial(figures.error_by_sources, cells, split, unit)
+        yield Section(
+            "sources",
+            "Number of source models",
+            ["The same targets, estimated from random parts of the source models."],
+            at,
+            tables=[Table(at, head, lines)],
+            lines=[
+                f"{one}: {found.learning_curve(one, budget, split).says}"
+                for one in learned
+                if each[one, sizes[-1]]["n_repeats"]
+            ],
+            charts=[("", chart)] if budget == figures.focus_of(cells) else [],
+            tab=at,
+        )
+
+
+def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
     """Yield every metric of every method, and what the metrics mean."""
     keys = {str(column): _metric(str(column)) for column in cells}
     known = {key: of for key, of in keys.items() if of and cells[key].notna().any()}
     head = [("Method", False), ("Split", False), ("Items", True)]
-    head += [(f"{title} ({unit})" if unit else title, True) for title, unit, _ in known.values()]
+    titled: dict[str, Callable[[str], str]]
+    titled = {"score": unit.points_title, "s": "{} (s)".format}
+    head += [(titled.get(kind, str)(title), True) for title, kind, _ in known.values()]
+    forms: dict[str, Callable[[float], str]]
+    forms = {"score": partial(unit.number, more_digits=1), "share": _percent}
     rows = []
     for row in cells.to_dict("records"):
         line = [str(row["method"]), str(row["split"]), f"{row['budget']:,}"]
-        for key, (_, unit, _) in known.items():
-            show = {"pp": _points, "share": _percent}.get(unit, fixed)
+        for key, (_, kind, _) in known.items():
+            show = forms.get(kind, fixed)
             value, se = (_number(row, name) for name in (key, f"{key}_se"))
-            error = f" ± {show(se)}" if math.isfinite(se) and unit != "s" else ""
+            error = f" ± {show(se)}" if math.isfinite(se) and kind != "s" else ""
             line.append(show(value) + error)
         rows.append(line)
     every = Table("Every number", head, rows, "a method or split", "Every number")
@@ -221,7 +269,7 @@ def _metric(key: str) -> tuple[str, str, str] | None:
     if found := re.fullmatch(r"(coverage|width)(\d+)", key):
         kind, level = found.groups()
         if kind == "width":
-            return f"{level}% width", "pp", f"Mean width of the {level}% intervals."
+            return f"{level}% width", "score", f"Mean width of the {level}% intervals."
         said = f"Share of targets whose true score lies in the method's {level}% interval. "
         said += f"{level}% is right; less means overconfident."
         return f"In {level}% interval", "share", said
@@ -231,13 +279,13 @@ def _metric(key: str) -> tuple[str, str, str] | None:
 # ---- charts, models and tasks --------------------------------------------------------------
 
 
-def _charts(cells: pd.DataFrame, splits: Sequence[str]) -> Iterator[Section]:
+def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[Section]:
     several = len(splits) > 1
 
     def drawn(make: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
         return [(f"{one} split" if several else "", partial(make, one)) for one in splits]
 
-    by_items = drawn(partial(figures.error_by_items, cells))
+    by_items = drawn(partial(figures.error_by_items, cells, unit=unit))
     notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
     if cells["mae"].notna().any():
         yield Section("error", "Error against budget", notes, charts=by_items, detail=True)
@@ -267,19 +315,18 @@ def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
         return
     at = f"At {figures.focus_of(found.cells):,} items, the first repeat: what one run looks like."
     for split in splits:
-        run = figures.one_run(found.estimates, found.cells, split)
+        run = figures.one_run(found.estimates, found.cells, split, found.unit)
         if run.empty:
             continue
         tab = f"{split} split" if len(splits) > 1 else ""
         notes = [
-            "One dot per target: its true score across, its estimate up, both in percent. On the "
-            "diagonal the estimate is exact. Strong upright lines are intervals that miss.",
+            "One dot per target: its true score across, its estimate up. On the diagonal the "
+            "estimate is exact. Strong vertical lines are intervals that miss the true score.",
             at,
         ]
-        scores, ranks = (
-            [("", partial(draw, run, found.cells, split))]
-            for draw in (figures.true_and_estimated, figures.true_and_estimated_ranks)
-        )
+        given = run, found.cells, split
+        scores = [("", partial(figures.true_and_estimated, *given, found.unit))]
+        ranks = [("", partial(figures.true_and_estimated_ranks, *given))]
         table = _targets(found, split)
         title = "Estimated and true scores"
         yield Section("scores", title, notes, charts=scores, tables=[table], detail=True, tab=tab)
@@ -290,7 +337,8 @@ def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
 
 def _targets(found: "Comparison", split: str) -> Table:
     """Return the true score of each target, and each method's estimate; ✗ marks a miss."""
-    run = figures.one_run(found.estimates, found.cells, split, MOST_MODELS)
+    unit = found.unit
+    run = figures.one_run(found.estimates, found.cells, split, unit, MOST_MODELS)
     methods = [name for name in figures.order_of(found.cells, split) if name in set(run["method"])]
     cells: dict[str, dict[str, str]] = {}
     truth: dict[str, float] = {}
@@ -298,12 +346,17 @@ def _targets(found: "Comparison", split: str) -> Table:
         name, low, high = str(row["target"]), *(_number(row, key) for key in ("low", "high"))
         truth[name] = float(row["truth"])
         missed = " ✗" if truth[name] < low or truth[name] > high else ""
-        cells.setdefault(name, {})[str(row["method"])] = _points(row["estimate"], 1) + missed
+        cells.setdefault(name, {})[str(row["method"])] = unit.number(row["estimate"]) + missed
+    sign = 1 if found.scale.lower_is_better else -1
     rows = [
-        [name, _points(truth[name], 1), *(cells[name].get(method, "–") for method in methods)]
-        for name in sorted(truth, key=lambda name: (-truth[name], name))
+        [name, unit.number(truth[name]), *(cells[name].get(method, "–") for method in methods)]
+        for name in sorted(truth, key=lambda name: (sign * truth[name], name))
     ]
-    head = [("Model", False), ("true", True), *((method, True) for method in methods)]
+    head = [
+        ("Model", False),
+        (unit.score_title("true"), True),
+        *((method, True) for method in methods),
+    ]
     return Table("Every model", head, rows, "a model", "Every model; ✗ marks intervals that miss")
 
 
@@ -312,7 +365,7 @@ def _tasks(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
     frame = found.task_errors
     if frame.empty or frame["task"].nunique() < 2:
         return
-    budget = figures.focus_of(found.cells)
+    budget, unit = figures.focus_of(found.cells), found.unit
     for split in splits:
         here = frame[(frame["split"] == split) & (frame["budget"] == budget)]
         errors = here.pivot_table("mae", "task", "method", dropna=False)
@@ -323,13 +376,13 @@ def _tasks(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
             [
                 str(task),
                 f"{int(sizes[str(task)]):,}",
-                *(_points(values[name], 1) for name in methods),
+                *(unit.number(values[name]) for name in methods),
             ]
             for task, values in errors.to_dict("index").items()
         ]
         head = [("Task", False), ("Items", True), *((method, True) for method in methods)]
         notes = [
-            "How far each task's estimated score is from the true one, in pp, on average over "
+            f"{unit.points_title('Mean absolute error')} of each task's estimated score, over "
             f"targets, at {budget:,} items. The tasks that are hardest to estimate come first."
         ]
         table = Table("Error by task", head, rows, "a task")

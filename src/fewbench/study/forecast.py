@@ -17,6 +17,7 @@ from fewbench.charts import planning as figures
 from fewbench.charts import theme
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
+from fewbench.study.cost_table import cost_section
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
@@ -60,8 +61,9 @@ class Forecast:
         Of a repeat of the backtest.
     is_extrapolated : bool
         Whether `items` is above all budgets that were run.
-    cost, random_cost, full_cost : float or None
-        Of a run on `items`, on `random_items` and on all items, in the unit of the costs.
+    cost, random_cost, full_cost : float
+        Of a run on `items`, on `random_items` and on all items, in the unit of the costs, or of
+        the price.
     breakeven, breakeven_random : int or None
         New models after which the full runs of all sources have paid, in place of full runs and
         in place of random sampling.
@@ -88,9 +90,9 @@ class Forecast:
     n_targets: int
     n_sources: int
     is_extrapolated: bool
-    cost: float | None
-    random_cost: float | None
-    full_cost: float | None
+    cost: float
+    random_cost: float
+    full_cost: float
     breakeven: int | None
     breakeven_random: int | None
 
@@ -118,6 +120,10 @@ class Plan(Shown):
         What to know of these numbers.
     n_items, n_models : int
         Of the table.
+    bytes_per_item : float
+        Mean size of a model's answer to an item.
+    price : float or None
+        Price of a unit of the costs.
     scale : Scale
         The scale of the scores, on which errors are given.
     facts : dict of str
@@ -133,6 +139,8 @@ class Plan(Shown):
     notes: tuple[str, ...]
     n_items: int
     n_models: int
+    bytes_per_item: float
+    price: float | None
     scale: Scale
     facts: dict[str, str]
 
@@ -184,7 +192,7 @@ class Plan(Shown):
         wanted = self.forecasts[0].target if target is None else target
         if wanted not in known:
             raise StudyError(f"no errors for targets {wanted!r}", hint=f"use {' or '.join(known)}")
-        return figures.error_by_items(rows, wanted, self.span)
+        return figures.error_by_items(rows, wanted, Unit(self.scale))
 
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
@@ -193,7 +201,6 @@ class Plan(Shown):
         """
         made, first = self.to_dict(), self.forecasts[0]
         curves, learning = made["curves"], made["learning"]
-        facts = {"Cost of a run": said} if (said := self._cost(first, unit)) else {}
         start = f"fewbench start {quote(source or 'SCORES')} --method {quote(first.method)} "
         start += f"--budget {first.items} -o DIR"
         targets = dict.fromkeys(row["target"] for row in curves)
@@ -208,18 +215,18 @@ class Plan(Shown):
                 ],
                 tables=[Table("What to run", *self._table())],
                 lines=[f"{_title(one.target)}: {one.reason}" for one in self.forecasts],
-                facts=facts,
                 commands=[start] if first.items < self.n_items else [],
             ),
+            cost_section(self, unit),
             Section(
                 "items",
                 "Error and items",
                 [
-                    "Mean absolute error of the methods that were backtested, in percentage points "
-                    "of the scores’ range, by number of items. Random sampling’s error is exact."
+                    "Mean absolute error of the methods that were backtested, by number of items. "
+                    "The error of random sampling is exact."
                 ],
                 charts=[
-                    (_title(one), partial(figures.error_by_items, curves, one, self.span))
+                    (_title(one), partial(figures.error_by_items, curves, one, Unit(self.scale)))
                     for one in targets
                 ],
                 detail=True,
@@ -238,7 +245,7 @@ class Plan(Shown):
                     title,
                     [f"Error of {learning['method']} with {learning['items']} items."],
                     learning["says"],
-                    charts=[("", partial(figures.error_by_sources, learning))],
+                    charts=[("", partial(figures.error_by_sources, learning, Unit(self.scale)))],
                     tables=[Table(title, head, rows)],
                 )
             )
@@ -299,25 +306,6 @@ class Plan(Shown):
             rows.append([*row, f"{one.random_items:,}"])
         return head, rows
 
-    def _cost(self, one: Forecast, unit: str) -> str:
-        """Say what a run costs, and when the source models' full runs have paid."""
-        if one.cost is None or one.full_cost is None or one.random_cost is None:
-            return ""
-        said = f"{one.cost:,.6g} of {one.full_cost:,.6g} {unit}"
-        said += f" ({one.cost / one.full_cost:.1%} of a full run)"
-        if not one.is_better:
-            return f"{said}."
-        said += f"; random sampling {one.random_cost:,.6g}."
-        if one.breakeven is not None:
-            said += (
-                f" If you ran the {self.n_models:,} source models yourself, you break even after "
-                f"{one.breakeven:,} new models that are not run in full"
-            )
-            if one.breakeven_random is not None:
-                said += f", or after {one.breakeven_random:,} in place of random sampling"
-            said += "."
-        return said
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; undefined numbers are None."""
         learning = None
@@ -341,6 +329,8 @@ class Plan(Shown):
             "forecasts": [asdict(one) for one in self.forecasts],
             "curves": self.curves.to_dict("records"),
             "learning": learning,
+            "bytes_per_item": self.bytes_per_item,
+            "price": self.price,
             "notes": list(self.notes),
             "facts": self.facts,
         }

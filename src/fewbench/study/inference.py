@@ -84,17 +84,21 @@ class TwoWay:
         The group of each target.
     fixed : bool
         Whether all repeats have the same targets. Percentiles are then too narrow with few
-        repeats, and intervals use Student's t with repeats - 1 degrees of freedom.
+        repeats, and the ends of intervals are Student's t about the value.
 
     Notes
     -----
-    If targets are drawn, intervals are percentiles, stretched about the value. Two-way resampling
-    counts the variance due to neither repeats nor models three times, and underestimates the
-    variance due to a few repeats. The stretch corrects the variance (Cameron, Gelbach & Miller
-    2011, Journal of Business & Economic Statistics 29(2)) and widens by Student's t with the
-    degrees of freedom of the variance shares (Satterthwaite 1946, Biometrics Bulletin 2(6)). In
-    null studies of four tables with 3 to 10 repeats, 90 % percentile intervals contain 0 in 76 to
-    98 % of studies, stretched intervals in 88 to 96 %.
+    Two-way resampling counts the variance due to neither repeats nor models three times, and
+    underestimates the variance due to a few repeats. Standard errors and intervals correct the
+    variance (Cameron, Gelbach & Miller 2011, Journal of Business & Economic Statistics 29(2)) and
+    intervals widen by Student's t with the degrees of freedom of the variance shares
+    (Satterthwaite 1946, Biometrics Bulletin 2(6)). If targets are drawn, the ends are percentiles,
+    stretched about the value to that width.
+
+    The level was measured in studies of models drawn from a simulated and a real population: 90 %
+    intervals of errors, ratios and differences contain the population's value in 85 to 97 % of
+    200 studies each, with 3 and 10 repeats, drawn and fixed targets; of rank correlations in 92 to
+    99 % (`benchmarks/compare_level.py`). Without the correction, fixed targets had 97 to 100 %.
     """
 
     repeats: FloatArray
@@ -184,7 +188,7 @@ class TwoWay:
             return Figure(value)
         logs = ratio and value > 0 and bool((drawn[0] > 0).all())
         low, high = self._ends(value, drawn, np.array([1 - level]), logs)
-        se = float(drawn[0].std(ddof=1))
+        se = math.sqrt(self._variance(drawn)[0])
         return Figure(value, se, max(float(low[0]), least), min(float(high[0]), most))
 
     def p_value(self, statistic: FloatArray, null: float = 0.0, *, ratio: bool = False) -> float:
@@ -222,8 +226,6 @@ class TwoWay:
     def _variance(self, drawn: list[FloatArray]) -> tuple[float, float]:
         both, by_repeats, by_models = (float(kind.var(ddof=1)) for kind in drawn)
         n_repeats, n_models = self.n_repeats, self.models.shape[1]
-        if self.fixed:
-            return both * n_repeats / (n_repeats - 1), float(n_repeats - 1)
         neither = max(both - by_repeats - by_models, 0.0)
         by_repeats *= n_repeats / (n_repeats - 1)
         by_models *= n_models / (n_models - 1)

@@ -1,11 +1,12 @@
 """How a method's error depends on the number of source models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fewbench._types import FloatArray
 from fewbench.study.backtest import Backtest
 from fewbench.study.cell import Cell
-from fewbench.study.inference import Difference, Figure
+from fewbench.study.inference import Difference, Figure, TwoWay
 
 SIZES = (5, 10, 20, 50, 100, 200)
 MUCH = 0.6
@@ -25,9 +26,9 @@ class LearningCurve:
     method : str
     items : int
     sources : tuple of int
-        Numbers of sources, the last one is that of the backtest.
+        Numbers of sources, the last one is all.
     errors : tuple of Figure
-        Mean absolute errors in [0, 1].
+        Mean absolute errors: of a plan in [0, 1], of a comparison on the scale of the scores.
     gain : Difference or None
         The error with all sources less that with the number before, on the same targets.
     """
@@ -37,6 +38,20 @@ class LearningCurve:
     sources: tuple[int, ...]
     errors: tuple[Figure, ...]
     gain: Difference | None
+
+    @classmethod
+    def of(
+        cls, method: str, items: int, errors: Mapping[int, FloatArray], resampled: TwoWay
+    ) -> "LearningCurve":
+        """Return the curve of errors by number of sources, in order, as `TwoWay.parts`."""
+        gain = None
+        if len(errors) > 1 and resampled.has_intervals:
+            fewer, most = list(errors)[-2:]
+            gain = resampled.compare(errors[most], errors[fewer])
+        figures = (
+            resampled.figure(resampled.mean(one), ratio=True, least=0.0) for one in errors.values()
+        )
+        return cls(method, items, tuple(errors), tuple(figures), gain)
 
     @property
     def says(self) -> str:
@@ -92,9 +107,6 @@ def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> Lea
         for size, part in parts.items()
         if (errors := part.parts(method, items, "error")) is not None
     }
-    resampled = backtest.resampled
-    gain = None
-    if len(found) > 1 and most in found and resampled.has_intervals:
-        gain = resampled.compare(found[most], found[list(found)[-2]])
-    figures = (resampled.figure(resampled.mean(e), ratio=True, least=0.0) for e in found.values())
-    return LearningCurve(method, items, tuple(found), tuple(figures), gain)
+    if most not in found:  # without all sources, no gain by them
+        return replace(LearningCurve.of(method, items, found, backtest.resampled), gain=None)
+    return LearningCurve.of(method, items, found, backtest.resampled)

@@ -1,5 +1,6 @@
 """plan: which method and how many items, by a backtest on the user's own table."""
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -13,7 +14,7 @@ from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
-from fewbench.methods import FEW
+from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
@@ -21,6 +22,7 @@ from fewbench.scores.table import as_scores
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
+from fewbench.study.cost_table import bytes_per_item
 from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
 from fewbench.study.goal import read_goal
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
@@ -48,6 +50,7 @@ def plan(
     difference: float | None = None,
     methods: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | None = None,
+    price: float | None = None,
     target: Target | None = None,
     level: float = 0.9,
     power: float = 0.8,
@@ -86,6 +89,9 @@ def plan(
         methods recommends for the table).
     costs : mapping of item id to number, or str, optional
         Cost of each item, or the column of the items with the cost (default: every item costs 1).
+    price : float, optional
+        Price of a unit of the costs, such as GPU hours or dollars per item or token. Costs are
+        then printed at this price.
     target : {"like", "family", "stronger"}, optional
         Plan only for target models of this kind: like the source models, of a new family, or
         stronger than all source models (default: all; the answer is for like).
@@ -137,7 +143,9 @@ def plan(
         )
     if not 0.5 <= power < 1:
         raise StudyError(f"a power of {power:g}", hint="give a number from 0.5 to 0.99")
-    prices = read_costs(scores, costs)
+    if price is not None and not 0 < price < math.inf:
+        raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
+    prices = read_costs(scores, costs) * (1.0 if price is None else price)
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST:
         return plan_sample(scores, goal, wanted, level, prices)
     scores, of_whole = whole_sources(scores, LEAST, "plan")
@@ -165,7 +173,7 @@ def plan(
             goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
             _curves(runs, span), learning,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
-            scores.n_items, scores.n_models, scores.scale, facts,
+            scores.n_items, scores.n_models, bytes_per_item(scores), price, scores.scale, facts,
         )  # fmt: skip
 
     store = Cache(cache)

@@ -1,6 +1,5 @@
 """How a plan is found: a method is chosen by a few held-out models, then judged by others."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
+from fewbench.study.cost_table import break_even
 from fewbench.study.differences import Told
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
@@ -283,6 +283,7 @@ class Planner:
             random_items = one.random_needs("error", error.value)
         width, coverage = one.width(method, items)
         cost, plain_cost, full = self._costs(one, method, items, random_items)
+        sources = self.n_sources * full
         return Forecast(
             target=target, method=method, items=items, reason=chosen.reason,
             is_better=chosen.is_clear, error=error.value, error_low=error.low,
@@ -293,8 +294,8 @@ class Planner:
             n_sources=round(float(np.mean([len(split.sources) for split in one.splits]))),
             is_extrapolated=max(ladder) < items < self.table.n_items and method != RANDOM,
             cost=cost, random_cost=plain_cost, full_cost=full,
-            breakeven=self._breakeven(full, cost) if method != RANDOM else None,
-            breakeven_random=self._breakeven(plain_cost, cost) if method != RANDOM else None,
+            breakeven=None if method == RANDOM else break_even(sources, full, cost),
+            breakeven_random=None if method == RANDOM else break_even(sources, plain_cost, cost),
         )  # fmt: skip
 
     def _costs(
@@ -309,9 +310,3 @@ class Planner:
         said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
         cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
         return cost, random_items * mean, full
-
-    def _breakeven(self, instead: float, cost: float) -> int | None:
-        saved = instead - cost
-        if saved <= 0:
-            return None
-        return math.ceil(self.n_sources * float(self.prices.sum()) / saved - 1e-9)

@@ -50,7 +50,8 @@ class SplitSettings:
         Draw sources and targets with replacement from the split's own, and keep those drawn
         (DISCO's bootstrapped chronological split), anew for each repeat.
     sources : int, optional
-        Keep only this many source models, drawn at random. The targets stay the same.
+        Keep only this many of the split's source models, drawn at random. The targets stay the
+        same.
     most : int, optional
         Keep at most this many targets, drawn at random.
     """
@@ -88,6 +89,11 @@ class SplitSettings:
         drawn = self.resample or self.sources is not None or self.most is not None
         return drawn or self.kind in ("random", "group")
 
+    @property
+    def name(self) -> str:
+        """The kind, after the number of source models if that is set."""
+        return self.kind if self.sources is None else f"{self.sources}-source {self.kind}"
+
     def describe(self) -> str:
         """Return the settings in words."""
         words = self.kind if self.kind == "given" else f"{self.kind}, {self.targets:.0%} targets"
@@ -96,10 +102,19 @@ class SplitSettings:
         if self.kind == "group":
             words += f", by {self.group_by}"
         if self.sources is not None:
-            words += f", at most {self.sources} sources"
+            words += f", {self.sources} sources"
         if self.most is not None:
             words += f", {self.most} of them a repeat"
         return words + (", resampled" if self.resample else "")
+
+
+def whole_split(name: str) -> str:
+    """Return the name of the split with all of its source models.
+
+    >>> whole_split("10-source random"), whole_split("random")
+    ('random', 'random')
+    """
+    return name.partition("-source ")[2] or name
 
 
 def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) -> Split:
@@ -108,7 +123,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
     Raises
     ------
     StudyError
-        If the scores lack what the split needs, or no source or target is left.
+        If the scores lack what the split needs, too few sources or no target is left.
     """
     rng = np.random.default_rng(child_seed(seed, 2, repeat))
     complete = np.asarray(scores.missing_shares == 0)
@@ -145,7 +160,13 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
     if settings.resample:
         sources = np.unique(rng.choice(sources, len(sources)))
         targets = np.unique(rng.choice(targets, len(targets)))
-    if settings.sources is not None and settings.sources < len(sources):
+    if settings.sources is not None:
+        if settings.sources > len(sources):
+            raise StudyError(
+                f"{settings.sources} source models are wanted, and the {settings.kind} split has "
+                f"{len(sources)} in repeat {repeat}",
+                hint=f"use {len(sources)} or fewer, or a smaller share of targets",
+            )
         # Drawn from a stream of its own, so that the targets are those of the whole split.
         kept = np.random.default_rng(child_seed(seed, 9, repeat)).permutation(sources)
         sources = kept[: settings.sources]

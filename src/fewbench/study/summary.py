@@ -1,6 +1,7 @@
 """Turn the results of cells into the tables of a comparison."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import pandas as pd
 
 from fewbench._names import some
 from fewbench._types import FloatArray
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores
 from fewbench.study.cell import Cell, CellResult, Failure, covered
 from fewbench.study.comparison import ERRORS, KEYS, REFERENCES, Comparison
 from fewbench.study.inference import (
@@ -31,6 +32,10 @@ SIGNED = ("kendall_tau", "spearman", "pearson")
 SHARES = ("pairwise_accuracy", "top10_recall", "ndcg", "coverage", "outside")
 NOT_JUDGED = ("seconds_fit", "seconds_predict")
 RUN = ("items_run", *NOT_JUDGED)
+_ERROR = re.compile(
+    rf"(expected_random_mae|(task_)?({'|'.join(ERRORS)})|width[\d.]+)(_sd|_se|_low|_high)?"
+)
+"""Columns on the scale of the scores; all others have no unit."""
 
 Done = list[tuple[Cell, CellResult]]
 
@@ -47,7 +52,10 @@ def summarise(
     both = list(zip(cells, results, strict=True))
     done = [(cell, result) for cell, result in both if isinstance(result, CellResult)]
     repeats = [
-        _keys(cell) | {"repeat": cell.repeat, "n_targets": len(result.targets)} | result.metrics
+        _keys(cell)
+        | {"repeat": cell.repeat, "n_sources": len(cell.split.sources)}
+        | {"n_targets": len(result.targets)}
+        | result.metrics
         for cell, result in done
     ]
     failures = [
@@ -67,11 +75,12 @@ def summarise(
         rows += mine
     table = pd.DataFrame(rows)
     table["level_with_best"] = table["level_with_best"].astype("boolean")
+    each = pd.DataFrame(repeats) if repeats else pd.DataFrame(columns=[*KEYS, "repeat"])
     return Comparison(
-        table,
-        pd.DataFrame(repeats) if repeats else pd.DataFrame(columns=[*KEYS, "repeat"]),
+        _on_scale(table, scores.scale),
+        _on_scale(each, scores.scale),
         _estimates(scores, done),
-        _task_errors(scores, done),
+        _on_scale(_task_errors(scores, done), scores.scale),
         pd.DataFrame(failures, columns=[*KEYS, "repeat", "reason"]),
         facts,
         warnings,
@@ -79,6 +88,12 @@ def summarise(
         seed,
         resampled,
     )
+
+
+def _on_scale(table: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    """Return a table with its errors and widths on the scale of the scores."""
+    errors = [str(name) for name in table if _ERROR.fullmatch(str(name))]
+    return table.assign(**{name: table[name] * (scale.high - scale.low) for name in errors})
 
 
 def _keys(cell: Cell) -> dict[str, Any]:
@@ -126,6 +141,7 @@ class _OfSplit:
         for name, results in ran.items():
             came = np.array([one is not None for one in results])
             row: dict[str, Any] = {"method": name, "budget": budget, "split": self.name}
+            row["n_sources"] = round(np.mean([len(split.sources) for split in self.splits]))
             row["n_targets"] = round(np.mean([len(split.targets) for split in self.splits]))
             row["n_repeats"] = int(came.sum())
             here = np.where(came[:, None], expected, np.nan)
@@ -276,10 +292,14 @@ def _of_tasks(results: Sequence[CellResult | None], n_tasks: int) -> dict[str, f
 
 def _estimates(scores: Scores, done: Done) -> pd.DataFrame:
     columns = [*KEYS, "repeat", "target", "truth", "estimate", "low", "high"]
+    ends = ["high", "low"] if scores.scale.lower_is_better else ["low", "high"]
     parts = [
         pd.DataFrame(
             {**_keys(cell), "repeat": cell.repeat, "target": result.targets}
-            | {name: getattr(result, name) for name in columns[5:]}
+            | {
+                name: scores.scale.from_unit(getattr(result, of))
+                for name, of in zip(columns[5:], ["truth", "estimate", *ends], strict=True)
+            }
         )
         for cell, result in done
     ]

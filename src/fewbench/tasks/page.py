@@ -7,7 +7,9 @@ from typing import Any
 from fewbench._names import counted, fixed, p_value
 from fewbench._page import Page, Section, Table
 from fewbench.charts import task_sets as figures
+from fewbench.scores import Scale, Unit
 
+UNIT = Unit(Scale())  # task scores are in [0, 1]
 LISTED = 30  # strongest transfers
 LONGEST = 20  # characters of a method in a column's title
 MEANINGS = {
@@ -82,13 +84,15 @@ def _chosen(chosen: Sequence[Mapping[str, Any]]) -> Section:
 
 def _plan(plan: Mapping[str, Any], k: int) -> Section:
     rows = [
-        [f"{tasks}{' (chosen)' if tasks == k else ''}", fixed(100 * error)]
+        [f"{tasks}{' (chosen)' if tasks == k else ''}", UNIT.number(error, 1)]
         for tasks, error in plan["errors"].items()
     ]
     said = f"Budget {plan['budget']:g} questions, cost per task {plan['task_cost']:g}: run "
     said += f"{counted(plan['questions'], 'question')} of {counted(k, 'task')} in total."
     notes = ["Mean error on source models that are held out."]
-    table = Table("Tasks for the budget", [("Tasks", False), ("Error, pp", True)], rows)
+    table = Table(
+        "Tasks for the budget", [("Tasks", False), (UNIT.points_title("Error"), True)], rows
+    )
     return Section("plan", "How many tasks", notes, said, tables=[table])
 
 
@@ -143,8 +147,9 @@ def _difficulty(part: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> lis
         return []
     past = "past" in str(facts.get("rows"))
     who = "source models" if past else facts.get("model") or "the measured model"
+    chosen, every = UNIT.score(part["chosen"]), UNIT.score(part["all"])
     return [
-        f"Mean score of {who}: {part['chosen']:.3f} on these tasks, {part['all']:.3f} on all; "
+        f"Mean score of {who}: {chosen} on these tasks, {every} on all; "
         f"{part['percentile']:.0%} of random task sets are as close."
     ]
 

@@ -127,6 +127,8 @@ class TaskSelection(_Record):
       the formula.
     - `plan`: If only some questions of the chosen tasks are run: how many, and why.
 
+    Examples
+    --------
     >>> from fewbench.tasks import Transferability, read_chooser, select_tasks
     >>> transfer = Transferability(
     ...     np.array([[[0.9, 0.2, 0.2], [0.8, 0.2, 0.2], [0.1, 0.6, 0.7]]]),

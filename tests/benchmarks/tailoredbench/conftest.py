@@ -12,7 +12,7 @@ from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.testing import simulate
 
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))  # last: it has a coverage.py
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from tailoredbench.trials import open_trial
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.methods.adaptive.collaborative import Collaborative, task_sizes
+from fewbench.algorithms.sampling import task_sizes
+from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import play

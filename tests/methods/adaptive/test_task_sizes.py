@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.methods.adaptive.collaborative import in_rounds, task_sizes
+from fewbench.algorithms.sampling import items_of_share, task_sizes
+from fewbench.methods.adaptive.collaborative import in_rounds
 
 
 @st.composite
@@ -82,3 +83,21 @@ def test_rounds_add_up_and_none_is_empty(sizes, rounds):
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_the_first_round_has_an_item_of_every_task_that_gets_one(rounds):
     assert (in_rounds(np.array([1, 2, 30]), rounds)[0] > 0).all()
+
+
+MATH_AND_MUSR = np.array([132, 280, 154, 193, 135, 250, 256, 250])
+
+
+def test_a_share_counts_at_least_twenty_items_a_task():
+    assert items_of_share(0.1, MATH_AND_MUSR) == 184
+    assert task_sizes(184, MATH_AND_MUSR, 20).tolist() == [20, 28, 20, 20, 20, 25, 26, 25]
+    assert items_of_share(0.1, np.array([3, 19, 21, 500])) == 3 + 19 + 20 + 50
+    assert items_of_share(1.0, MATH_AND_MUSR) == MATH_AND_MUSR.sum()
+
+
+@given(shared(), st.floats(0.001, 1))
+def test_the_items_of_a_share_are_that_share_of_each_task(given_, share):
+    _, sizes, minimum = given_
+    found = task_sizes(items_of_share(share, sizes, minimum) or 1, sizes, minimum)
+    wanted = np.minimum(np.maximum(share * sizes, minimum), sizes)
+    assert (np.abs(found - wanted) <= 1 + np.abs(found.sum() - wanted.sum())).all()

@@ -13,6 +13,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.item_to_item import Importance, check_solver
+from fewbench.algorithms.sampling import LEAST_OF_TASK, task_sizes
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.task_completion import (
     LowRankItems,
@@ -79,7 +80,7 @@ class Collaborative(Method):
     weighted: bool = False
     importance: Importance = "variance"
     transport: bool = True
-    minimum: int = 20
+    minimum: int = LEAST_OF_TASK
     prediction: Literal["similarity", "low-rank"] = "similarity"
     needs: ClassVar[tuple[Need, ...]] = (
         Need("distinct sources", 20, "few sources tell few items apart"),
@@ -206,35 +207,6 @@ class ImportanceSession(Session):
             similar = self._past.similar(task.items[answered], scores, n_similar)
             importance = importance_for(self._method, task.values, similar, task.importance)
         return task.most_important(importance, asked, n)
-
-
-def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
-    """Share `budget` items among tasks by their `sizes`, with a minimum; shape (tasks,).
-
-    A task of size s gets min(s, max(minimum, ratio * s)) items, with the ratio that spends the
-    budget. A budget below the sum of minimums lowers the minimum. Fractions go to the largest
-    remainders, then to the larger task, then to the first.
-
-    >>> task_sizes(60, np.array([10, 100, 200]), 20).tolist()
-    [10, 20, 30]
-    >>> task_sizes(20, np.array([10, 100, 200]), 20).tolist()
-    [6, 7, 7]
-    """
-    least = np.minimum(sizes, minimum).astype(np.float64)
-    # What is spent grows piecewise linearly with the level, or the ratio: solve between the bends.
-    if budget < least.sum():
-        levels = np.unique(np.append(least, 0.0))
-        spent = np.minimum.outer(levels, least).sum(axis=1)
-        shares = np.minimum(least, np.interp(budget, spent, levels))
-    else:
-        ratios = np.unique(np.concatenate([least / sizes, [0.0, 1.0]]))
-        spent = np.maximum(np.multiply.outer(ratios, sizes), least).sum(axis=1)
-        shares = np.maximum(least, np.interp(budget, spent, ratios) * sizes)
-    shares = np.round(shares, 9)
-    whole = np.floor(shares).astype(np.intp)
-    order = np.lexsort((-sizes, np.round(whole - shares, 9)))
-    whole[order[: budget - whole.sum()]] += 1
-    return np.asarray(whole, dtype=np.intp)
 
 
 def in_rounds(sizes: IntArray, rounds: int) -> IntArray:

@@ -116,7 +116,7 @@ class UcbeSession(Session):
             return {}
         if self._alone:
             return {name: self._uncertain(name, left) for name in wanting}
-        waiting = {name: self._order[:0] for name in wanting}
+        waiting = dict.fromkeys(wanting, self._order[:0])
         if len(targets) < len(self.record.targets):  # a batch is open
             return waiting
         best = min(wanting, key=lambda name: (-self._bound(name), name))

@@ -18,7 +18,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmeans import representatives
 from fewbench.algorithms.clustering.kmedoids import kmedoids
-from fewbench.algorithms.sampling import allocate
+from fewbench.algorithms.sampling import allocate, task_sizes
 from fewbench.methods.confidence import Values, confidence, needs_for
 from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.needs import Need
@@ -69,16 +69,24 @@ class Clusters:
     """Items nearest the k-means centers of each task's source-score columns.
 
     - `restarts`: Random starts of k-means; the best is kept.
+    - `minimum`: As in the selector `stratified`.
     """
 
     restarts: int = 1
+    minimum: int = 0
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""
         check_number("restarts", self.restarts, 1, 1000)
+        check_number("minimum", self.minimum, 0, 1_000_000)
         return cluster_subset(
-            scores, lambda items: scores.filled[:, items].T, budget, seed, self.restarts
+            scores,
+            lambda items: scores.filled[:, items].T,
+            budget,
+            seed,
+            self.restarts,
+            self.minimum,
         )
 
 
@@ -88,17 +96,19 @@ def cluster_subset(
     budget: int,
     seed: int,
     restarts: int,
+    minimum: int = 0,
 ) -> Subset:
     """Cluster each task's items as points, and choose the item nearest each center.
 
     `points` maps positions of items, shape (n,), to points, shape (n, dimensions). Tasks share the
-    budget in proportion to their weight in the full score. The subset's weights are the clusters'
+    budget in proportion to their weight in the full score, or get `minimum` items and share the
+    rest by their size. The subset's weights are the clusters'
     shares of the full score: Eq. 5, summed over the tasks.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(scores.task_of)
     masses = np.bincount(scores.task_of, weights=scores.item_weights)
-    counts = allocate(budget, masses, sizes, rng)
+    counts = task_sizes(budget, sizes, minimum) if minimum else allocate(budget, masses, sizes, rng)
     chosen: list[int] = []
     shares: list[float] = []
     for task in np.flatnonzero(counts):

@@ -14,7 +14,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import line_clusters
-from fewbench.algorithms.sampling import allocate, draw
+from fewbench.algorithms.sampling import allocate, draw, task_sizes
 from fewbench.methods.confidence import Values, needs_for
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.needs import Need
@@ -44,30 +44,38 @@ class Stratified:
     Weights make the weighted mean unbiased. If each task is certain to get an item, a task's items
     share the task's weight (post-stratification); otherwise tasks are drawn too, and all items
     count the same.
+
+    - `minimum`: Items of each task, or all of a smaller one. The larger tasks share the rest of the
+      budget by their numbers of items. With 0, tasks have their shares alone.
     """
 
+    minimum: int = 0
     needs: ClassVar = (Need("tasks", 2, "with one task it is plain random sampling"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw `budget` items over all tasks."""
+        check_number("minimum", self.minimum, 0, 1_000_000)
         rng = np.random.default_rng(seed)
         sizes = np.bincount(scores.task_of)
         masses = np.bincount(scores.task_of, weights=scores.item_weights)
-        counts = allocate(budget, masses, sizes, rng)
+        counts = task_sizes(budget, sizes, self.minimum)
+        if self.minimum and counts.all():
+            sure, chances = True, counts / sizes
+        else:
+            counts = allocate(budget, masses, sizes, rng)
+            chances = np.minimum(budget * masses / sizes, 1.0)
+            # By inclusion, not by the draw: weights that depend on the draw would be biased.
+            sure = bool((budget * masses > 1.0 - 1e-9).all())
         drawn = [
             rng.permutation(np.flatnonzero(scores.task_of == task))[:count]
             for task, count in enumerate(counts)
         ]
         chosen = np.concatenate(drawn)
-        # By inclusion, not by the draw: weights that depend on the draw would be biased.
-        sure = bool((budget * masses > 1.0 - 1e-9).all())
         share = masses / counts if sure else np.full(len(counts), 1.0 / budget)
         return Subset(
             items=tuple(scores.item_ids[chosen]),
             weights=tuple(share[scores.task_of[chosen]].tolist()),
-            chances=tuple(
-                np.minimum(budget * masses / sizes, 1.0)[scores.task_of[chosen]].tolist()
-            ),
+            chances=tuple(chances[scores.task_of[chosen]].tolist()),
         )
 
 

@@ -6,7 +6,7 @@ sampling of as many items. ± is a standard error clustered both by draw and by 
 Gelbach & Miller 2011). "worst" is the table with the least coverage, and the one with the greatest
 Winkler score.
 
-    python benchmarks/coverage.py FOLDER [--method fewbench] [--budgets 30,100] [--draws 3]
+    python benchmarks/intervals.py FOLDER [--method fewbench] [--budgets 30,100] [--draws 3]
 
 FOLDER holds the tables named below (see docs/results.md); the bundled zoo needs none.
 """

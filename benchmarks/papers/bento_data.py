@@ -1,0 +1,50 @@
+"""BenTo's released data, 102 other models, and how their tables are written."""
+
+import json
+
+from fewbench.readers import read
+from fewbench.readers.tables import read_task_table
+from fewbench.scores import Scores
+from fewbench.tasks import TaskResults, Transferability
+from papers.record import Context
+
+KS = (1, 2, 3, 5, 8, 10)
+OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
+MATRIX, QUESTIONS, OTHERS = "bento/mmlu_ict.npz", "bento/mmlu_questions.npz", "llmub_mmlu.npz"
+RELEASED = (MATRIX, "bento/mmlu_models.csv", "bento/published_selections.json")
+
+
+def released(context: Context) -> tuple[TaskResults, Transferability, dict[str, list[int]]]:
+    """BenTo's released models, its matrix and its published lists."""
+    folder = context.folder / "bento"
+    transfer = Transferability.load(folder / "mmlu_ict.npz")
+    table, _ = read_task_table(folder / "mmlu_models.csv", list(transfer.tasks))
+    table = table.drop(index=list(OF_ALL))
+    results = TaskResults(
+        table.to_numpy(), tuple(table.index), transfer.tasks, transfer.n_questions
+    )
+    lists = json.loads((folder / "published_selections.json").read_text())["mmlu"]
+    return results, transfer, lists
+
+
+def others(context: Context) -> Scores:
+    """102 other models."""
+    return read(context.folder / "llmub_mmlu.npz").scores
+
+
+def in_order(scores: Scores, transfer: Transferability) -> TaskResults:
+    """Results with the tasks in the matrix's order."""
+    plain = TaskResults.of_scores(scores)
+    at = plain.positions(transfer.tasks)
+    return TaskResults(
+        plain.scores[:, at], plain.models, transfer.tasks, plain.sizes[at], questions=scores
+    )
+
+
+def row(name: str, values: list[float]) -> str:
+    return f"| {name} | " + " | ".join(f"{value:.3f}".lstrip("0") for value in values) + " |"
+
+
+def table_of(title: str, header: list[str], rows: list[str]) -> str:
+    head = f"| {title} | " + " | ".join(header) + " |\n|---|" + "---|" * len(header)
+    return "\n".join([head, *rows])

@@ -1,0 +1,64 @@
+"""Budgets: numbers of items, and shares of each task's items."""
+
+import numpy as np
+import pytest
+
+from fewbench import Evaluation, compare, select_items
+from fewbench.errors import MethodError
+from fewbench.evaluation.opening import count_items
+from fewbench.methods.selection.random import Stratified
+from fewbench.testing import simulate
+
+SIZES = [37, 81, 121, 161]
+PARTS = [20, 20, 24, 32]  # a fifth
+
+
+@pytest.fixture(scope="module")
+def scores():
+    made = simulate(n_models=30, n_items=400, n_tasks=4, seed=3)
+    assert np.bincount(made.task_of).tolist() == SIZES
+    return made
+
+
+def test_a_share_is_of_each_task_with_at_least_twenty_items(scores):
+    assert count_items("20%", scores) == sum(PARTS)
+    assert count_items("0.1 %", scores) == 80
+    assert count_items("100%", scores) == 400
+    assert count_items(" 50 ", scores) == count_items(50, scores) == 50
+
+
+@pytest.mark.parametrize("text", ["", "%", "ten", "0%", "101%", "-5%", "nan%", "0.1"])
+def test_other_words_are_refused(scores, text):
+    with pytest.raises(MethodError, match="write a number, or a share as in 10%"):
+        count_items(text, scores)
+
+
+@pytest.mark.parametrize(
+    "method", ["stratified(minimum=20)+mean", "clusters(minimum=20)+mean", "collaborative-low-rank"]
+)
+def test_a_share_reaches_the_tasks(scores, method):
+    evaluation = Evaluation(scores, method, "20%", ["new"])
+    while asked := evaluation.ask():
+        evaluation.tell("new", dict.fromkeys(asked["new"], 1.0))
+    run = evaluation.record.answered("new")
+    assert np.bincount(scores.task_of[run]).tolist() == PARTS
+
+
+def test_every_front_takes_a_share(scores):
+    assert len(select_items(scores, "random", budget="20%").items) == sum(PARTS)
+    outcome = compare(scores, ["random-stratified"], ["20%", 50], repeats=2, level=None)
+    assert sorted(set(outcome.cells["budget"])) == [50, 96]
+
+
+def test_a_sample_with_a_minimum_is_unbiased(scores):
+    rng = np.random.default_rng(0)
+    for average in ("micro", "macro"):
+        table = scores.averaged(average)
+        truth = table.full_scores()
+        said = []
+        for _ in range(400):
+            subset = Stratified(minimum=20).select(table, 96, int(rng.integers(2**31)))
+            at = table.positions(subset.items)
+            said.append(table.values[:, at] @ np.array(subset.weights))
+        errors = np.mean(said, axis=0) - truth
+        assert np.abs(errors / (np.std(said, axis=0) / 20)).max() < 4.5
