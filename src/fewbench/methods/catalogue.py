@@ -196,7 +196,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "double-optimize": Entry(
         "joint+joint-weights",
-        "items and weights optimised together by gradient steps, weighted sum",
+        "items and weights optimized together by gradient steps, weighted sum",
         ZHANG,
     ),
     "greedy-ridge": Entry(
@@ -366,12 +366,12 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "alike-tasks": Entry(
         "bento-sim(matrix=scores)+mean",
-        "tasks to run in place of all, by past scores: BenTo's choice without transferability",
+        "tasks to run in place of all, by source scores: BenTo's choice without transferability",
         f"ours, on {BENTO}",
     ),
     "alike-tasks-matched": Entry(
         "bento-sim(match=0.01,matrix=scores)+anchor-ratio",
-        "the same, exchanged until they are as easy as all; corrected by past models' ratio",
+        "the same, exchanged until they are as easy as all; corrected by the source models' ratio",
         f"ours, on {BENTO}",
     ),
     "alike-tasks-le": Entry(
@@ -391,8 +391,8 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "fitted-tasks": Entry(
         "tasks-fit+mean",
-        "tasks on which past models score as on all, by least squares",
-        "ours; what task reduction without past models is measured against",
+        "tasks on which source models score as on all, by least squares",
+        "ours; what task reduction without source models is measured against",
     ),
     "ridge-tasks": Entry(
         "tasks-ridge+task-means+ridge",
@@ -406,7 +406,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "task-medoids": Entry(
         "tasks-medoids(matrix=scores)+mean",
-        "k-medoids of tasks by past scores, all their items",
+        "k-medoids of tasks by source scores, all their items",
         f"KM-raw of {BENTO}",
     ),
 }

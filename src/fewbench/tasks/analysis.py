@@ -41,7 +41,7 @@ from fewbench.tasks.judgement import (
     questions_by_chance,
     spread,
 )
-from fewbench.tasks.matrix import PAST_SCORES
+from fewbench.tasks.matrix import SOURCE_SCORES
 from fewbench.tasks.page import tasks_page
 from fewbench.tasks.selection import model_digest
 
@@ -69,7 +69,7 @@ class TaskAnalysis(Shown):
         The model of the results whose full score corrects the others; by default the measured
         model, if every task was measured.
     held_out : bool
-        Whether the results are the past scores that tasks were compared by. Each model is then
+        Whether the results are the source scores that tasks were compared by. Each model is then
         judged by a selection without it (and its family).
     """
 
@@ -81,7 +81,7 @@ class TaskAnalysis(Shown):
 
     @cached_property
     def _parts(self) -> HeldOut | None:
-        """The past scores in parts, if models are held out."""
+        """The source scores in parts, if models are held out."""
         if not self.held_out:
             return None
         assert self.results is not None
@@ -254,7 +254,7 @@ class TaskAnalysis(Shown):
                     f"the results include {measured}, which tasks were compared by: the error on "
                     "other models is larger"
                 ]
-            if selection.matrix.get("rows") == PAST_SCORES and self._compares:
+            if selection.matrix.get("rows") == SOURCE_SCORES and self._compares:
                 return [
                     "the selection does not record the models that its tasks were chosen by: if "
                     "the results include them, the error on other models is larger"
@@ -352,7 +352,7 @@ class TaskAnalysis(Shown):
                 return None
             tasks = matrix.ease[[matrix.names.index(task) for task in results.tasks]]
             others = np.ones(len(results.models), dtype=bool)
-            name = "past models" if matrix.kind == PAST_SCORES else "the measured model"
+            name = "source models" if matrix.kind == SOURCE_SCORES else "the measured model"
         if not others.any() or (tasks < 0).any():  # a loss has no ratio
             return None
         said = anchor_ratio(results, chosen, tasks)[others]

@@ -22,7 +22,7 @@ from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.errors import MethodError
 from fewbench.methods.written import Piece, check_number, check_words, split, with_settings, write
 from fewbench.tasks.matrix import (
-    PAST_SCORES,
+    SOURCE_SCORES,
     Distance,
     Scaling,
     Similarity,
@@ -150,9 +150,9 @@ class RidgeTasks:
 
 
 def _check_scores(matrix: TaskMatrix, what: str) -> None:
-    if matrix.kind != PAST_SCORES:
+    if matrix.kind != SOURCE_SCORES:
         raise MethodError(
-            f"{what} past models' scores; these are {matrix.kind}",
+            f"{what} scores of source models; these are {matrix.kind}",
             hint="give scores instead of a matrix",
         )
 

@@ -8,6 +8,7 @@ from fewbench._names import counted, fixed, p_value
 from fewbench._page import Page, Section, Table
 from fewbench.charts import task_sets as figures
 from fewbench.scores import Scale, Unit
+from fewbench.tasks.matrix import SOURCE_SCORES
 
 UNIT = Unit(Scale())  # task scores are in [0, 1]
 LISTED = 30  # strongest transfers
@@ -152,8 +153,8 @@ def _formula(formula: Mapping[str, Any]) -> str:
 def _difficulty(part: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> list[str]:
     if part is None:
         return []
-    past = "past" in str(facts.get("rows"))
-    who = "source models" if past else facts.get("model") or "the measured model"
+    is_source = facts.get("rows") == SOURCE_SCORES
+    who = "source models" if is_source else facts.get("model") or "the measured model"
     chosen, every = UNIT.score(part["chosen"]), UNIT.score(part["all"])
     return [
         f"Mean score of {who}: {chosen} on these tasks, {every} on all; "

@@ -16,7 +16,7 @@ from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.written import check_number
 from fewbench.tasks.choosers import TaskChooser, describe_chooser, mismatch
-from fewbench.tasks.matrix import PAST_SCORES, Similarity, TaskMatrix
+from fewbench.tasks.matrix import SOURCE_SCORES, Similarity, TaskMatrix
 from fewbench.tasks.transferability import Transferability
 
 RANDOM_SETS = 1000
@@ -254,7 +254,7 @@ def select_tasks(
         stability = _stability(again, transfer, ordered.tasks, seed, times, weigh_tasks)
     if chooser.compares and transfer is not None and transfer.n_seeds > 1:
         noise = seed_noise(transfer, child_seed(seed, NOISE))
-    past = matrix.kind == PAST_SCORES
+    past = matrix.kind == SOURCE_SCORES
     similarity = getattr(chooser, "similarity", Similarity())
     nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
     clusters = None
