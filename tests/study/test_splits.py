@@ -95,12 +95,12 @@ def test_the_gap_is_between_sources_and_targets():
 
 
 def test_a_gap_that_leaves_no_sources_is_an_error():
-    with pytest.raises(StudyError, match="0 sources"):
+    with pytest.raises(StudyError, match="sources=0 is too low"):
         make_split(simulate(4, 4), SplitSettings("performance", 0.1, gap=0.89), 0, 0)
 
 
 def test_only_the_performance_split_has_a_gap():
-    with pytest.raises(StudyError, match="split random has no gap"):
+    with pytest.raises(StudyError, match="split random cannot have a gap"):
         SplitSettings("random", 0.3, gap=0.2)
 
 

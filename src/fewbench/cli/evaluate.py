@@ -126,7 +126,9 @@ def start(
             ) from error
         made = chosen.provenance
         if method is not None or budget is not None:
-            raise EvaluationError("--subset brings its method and budget", hint="leave them out")
+            raise EvaluationError(
+                "--subset sets the method and the budget", hint="leave out --method and --budget"
+            )
         if made is None:
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = made.method, str(made.budget), made.seed
@@ -209,7 +211,7 @@ def ask(
         Path | None,
         typer.Option(
             metavar="LOGS",
-            help="With --for lm-eval, if the dataset changed: logs of any model on all of its "
+            help="With --for lm-eval if the dataset changed: logs of any model on all of its "
             "documents. Positions are taken from them.",
         ),
     ] = None,
@@ -297,7 +299,7 @@ def _positions_now(
 
 def estimate(
     folder: Folder,
-    level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
+    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
     target: TargetName = None,
     scores: MovedScores = None,
     workers: MeasuringWorkers = 1,

@@ -61,7 +61,7 @@ def add_checkpoint(
         Of at least one evaluation.
     name : str
     scores : Scores, optional
-        The source models, if their file was moved.
+        The source models if their file was moved.
     is_whole : bool
         Whether the checkpoint runs all items. It then joins the source models, and takes the place
         of an evaluation of some items.

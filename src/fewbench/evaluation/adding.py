@@ -89,7 +89,7 @@ def add(
     given = as_sources(_started_with(found) if scores is None else scores)
     if not isinstance(given, Scores) or given.origin is not None:
         raise EvaluationError(
-            "a pack takes no further models", hint="add to the scores that it was made from"
+            "models cannot be added to a pack", hint="add to the scores that it was made from"
         )
     table = given
     again: list[str] = []
@@ -152,7 +152,7 @@ class _Run:
 
     @cached_property
     def table(self) -> Sources | None:
-        """The scores that it was started with, if their file is there and of fewbench."""
+        """The scores that it was started with, if their file is still there."""
         path = self.journal.scores_path()
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_sources(path) if is_there and path is not None else None

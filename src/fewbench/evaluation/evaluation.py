@@ -132,7 +132,7 @@ class Evaluation:
 
     @property
     def subset(self) -> Subset | None:
-        """The chosen items, if the method chose them all before any target is run."""
+        """The chosen items if the method chose them all before any target is run."""
         return self._choosing.subset
 
     @property
@@ -146,7 +146,7 @@ class Evaluation:
 
     @property
     def folder(self) -> Path | None:
-        """The folder it is saved in, if it is."""
+        """The folder of a saved evaluation, else None."""
         return self._ledger.folder
 
     # -- on disk -----------------------------------------------------------------------------
@@ -342,7 +342,7 @@ class Evaluation:
         ------
         AnswersError
             If an item was not asked, or a score is out of range, differs from an earlier one, or
-            is a fraction where the sources have none; or for such a reply, if `strict`.
+            is a fraction where the sources have none; or for such a reply if `strict`.
         ScoresError
             If an item is not in the scores.
         """
@@ -445,7 +445,7 @@ class Evaluation:
         Parameters
         ----------
         level : float
-            Stated coverage of the interval.
+            Level of the interval.
         targets : sequence of str, optional
             Default: all targets with answers.
         workers, executor
@@ -506,7 +506,7 @@ class Evaluation:
         """Return one row per item of the benchmark, for one target.
 
         Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` and
-        `expected` (the method's expected score, if it has one), on the scale of the sources.
+        `expected` (the method's expected score if it has one), on the scale of the sources.
         """
         self._ledger.check_target(target)
         expected = None

@@ -302,7 +302,7 @@ def started_scores(
 
 
 def with_items(method: Method, subset: Subset) -> Method:
-    """Return the method with the subset as selector, if the subset is the user's own."""
+    """Return the method with the subset as selector if the subset is the user's own."""
     if not isinstance(method, StaticMethod):
         raise EvaluationError(
             f"{method.describe()} is adaptive and takes no given subset",

@@ -97,7 +97,7 @@ class Pack(Shown):
         targets : sequence of str
             Names of the target models.
         name : str, optional
-            The benchmark, if there are several.
+            The benchmark if there are several.
         stop : Stop, optional
             Further limits, such as the width of the interval.
         """

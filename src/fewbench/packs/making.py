@@ -128,7 +128,7 @@ def pack(
     scores = sources.table()
     if repeats < 3 or workers < 1:
         raise PackError(
-            f"{repeats} repeats, {workers} workers",
+            f"repeats={repeats}, workers={workers} is too low",
             hint="repeats must be 3 or more, workers 1 or more",
         )
     name = name or "benchmark"

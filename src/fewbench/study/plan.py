@@ -98,7 +98,7 @@ def plan(
     level : float
         Level of the intervals.
     power : float
-        With `difference`: mean share of such pairs that are told apart.
+        With `difference`: mean share of such pairs that are distinguished.
     repeats : int
         Number of splits that judge the chosen methods, 3 or more. Three other splits choose them.
     seed : int
@@ -138,11 +138,11 @@ def plan(
     goal, wanted = read_goal(scores, error, half_width, budget, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
-            f"{repeats} repeats, {workers} workers, seed {seed}",
+            f"repeats={repeats}, workers={workers}, seed={seed} is too low",
             hint=f"repeats must be {FEWEST_REPEATS} or more, workers 1 or more, the seed 0 or more",
         )
     if not 0.5 <= power < 1:
-        raise StudyError(f"a power of {power:g}", hint="give a number from 0.5 to 0.99")
+        raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
         raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
     prices = read_costs(scores, costs) * (1.0 if price is None else price)

@@ -77,7 +77,7 @@ class SamplePlan(Shown):
     scale : Scale
         The scale of the scores.
     cost : float
-        Of a run, if all items that it draws cost the mean.
+        Of a run if all items that it draws cost the mean.
     facts : dict of str
     """
 

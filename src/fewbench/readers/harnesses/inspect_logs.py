@@ -541,7 +541,7 @@ def _own_reducer(reducers: Sequence[str] | None) -> str:
 
 
 def reducer_of(reducers: Sequence[str] | None) -> Any:
-    """Return Inspect's reducer of a name, if it is the only one and not the mean.
+    """Return the name of Inspect's reducer if it is the only one and not the mean.
 
     None also for a task's own reducer, which is known only where the task is loaded.
     """
