@@ -168,7 +168,7 @@ def test_families_that_hold_the_near_duplicates_settle_the_matter(make):
     held[11], held[21] = "f10", "f20"
     finding = audit(make(plant, families=held)).of_kind("near-duplicates")
     assert finding.severity == "fact"
-    assert "each group lies in one family" in finding.what
+    assert "each group is in one family" in finding.what
     assert "--families" not in finding.advice
     for families in (own, [*held[:11], "", *held[12:]], [""] * 30):
         finding = audit(make(plant, families=families)).of_kind("near-duplicates")

@@ -56,7 +56,7 @@ def test_mistakes(run, cli, scores):
         (("gate", "run:new", "--at-least", "0.5", "-o", "x.txt"), ".json or .csv"),
         (("gate", "run:new", "--not-below", "run:new"), "its own baseline"),
         (("versus", "run:new", "model-1"), "did you mean"),
-        (("versus", "a", "b"), "no scores"),
+        (("versus", "a", "b"), "or in scores"),
         (("versus", "run:new", "model-01", "-o", "x.txt"), ".json or .csv"),
         (("versus", "run:new", "model-01", "--adjust", "x"), "'holm', 'bh'"),
     ):

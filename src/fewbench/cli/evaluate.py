@@ -39,7 +39,7 @@ from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
 from fewbench.methods.base import AUTO
-from fewbench.runners import EXPORTS, check_export, export_items, positions_in
+from fewbench.runners import check_export, export_items, positions_in
 from fewbench.scores import Sources
 from fewbench.scores.table import HARNESS_VERSION
 
@@ -199,8 +199,7 @@ def ask(
         str,
         typer.Option(
             "--for",
-            help=f"Output format: {', '.join(EXPORTS)} (plain ids, lm-eval --samples, Inspect "
-            "--sample-id).",
+            help="Output format: ids, lm-eval or inspect (for their own options).",
         ),
     ] = "ids",
     target: TargetName = None,

@@ -239,7 +239,7 @@ def _items(
     output
         Subset file to write, for fewbench start --subset.
     harness
-        Output format: ids, lm-eval (its --samples) or inspect (its --sample-id).
+        Output format: ids, lm-eval or inspect (for their own options).
     seed
         Random seed.
     """

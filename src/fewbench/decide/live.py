@@ -52,7 +52,7 @@ def run_versus(
 ) -> Versus:
     """Run two models on the same items and stop as soon as the difference is decided.
 
-    Looks after 10, 20, 40, … items of each, up to the budget; the level applies to all checks
+    Checks after 10, 20, 40, … items of each, up to the budget; the level applies to all checks
     together.
 
     Parameters
@@ -82,7 +82,7 @@ def run_versus(
     EvaluationError
         Unless there are two models, or if none could be run.
     RunError
-        From the runner, or if the folder holds another run.
+        From the runner, or if the folder contains another run.
 
     Examples
     --------

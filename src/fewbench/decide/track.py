@@ -66,7 +66,7 @@ def track(
     run : str, optional
         Checkpoints in the scores: their family, or how their names start.
     steps : mapping of name to number, optional
-        Steps of checkpoints whose names do not tell them.
+        Steps of checkpoints whose names contain no step.
     scores : Scores, optional
         Scores file of the source models if it was moved.
     level : float

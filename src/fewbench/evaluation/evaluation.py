@@ -159,7 +159,7 @@ class Evaluation:
         Parameters
         ----------
         folder : path
-            Created if missing; EvaluationError if it holds an evaluation.
+            Created if missing; EvaluationError if it contains an evaluation.
         scores_path : path, optional
             File of the scores, for `open` to read. A benchmark alone is saved in the folder, and
             so is a table that runs were added to, as their rows may change.
@@ -206,7 +206,7 @@ class Evaluation:
         Raises
         ------
         EvaluationError
-            If the folder holds no evaluation, the scores differ, or a file is damaged.
+            If the folder contains no evaluation, the scores differ, or a file is damaged.
         """
         journal = Journal(Path(folder))
         header, path = journal.header(), journal.scores_path()
@@ -247,7 +247,7 @@ class Evaluation:
         return asked
 
     def ask_more(self, items: Mapping[str, Sequence[str]]) -> None:
-        """Ask targets for further items, beyond the budget and the method's own choice.
+        """Ask targets for further items, in addition to those that the method chooses.
 
         `ask` lists them, and `tell` takes their answers. Items that were asked already are left
         out. The mean of a random sample (method `random`) stays right only if these items are drawn
@@ -319,7 +319,7 @@ class Evaluation:
         ----------
         target : str
         answers : mapping of item id to score
-            Scores on the scale of the sources. The same score may be told again.
+            Scores on the scale of the sources. Recording the same score again changes nothing.
         probabilities : mapping of item id to option probabilities, optional
             For methods that use option probabilities, in the order of the sources' options.
         replies : mapping of item id to str, optional
@@ -375,7 +375,7 @@ class Evaluation:
         target : str, optional
             Record only this target. A table of one model may name it differently.
         replies : mapping of item id to str, optional
-            As in `tell`, in addition to those that the table's log holds.
+            As in `tell`, in addition to those in the table's log.
         accept_differences : bool
             Accept answers that were asked or scored in another way than the sources', or of other
             tasks, as far as the logs or the table record that. Estimates then carry a warning.
@@ -410,7 +410,8 @@ class Evaluation:
     def skip(self, target: str, items: Iterable[str]) -> int:
         """Record that a target cannot answer some asked items; return its number of open items.
 
-        An answer told later counts. Raises AnswersError if an item was not asked, or is answered.
+        An answer that is recorded later counts. Raises AnswersError if an item was not asked, or
+        is answered.
         """
         self._ledger.check_target(target)
         at = self.scores.positions(list(items))

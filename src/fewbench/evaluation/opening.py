@@ -99,7 +99,7 @@ class Stop(BaseModel):
         """Return how many items a method may choose.
 
         Where only the width of the interval is given: three times what plain random sampling needs
-        if it is not looked at before.
+        if its width is checked only at the end.
 
         Raises
         ------

@@ -74,7 +74,7 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack holds the chosen items, and all that estimates from these items need.
+    A pack contains the chosen items and everything that estimates from them need.
 
     Parameters
     ----------

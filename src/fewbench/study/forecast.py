@@ -117,7 +117,7 @@ class Plan(Shown):
     learning : LearningCurve or None
         Error by number of sources; None if plain random sampling is the answer.
     notes : tuple of str
-        What to know of these numbers.
+        Remarks on these numbers.
     n_items, n_models : int
         Of the table.
     bytes_per_item : float

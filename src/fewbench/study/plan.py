@@ -80,10 +80,10 @@ def plan(
     half_width : float
         Wanted mean half width of an estimate's interval, on the scale of the scores.
     budget : int
-        Number of items: what to expect of it.
+        Number of items; the plan says what error to expect.
     difference : float
-        Tell two models apart that differ by this, on the scale of the scores. Two models are told
-        apart if the interval of their difference excludes 0.
+        Distinguish two models that differ by this, on the scale of the scores. Two models are
+        distinguished if the interval of their difference excludes 0.
     methods : str or sequence of str, optional
         Method names, the preferred first (default: fewbench's own and the methods that fewbench
         methods recommends for the table).

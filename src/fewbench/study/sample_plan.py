@@ -108,7 +108,7 @@ class SamplePlan(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of these numbers."""
+        """Remarks on these numbers."""
         one, unit = self.expected, Unit(self.scale)
         if one.items >= self.n_items:
             return ()
