@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench.checks import audit, drop
+from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare
+from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
 mean over the repeats of a table: random seeds where the division of the models is given, random
@@ -29,8 +31,17 @@ HEADINGS = {
     "task_weighted_mae": "error of a task weighted by rank (pp)",
     "task_rank_mae": "error of a task's rank (places)",
     "task_weighted_rank_mae": "error of a task's rank weighted by rank (places)",
+    "task_top10_recall": "best 10 models of a task that are found (%)",
+    "task_ndcg": "NDCG of a task's ranking",
 }
-PERCENT = ("mae", "weighted_mae", "task_mae", "task_weighted_mae", "pairwise_accuracy")
+PERCENT = (
+    "mae",
+    "weighted_mae",
+    "task_mae",
+    "task_weighted_mae",
+    "pairwise_accuracy",
+    "task_top10_recall",
+)
 CORRELATIONS = ("kendall_tau", "spearman")
 TAU, MAE, SPEARMAN = "kendall_tau", "mae", "spearman"
 NONE = float("nan")
@@ -46,6 +57,10 @@ class Context:
     folder: Path
     workers: int = 1
     cache: Path | None = None
+
+    def scores(self, file: str) -> Scores:
+        """Load a table of the folder."""
+        return load_scores(place(self.folder, file))
 
 
 class Section(Protocol):
@@ -79,8 +94,8 @@ class Table:
     title: str
     about: str
     file: str
-    """The table of scores in the folder, with its ending."""
-    budgets: tuple[int, ...]
+    """The table of scores in the folder, with its ending; `papers.public` may fetch it."""
+    budgets: tuple[int | str, ...]
     split: str
     """Options of `fewbench compare`: --split, --targets, --group-by."""
     repeats: int
@@ -91,13 +106,17 @@ class Table:
     distinct: bool = False
     """Whether duplicate models are dropped first."""
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if any(len(one) != len(self.budgets) for one in row.reported.values()):
+                raise ValueError(f"{self.title}: {row.method} has not a figure for each budget")
+
     @property
     def data(self) -> tuple[str, ...]:
         return (self.file,)
 
     def text(self, context: Context) -> str:
-        scores = load_scores(context.folder / self.file)
-        return "\n".join(self._lines(self.compared(scores, context)))
+        return "\n".join(self._lines(self.compared(context.scores(self.file), context)))
 
     def compared(self, scores: Scores, context: Context) -> Comparison:
         """Run the table's methods."""
@@ -114,14 +133,22 @@ class Table:
 
     def _lines(self, outcome: Comparison) -> Iterator[str]:
         yield f"{self.about}\n"
+        counts = list(dict.fromkeys(outcome.cells["budget"]))
+        heads = [
+            f"{count}" if isinstance(asked, int) else f"{asked} ({count})"
+            for asked, count in zip(self.budgets, counts, strict=True)
+        ]
         for metric in self.metrics:
-            yield f"| {HEADINGS[metric]} | | {' | '.join(map(str, self.budgets))} |"
-            yield "|---" * (2 + len(self.budgets)) + "|"
+            yield f"| {HEADINGS[metric]} | | {' | '.join(heads)} |"
+            yield "|---" * (2 + len(heads)) + "|"
             wide = outcome.repeats.pivot(
                 index="repeat", columns=["method", "budget"], values=metric
             )
             for row in self.rows:
-                yield from self._of_row(row, metric, wide)
+                if row.method in wide:
+                    yield from self._of_row(row, metric, wide.loc[:, (slice(None), counts)])
+                else:
+                    yield f"| `{row.method}` | failed |{' |' * len(heads)}"
             yield ""
         yield "```"
         file = f"FOLDER/{self.file}"
@@ -145,11 +172,11 @@ class Table:
             name = ""
         scale = 100 if metric in PERCENT else 1
         mine = scale * wide[row.method]
-        yield f"| {name} | fewbench | {' | '.join(means(mine[list(self.budgets)], metric))} |"
+        yield f"| {name} | fewbench | {' | '.join(means(mine, metric))} |"
         against = row.against or self.against
         if against is not None and row.method != against:
             less = mine - scale * wide[against]
-            yield f"| | difference | {' | '.join(means(less[list(self.budgets)], metric, '+'))} |"
+            yield f"| | difference | {' | '.join(means(less, metric, '+'))} |"
 
 
 @dataclass(frozen=True)
@@ -176,18 +203,22 @@ class Paper:
     def write(self, context: Context, folder: Path, only: str = "") -> Iterator[str]:
         """Write the sections whose title holds `only`, one by one; yield a line for each.
 
-        Sections that are not run, or whose data are missing, stay as they are in the file.
+        Sections that are not run, whose data are missing or that fail stay as they are in the file.
         """
         path = folder / f"{self.name}.md"
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
         for section in self.sections:
             if only not in section.title:
                 continue
-            missing = [name for name in section.data if not (context.folder / name).exists()]
+            missing = [one for one in section.data if not place(context.folder, one).exists()]
             if missing:
                 yield f"{self.name}: not run: {section.title}: no {', '.join(missing)}"
                 continue
-            kept[section.title] = section.text(context)
+            try:
+                kept[section.title] = section.text(context)
+            except FewbenchError as error:
+                yield f"{self.name}: not run: {section.title}: {error}"
+                continue
             titles = [one.title for one in self.sections if one.title in kept]
             parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
             parts += [f"## {title}\n\n{kept[title].strip()}" for title in titles]
@@ -230,4 +261,6 @@ def shown(value: float, metric: str, sign: str = "") -> str:
         return "–"
     if metric in CORRELATIONS:
         return f"{value:{sign}.3f}".replace("0.", ".", 1)
+    if metric == "task_ndcg":
+        return f"{value:{sign}.4f}"
     return f"{value:{sign}.2f}"

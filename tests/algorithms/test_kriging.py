@@ -108,7 +108,7 @@ class TestBeyond:
             curves.hear(curves.start(), items[:2], answers[:2]), items[2:], answers[2:]
         )
         loadings, noise = curves._loadings(items)
-        means, _ = curves.predict(known, items, answers)
+        means, _ = curves.predict(known, items, answers, model.weights[:, items])
         for node in (0, 30, -1):
             covariance = loadings[node] @ loadings[node].T + np.diag(noise[node])
             law = multivariate_normal(curves.chances[node, items], covariance)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.scores import load_scores, save_scores
+from fewbench.scores import from_arrays, load_scores, save_scores
 from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
 
@@ -109,3 +109,44 @@ def test_committed_records_have_the_sections_that_are_defined(importable):
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
         defined = [section.title for section in paper.sections]
         assert list(kept) == [title for title in defined if title in kept]
+
+
+def test_a_budget_may_be_a_share_of_the_items(table, context):
+    shares = replace(table, budgets=(5, "50%"))
+    text = shares.text(context)
+    assert "| error (pp) | | 5 | 50% (" in text
+    head = next(line for line in text.splitlines() if line.startswith("| error (pp)"))
+    assert len(rows(text, head.strip("| "))[0]) == 4
+    assert "-n 5,50% " in text
+
+
+def test_alike_models_are_alike_on_other_tasks_where_abilities_are_shared():
+    from papers.collaborative import likeness_by_task
+
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=40)  # models of a kind get the same items right
+    easy = rng.random((3, 200))[kind]
+    shared, apart = (
+        from_arrays(
+            (rng.random((40, 200)) < chances) * 1.0,
+            models=[f"m{m}" for m in range(40)],
+            tasks=["a", "b"] * 100,
+        )
+        for chances in (easy, 0.5)
+    )
+    assert likeness_by_task(shared).min() > 0.4
+    assert np.abs(likeness_by_task(apart)).max() < 0.15
+
+
+def test_texts_tell_of_scores_only_where_scores_follow_them():
+    from papers.collaborative import text_correlations
+
+    rng = np.random.default_rng(0)
+    points = rng.random((150, 2))
+    follows = np.clip(points @ rng.normal(size=(2, 60)) * 0.5 + 0.4, 0, 1).T
+    found = [
+        text_correlations(from_arrays(one, models=[f"m{m}" for m in range(60)]), points)[0]
+        for one in (follows, rng.random((60, 150)))
+    ]
+    assert found[0] > 0.6
+    assert abs(found[1]) < 0.15

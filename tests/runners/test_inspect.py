@@ -19,7 +19,7 @@ from fewbench.cli import main as fewbench_main
 from fewbench.errors import AnswersError, ReaderError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
-from fewbench.readers.harnesses.inspect_logs import content_of
+from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
 from fewbench.runners.run import Run

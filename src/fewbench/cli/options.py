@@ -13,8 +13,8 @@ from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.opening import count_items
 from fewbench.evaluation.packed import provenance_of
 from fewbench.scores import Average, Scale, Scores, Sources, load_scores, open_sources
+from fewbench.scores.files import is_saved
 from fewbench.scores.pack_files import is_pack, pack_file
-from fewbench.scores.table import as_scores
 
 ScoresOrPack = Annotated[
     Path,
@@ -108,50 +108,22 @@ def load(path: Path, average: Average | None = None, *, items: bool = False) -> 
             f"{path}: a pack; this command needs a scores file",
             hint="use the scores that the pack was made from",
         )
-    if path.suffix != ".parquet" or _is_foreign(path):  # readers take long to import
-        from fewbench.readers import are_items, read_items
+    notes: tuple[str, ...] = ()
+    with at_work(f"reading {path}"):
+        if path.suffix == ".parquet" and is_saved(path):
+            scores = load_scores(path)
+        else:  # readers take long to import
+            from fewbench.readers.loading import read_any
 
-        if are_items(path):
-            table = as_scores(read_items(path))
-            return _checked(table, path, items).averaged(average or table.average)
-    if path.suffix == ".parquet":
-        with at_work(f"reading {path}"):
-            saved = load_scores(path)
-        return _checked(saved, path, items).averaged(average or saved.average)
-    from fewbench.readers import read
-
-    try:
-        with at_work(f"reading {path}"):
-            reading = read(path)
-    except ReaderError as error:
-        if not path.is_dir():
-            raise
-        hint = f"import them first: fewbench import {path} … -o scores.parquet"
-        hint += f" ({error.hint})" if error.hint else ""
-        raise ReaderError(error.message, hint=hint) from error
-    for note in reading.notes:
+            scores, notes = read_any(path)
+    for note in notes:
         say(f"note: {note}")
-    return reading.scores.averaged(average or reading.scores.average)
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether a Parquet file is not one of fewbench's."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return b"fewbench" not in (pq.read_schema(path).metadata or {})
-    except (pa.ArrowException, OSError):
-        return False
-
-
-def _checked(scores: Scores, path: Path, items: bool) -> Scores:
     if not scores.n_models and not items:
         raise ReaderError(
             f"{path}: items without scores of models, which this command needs",
             hint="run a model on them (fewbench run, fewbench start), or name a scores file",
         )
-    return scores
+    return scores.averaged(average or scores.average)
 
 
 SHARE = ", or a share such as 10% (of each task's items, and at least 20 of each task)"

@@ -18,6 +18,7 @@ from fewbench.readers.tables import TEXT, load_table
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import WEIGHT
+from fewbench.scores.files import is_saved
 from fewbench.scores.table import NO_TASK
 
 IDS = ("id", "item")
@@ -94,8 +95,7 @@ def _columns_of(path: Path) -> list[str]:
         if suffix == ".parquet":
             import pyarrow.parquet as pq
 
-            schema = pq.read_schema(path)
-            return [] if b"fewbench" in (schema.metadata or {}) else list(schema.names)
+            return [] if is_saved(path) else list(pq.read_schema(path).names)
         if suffix not in (".csv", ".tsv", ".jsonl", ".ndjson"):
             return []
         with path.open(encoding=text_encoding(path), newline="") as lines:
@@ -103,7 +103,7 @@ def _columns_of(path: Path) -> list[str]:
                 return next(csv.reader(lines, delimiter="\t" if suffix == ".tsv" else ","), [])
             first: Any = loads(next((line for line in lines if line.strip()), "{}"))
             return list(first) if isinstance(first, dict) else []
-    except (OSError, ValueError, csv.Error):  # the reader of the file says what is wrong
+    except (OSError, ValueError, csv.Error, FewbenchError):  # its reader says what is wrong
         return []
 
 

@@ -63,15 +63,21 @@ def load_scores(
     path = Path(source)
     if is_pack(path):
         return open_sources(path).table()
+    scores, notes = read_any(path, scale)
+    issue(notes)
+    return scores
+
+
+def read_any(path: Path, scale: Scale | None = None) -> tuple[Scores, tuple[str, ...]]:
+    """Return the scores in a file or folder that needs no options, and notes; no pack."""
     if path.is_file() and are_items(path):
-        return as_scores(read_items(path))
+        return as_scores(read_items(path)), ()
     try:
         reading = read(path, scale=scale)
     except ReaderError as error:
         if not path.is_dir():
             raise
-        hint = "use fewbench.import_results, which has options"
-        hint += f" ({error.hint})" if error.hint else ""
+        hint = f"import them first: fewbench import {path} … -o scores.parquet (in Python "
+        hint += "import_results)" + (f" ({error.hint})" if error.hint else "")
         raise ReaderError(error.message, hint=hint) from error
-    issue(reading.notes)
-    return reading.scores
+    return reading.scores, tuple(reading.notes)

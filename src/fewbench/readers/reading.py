@@ -13,7 +13,7 @@ import pandas as pd
 
 from fewbench._content import is_lfs_pointer
 from fewbench._names import counted, did_you_mean, some
-from fewbench.errors import ReaderError, first_line
+from fewbench.errors import ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import head, list_files
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
@@ -23,6 +23,7 @@ from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, Sources, load_scores
+from fewbench.scores.files import is_saved
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -249,14 +250,7 @@ def _file_form(source: Path) -> str:
     suffix = source.suffix.lower()
     if suffix != ".parquet":
         return "npz" if suffix == ".npz" else "table"
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return "scores" if b"fewbench" in (pq.read_schema(source).metadata or {}) else "table"
-    except (pa.ArrowException, OSError) as error:
-        reason = first_line(error)
-        raise ReaderError(f"{source}: not a whole Parquet file ({reason})") from error
+    return "scores" if is_saved(source) else "table"
 
 
 def are_logs(path: Path) -> bool:

@@ -22,7 +22,7 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.readers.harness import key_of, key_text
-from fewbench.readers.harnesses.inspect_logs import answer_key
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key
 from fewbench.runners.inspect import run_inspect
 from fewbench.runners.inspect_feed import inspect_with_sources
 from fewbench.runners.inspect_samples import OWN_ID

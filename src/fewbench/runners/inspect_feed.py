@@ -21,17 +21,9 @@ from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.readers.harness import key_of, key_text
-from fewbench.readers.harnesses.inspect_logs import (
-    MARK,
-    answer_key,
-    option_table,
-    reduce_epochs,
-    reducer_of,
-    reply_kind,
-    scorer_of,
-    scores_of,
-    task_settings_of,
-)
+from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task_settings_of
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table, reply_kind
+from fewbench.readers.harnesses.inspect_logs.scores import reduce_epochs, reducer_of, scores_of
 from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.inspect_kept import first_of, kept_logs
 from fewbench.runners.inspect_pool import Loss, Pool

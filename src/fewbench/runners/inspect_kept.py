@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
-from fewbench.readers.harnesses.inspect_logs import MARK
+from fewbench.readers.harnesses.inspect_logs.header import MARK
 
 LOG = logging.getLogger(__name__)
 

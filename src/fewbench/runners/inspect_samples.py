@@ -15,13 +15,8 @@ from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harness import UNKNOWN, Rows
 from fewbench.readers.harness import Run as ReadRun
-from fewbench.readers.harnesses.inspect_logs import (
-    answer_key,
-    content_of,
-    metrics_of,
-    scorer_of,
-    task_settings_of,
-)
+from fewbench.readers.harnesses.inspect_logs.header import metrics_of, scorer_of, task_settings_of
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 from fewbench.scores import Benchmark, Sources

@@ -140,6 +140,20 @@ def open_sources(path: str | os.PathLike[str]) -> Sources:
         return Scores(cast(FloatArray, unread), **parts)
 
 
+def is_saved(path: Path) -> bool:
+    """Whether a Parquet file holds saved scores; ScoresError for one that is damaged or missing."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise ScoresError(f"{path}: no such file")
+    try:
+        return b"fewbench" in (pq.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError) as error:
+        reason = first_line(error)
+        raise ScoresError(f"{path}: not a whole Parquet file ({reason})") from error
+
+
 def _read_again(source: Path, digest: str) -> FloatArray:
     """Return the cells of a file; ScoresError unless its table has this hash."""
     scores = load_scores(source)

@@ -28,7 +28,7 @@ from fewbench.tasks.matrix import (
     Similarity,
     Space,
     TaskMatrix,
-    is_identity,
+    is_near_identity,
 )
 
 
@@ -280,9 +280,12 @@ class BentoLe(BentoSim):
         """Choose k tasks without randomness."""
         s = self.similarity.le(matrix.rows)
         chosen = self._by_coverage(s, matrix, k)
-        if not is_identity(s):
+        if not is_near_identity(s):
             return chosen
-        note = "no two tasks are similar in the embedding: any choice covers as much"
+        note = (
+            "hardly any two tasks are similar in the embedding, so any choice covers about as "
+            "much: use fewer components"
+        )
         return replace(chosen, notes=(note, *chosen.notes))
 
 

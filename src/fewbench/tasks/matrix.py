@@ -200,8 +200,11 @@ Scaling = Literal["none", "centre", "sum", "z-score"]
 Distance = Literal["euclidean", "cosine", "chebyshev"]
 Space = Literal["raw", "sim", "le"]
 
-IDENTITY = 1e-6
-"""Off-diagonal similarities no larger than this say nothing."""
+IDENTITY = 0.1
+"""Sum of a task's squared cosines with the others below which they say nothing.
+
+With K eigenvectors of N tasks, the sum is about N / K - 1.
+"""
 
 
 @dataclass(frozen=True)
@@ -301,10 +304,15 @@ def default_components(n_tasks: int) -> int:
     return min(10, max(2, n_tasks // 3), n_tasks - 1)
 
 
-def is_identity(similarity: FloatArray) -> bool:
-    """Whether all tasks are unrelated, so that each choice is equally good."""
-    off = similarity[~np.eye(len(similarity), dtype=bool)]
-    return bool(np.abs(off).max() <= IDENTITY * max(float(np.abs(similarity).max()), 1.0))
+def is_near_identity(cosines: FloatArray) -> bool:
+    """Whether hardly any task is like another, so that all choices are nearly as good.
+
+    >>> is_near_identity(np.eye(3)), is_near_identity(np.eye(3) * 0.5 + 0.5)
+    (True, False)
+    """
+    others = np.array(cosines)
+    np.fill_diagonal(others, 0.0)
+    return bool((others**2).sum(axis=1).mean() <= IDENTITY)
 
 
 def _distances(rows: FloatArray, metric: Distance) -> FloatArray:

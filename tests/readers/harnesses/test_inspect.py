@@ -11,7 +11,8 @@ import pytest
 
 from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses.inspect_logs import InspectLogs, option_table
+from fewbench.readers.harnesses.inspect_logs import InspectLogs
+from fewbench.readers.harnesses.inspect_logs.samples import option_table
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 

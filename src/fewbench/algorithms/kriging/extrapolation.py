@@ -69,7 +69,6 @@ class Beyond:
         Factors of the residuals, and the variance that they leave.
     basis : ndarray, shape (2, candidates)
         Ones and standardized difficulties.
-    weights : ndarray, shape (wanted, candidates)
     wanted_mean, wanted_noise : ndarray, shape (nodes, wanted)
     wanted_factors : ndarray, shape (nodes, wanted, k + 2)
     designs : tuple of Gaussian
@@ -83,7 +82,6 @@ class Beyond:
     shared: FloatArray
     own: FloatArray
     basis: FloatArray
-    weights: FloatArray
     wanted_mean: FloatArray
     wanted_noise: FloatArray
     wanted_factors: FloatArray
@@ -131,7 +129,6 @@ class Beyond:
             shared=shared[:, candidates],
             own=own[candidates],
             basis=basis[:, candidates],
-            weights=weights[:, candidates],
             wanted_mean=every @ weights.T,
             wanted_noise=(deviation**2 * own) @ (weights**2).T,
             wanted_factors=np.stack(
@@ -181,11 +178,13 @@ class Beyond:
         return Filter(mean, covariance, likelihood, score)
 
     def predict(
-        self, known: Filter, items: IntArray, answers: FloatArray
+        self, known: Filter, items: IntArray, answers: FloatArray, own: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means and variances of the wanted scores at every node, (nodes, wanted)."""
+        """Return means and variances of the wanted scores at every node, (nodes, wanted).
+
+        `own` are the items' weights in the wanted scores, shape (wanted, n).
+        """
         loadings, noise = self._loadings(items)
-        own = self.weights[:, items]  # wanted, n
         left = self.wanted_factors - np.matmul(own, loadings)
         means = (
             self.wanted_mean

@@ -112,7 +112,8 @@ class Run(SampledRun):
     def _predicted_beyond(self) -> tuple[FloatArray, FloatArray]:
         """Return what the model beyond the sources predicts of the answers so far."""
         if self._outside is None:
-            self._outside = self.model.beyond.predict(self._filter, self.items, self.answers)
+            own = self.model.weights[:, self.items]
+            self._outside = self.model.beyond.predict(self._filter, self.items, self.answers, own)
         return self._outside
 
     def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
