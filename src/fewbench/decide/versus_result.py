@@ -10,7 +10,7 @@ from fewbench._warned import in_cell
 from fewbench.charts import deciding
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.intervals import basis
+from fewbench.evaluation.uncertainty import basis
 from fewbench.scores import Scale, Unit
 from fewbench.study.multiple import ADJUSTS, Adjust
 
