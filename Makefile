@@ -1,10 +1,12 @@
 # Every target makes its own .venv when there is none. Needs Python >= 3.11 and make.
 PYTHON ?= python3
 SCORES ?= scores.parquet
+TABLES ?= reproduced/tables
+WORKERS ?= 2
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: demo test test-slow lint docs notebooks package bench native-sources zoo clean
+.PHONY: demo test test-slow lint docs notebooks package bench native-sources reproduce zoo clean
 
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
@@ -36,6 +38,10 @@ bench: .venv/ready-dev  ## speed, as ratios against peers and limits
 native-sources: .venv/ready  ## TailoredBench's analyses of the table SCORES, as a page
 	$(BIN)/python benchmarks/native_sources.py $(SCORES) -o native-sources.html
 
+reproduce: .venv/ready-dev  ## the papers' tables: public results fetched into TABLES, figures beside the printed ones
+	$(BIN)/python benchmarks/reproduce.py $(TABLES) --get --workers $(WORKERS) \
+		--cache reproduced/cells -o reproduced
+
 zoo: .venv/ready  ## make the bundled table again
 	$(BIN)/python scripts/make_zoo.py
 
@@ -51,4 +57,4 @@ zoo: .venv/ready  ## make the bundled table again
 	touch $@
 
 clean:
-	rm -rf .venv demo-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo-output reproduced build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

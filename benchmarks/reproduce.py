@@ -4,14 +4,16 @@
     python scripts/make_results.py
 
 FOLDER holds the tables of scores (gsm8k_150.npz, openllm2_math_musr.npz, llmub_mmlu.npz, bento/).
-Each section is written when it is done; sections that are not run stay as they are. The command
-below a table gives the same numbers. The second command fills the tables of docs/papers.md.
+--get fetches public ones that are missing there; --dry-run lists what it would fetch. Each section
+is written when it is done; sections that are not run stay as they are. The command below a table
+gives the same numbers. The second command fills the tables of docs/papers.md.
 """
 
 import argparse
 from pathlib import Path
 
 from papers import PAPERS
+from papers.public import fetch
 from papers.record import Context
 
 RESULTS = Path(__file__).parent / "results"
@@ -27,10 +29,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cache", type=Path, help="file of finished cells, to go on after a stop")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument("--get", action="store_true", help="fetch public tables that are missing")
+    parser.add_argument("--dry-run", action="store_true", help="list what --get would fetch")
     given = parser.parse_args()
     papers = [PAPERS[name] for name in given.paper or PAPERS]
-    if not any(given.only in section.title for paper in papers for section in paper.sections):
+    chosen = [one for paper in papers for one in paper.sections if given.only in one.title]
+    if not chosen:
         parser.error(f"no section has {given.only!r} in its title")
+    if given.get or given.dry_run:
+        files = dict.fromkeys(file for section in chosen for file in section.data)
+        for line in fetch(files, given.folder, given.workers, dry_run=given.dry_run):
+            print(line, flush=True)
+    if given.dry_run:
+        return
     context = Context(given.folder, given.workers, given.cache)
     for paper in papers:
         for line in paper.write(context, given.output, given.only):

@@ -61,6 +61,8 @@ models and lose to it for stronger targets.
 
 RESULTS_END = """
 `clustering-semantic`, `bm25-sim` and `bm25-le` are not measured: the tables have no texts.
+`ucbe-lrf` is not measured: the targets share their items. [Papers](papers.md) compares it with
+collaborative filtering.
 `flash-helm` spends 50 items on few targets and 10 on most. `fewbench` and `fewbench-static` were
 measured later than the other methods, on the same splits.
 
@@ -163,7 +165,7 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     if len(known) < len(methods):
         names = ", ".join(f"`{name}`" for name in methods if name not in known)
-        lines += ["", f"Not measured, because the tables have no texts: {names}."]
+        lines += ["", f"Not measured: {names}. [Results](../results.md) says why."]
     return "\n".join(lines if known else lines[-1:]) + "\n"
 
 

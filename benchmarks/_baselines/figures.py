@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from _baselines.cells import Record
+from _baselines.over_tables import OverTables, over_tables
 from fewbench.evaluation.bounds import EXACT
 from fewbench.scores import Scores
 from fewbench.study import Split
@@ -21,12 +22,10 @@ from fewbench.study.inference import (
     FEWEST_TARGETS,
     LEVEL,
     Figure,
-    OverTables,
     TwoWay,
     expected_random_mae,
     level_with_best,
     model_groups,
-    over_tables,
     two_way,
 )
 from fewbench.study.metrics import kendall_tau

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench.checks import audit, drop
+from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare
+from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
 mean over the repeats of a table: random seeds where the division of the models is given, random
@@ -56,6 +58,10 @@ class Context:
     workers: int = 1
     cache: Path | None = None
 
+    def scores(self, file: str) -> Scores:
+        """Load a table of the folder."""
+        return load_scores(place(self.folder, file))
+
 
 class Section(Protocol):
     """A section of a record: its heading, the files it needs, and its text."""
@@ -88,7 +94,7 @@ class Table:
     title: str
     about: str
     file: str
-    """The table of scores in the folder, with its ending."""
+    """The table of scores in the folder, with its ending; `papers.public` may fetch it."""
     budgets: tuple[int | str, ...]
     split: str
     """Options of `fewbench compare`: --split, --targets, --group-by."""
@@ -100,13 +106,17 @@ class Table:
     distinct: bool = False
     """Whether duplicate models are dropped first."""
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if any(len(one) != len(self.budgets) for one in row.reported.values()):
+                raise ValueError(f"{self.title}: {row.method} has not a figure for each budget")
+
     @property
     def data(self) -> tuple[str, ...]:
         return (self.file,)
 
     def text(self, context: Context) -> str:
-        scores = load_scores(context.folder / self.file)
-        return "\n".join(self._lines(self.compared(scores, context)))
+        return "\n".join(self._lines(self.compared(context.scores(self.file), context)))
 
     def compared(self, scores: Scores, context: Context) -> Comparison:
         """Run the table's methods."""
@@ -135,7 +145,10 @@ class Table:
                 index="repeat", columns=["method", "budget"], values=metric
             )
             for row in self.rows:
-                yield from self._of_row(row, metric, wide.loc[:, (slice(None), counts)])
+                if row.method in wide:
+                    yield from self._of_row(row, metric, wide.loc[:, (slice(None), counts)])
+                else:
+                    yield f"| `{row.method}` | failed |{' |' * len(heads)}"
             yield ""
         yield "```"
         file = f"FOLDER/{self.file}"
@@ -190,18 +203,22 @@ class Paper:
     def write(self, context: Context, folder: Path, only: str = "") -> Iterator[str]:
         """Write the sections whose title holds `only`, one by one; yield a line for each.
 
-        Sections that are not run, or whose data are missing, stay as they are in the file.
+        Sections that are not run, whose data are missing or that fail stay as they are in the file.
         """
         path = folder / f"{self.name}.md"
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
         for section in self.sections:
             if only not in section.title:
                 continue
-            missing = [name for name in section.data if not (context.folder / name).exists()]
+            missing = [one for one in section.data if not place(context.folder, one).exists()]
             if missing:
                 yield f"{self.name}: not run: {section.title}: no {', '.join(missing)}"
                 continue
-            kept[section.title] = section.text(context)
+            try:
+                kept[section.title] = section.text(context)
+            except FewbenchError as error:
+                yield f"{self.name}: not run: {section.title}: {error}"
+                continue
             titles = [one.title for one in self.sections if one.title in kept]
             parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
             parts += [f"## {title}\n\n{kept[title].strip()}" for title in titles]

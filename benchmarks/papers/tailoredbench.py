@@ -1,6 +1,5 @@
 """TailoredBench (Yuan et al. 2025): tables on GSM8K, and the figures that the paper prints."""
 
-from fewbench.readers.loading import load_scores
 from fewbench.study import SplitSettings
 from papers.record import (
     GIVEN,
@@ -54,7 +53,7 @@ FAMILIES = "llama,mistral+mixtral+zephyr,qwen,gemma,yi-,phi-,granite,falcon,smol
 
 def without_families(context: Context) -> str:
     """Tables 11 and 12 on a table with names of models."""
-    scores = without_duplicates(load_scores(context.folder / "openllm2_math_musr.npz"))
+    scores = without_duplicates(context.scores("openllm2_math_musr.npz"))
     scores = with_families(scores, FAMILIES)
     found = analyze(
         scores,
@@ -101,11 +100,64 @@ PRINTED = {
 """Table 12, on GSM8K: with Llama among the source models, and without."""
 
 FEW = (20, 25, 30, 35, 40)
+TABLE_6 = {
+    "ARC Challenge": {
+        "tailored": ((0.711, 0.737, 0.756, 0.766, 0.773), (3.1, 2.9, 2.8, 2.7, 2.7)),
+        "anchor-points-correlation": (
+            (0.662, 0.663, 0.676, 0.713, 0.714),
+            (6.4, 5.8, 5.3, 4.8, 4.3),
+        ),
+        "gp-irt-random": ((0.589, 0.620, 0.662, 0.681, 0.695), (4.6, 4.6, 3.6, 3.6, 2.9)),
+        "random": ((0.626, 0.659, 0.676, 0.694, 0.712), (7.8, 6.5, 6.7, 6.2, 5.7)),
+    },
+    "HellaSwag": {
+        "tailored": ((0.900, 0.909, 0.913, 0.914, 0.918), (2.0, 1.8, 1.8, 1.7, 1.7)),
+        "anchor-points-correlation": (
+            (0.860, 0.880, 0.877, 0.897, 0.898),
+            (6.0, 6.1, 6.7, 5.9, 5.7),
+        ),
+        "gp-irt-random": ((0.724, 0.776, 0.810, 0.827, 0.849), (6.2, 5.3, 4.3, 3.8, 3.2)),
+        "random": ((0.811, 0.836, 0.850, 0.863, 0.871), (8.3, 7.7, 6.6, 6.0, 5.8)),
+    },
+    "Winogrande": {
+        "tailored": ((0.565, 0.568, 0.604, 0.608, 0.618), (2.8, 2.6, 2.4, 2.3, 2.2)),
+        "anchor-points-correlation": (
+            (0.472, 0.487, 0.514, 0.521, 0.518),
+            (8.6, 8.5, 7.5, 8.7, 7.3),
+        ),
+        "gp-irt-random": ((0.263, 0.313, 0.353, 0.392, 0.419), (4.1, 3.8, 3.8, 3.6, 3.4)),
+        "random": ((0.373, 0.408, 0.446, 0.470, 0.492), (7.8, 6.7, 6.2, 5.5, 5.2)),
+    },
+}
+"""Benchmark and method: Kendall's tau and error at 20 to 40 items."""
+
+
+def table_6(benchmark: str, file: str, by_probabilities: bool) -> Table:
+    """Return the paper's Table 6 on a benchmark of the Open LLM Leaderboard."""
+    rows = []
+    for method, (tau, error) in TABLE_6[benchmark].items():
+        settings = "(values=probabilities)" if by_probabilities and method == "tailored" else ""
+        rows.append(Row(f"{method}{settings}", "", {TAU: tau, MAE: error}))
+    rows.append(Row("kmedoids-ridge", "static, not in the paper"))
+    return Table(
+        f"TailoredBench's Table 6: {benchmark}",
+        "A sample of 424 models of the Open LLM Leaderboard, 10 random halves. The paper has "
+        "139 to 153 other models, and 6,000 of HellaSwag's items.",
+        f"{file}.parquet",
+        FEW,
+        HALVES,
+        10,
+        (TAU, MAE),
+        tuple(rows),
+    )
+
+
 SECTIONS = (
     Table(
         "TailoredBench on GSM8K, the paper's sources and targets",
         "75 sources, 75 targets, 1,319 items, right or wrong; 30 seeds. The paper's 100 trials are "
-        "seeds on this one division, in which sources and targets alternate by rank.",
+        "seeds on this one division, in which sources and targets alternate by rank. The paper's "
+        "rows are its Table 6.",
         "gsm8k_150.npz",
         FEW,
         GIVEN,
@@ -130,15 +182,27 @@ SECTIONS = (
                 OTHER,
             ),
             Row(
+                "anchor-points-correlation",
+                "AnchorPoints",
+                {TAU: (0.786, 0.791, 0.796, 0.800, 0.799), MAE: (8.7, 7.9, 7.3, 7.1, 7.1)},
+            ),
+            Row(
                 "anchor-points",
-                "",
-                {
-                    TAU: (0.826, NONE, NONE, NONE, 0.855),
-                    MAE: (4.7, NONE, NONE, NONE, 3.5),
-                },
+                "the same with Manhattan distances",
+                {TAU: (0.826, NONE, NONE, NONE, 0.855), MAE: (4.7, NONE, NONE, NONE, 3.5)},
                 OTHER,
             ),
-            Row("random", "", {MAE: (6.2, 5.5, 5.2, 4.9, 4.4)}),
+            Row(
+                "gp-irt-random",
+                "gp-IRT of random items",
+                {TAU: (0.787, 0.807, 0.829, 0.842, 0.858), MAE: (5.5, 4.7, 4.1, 3.8, 3.4)},
+            ),
+            Row("gp-irt-anchor", "gp-IRT of its anchor items"),
+            Row(
+                "random",
+                "",
+                {TAU: (0.811, 0.828, 0.839, 0.847, 0.858), MAE: (6.2, 5.5, 5.2, 4.9, 4.4)},
+            ),
         ),
     ),
     Table(
@@ -257,5 +321,8 @@ SECTIONS = (
         ("openllm2_math_musr.npz",),
         without_families,
     ),
+    table_6("ARC Challenge", "arc", by_probabilities=True),
+    table_6("HellaSwag", "hellaswag", by_probabilities=True),
+    table_6("Winogrande", "winogrande", by_probabilities=False),
 )
 PAPER = Paper("tailoredbench", "TailoredBench: printed figures and those of fewbench", SECTIONS)

@@ -36,6 +36,12 @@ class Table:
     what: str = ""
     folded: str = ""
 
+    @property
+    def has_sentences(self) -> bool:
+        """Whether cells hold sentences: too long for columns of a terminal or a phone."""
+        numbers = any(is_number for _, is_number in self.head)
+        return not numbers and any(len(cell) > SENTENCE for row in self.rows for cell in row)
+
 
 @dataclass(frozen=True)
 class Section:
@@ -148,8 +154,7 @@ def as_text(page: Page, *details: str) -> str:
 
 def _aligned(of: Table) -> str:
     """Return a table in columns, or line by line if it holds sentences."""
-    numbers = any(is_number for _, is_number in of.head)
-    if numbers or not any(len(cell) > SENTENCE for row in of.rows for cell in row):
+    if not of.has_sentences:
         return table([name for name, _ in of.head], of.rows, [not n for _, n in of.head])
     lines = []
     for row in of.rows:

@@ -153,7 +153,7 @@ def test_kin_in_other_families_are_named(make):
             values[at] = np.where(rng.random(400) < 0.7, values[0], values[at])
 
     families = [f"f{m // 3}" for m in range(30)]
-    finding = audit(make(plant, families=families)).of_kind("kin")
+    finding = audit(make(plant, families=families)).of_kind("related")
     assert set(finding.groups[0]) == {f"lab/model-0{m}" for m in range(5)}
     assert "1 group spans several families" in finding.what
 
@@ -188,7 +188,7 @@ def test_families_come_from_copies_and_near_twins_not_from_kin(make):
         names[28:] = ["lab/x", "lab/x#2"]
 
     found = audit(make(plant))
-    kin = {frozenset(group) for group in found.of_kind("kin").groups}
+    kin = {frozenset(group) for group in found.of_kind("related").groups}
     twins = {frozenset(group) for group in found.of_kind("near-twins").groups}
     assert kin - twins
     assert {frozenset(group) for group in found.alike} == twins | {

@@ -12,7 +12,7 @@ from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
-ABOUT_MODELS = {"same-name", "identical", "near-twins", "kin", "unlike-all", "one-option"}
+ABOUT_MODELS = {"same-name", "identical", "near-twins", "related", "unlike-all", "one-option"}
 
 
 def kinds(found):
@@ -23,10 +23,10 @@ def test_nothing_is_found_among_independent_models(make):
     wrong = kin = 0
     for seed in range(20):
         found = audit(make(seed=seed))
-        assert not kinds(found) & (ABOUT_MODELS - {"kin"})
+        assert not kinds(found) & (ABOUT_MODELS - {"related"})
         assert not [f for f in found.findings if f.severity == "problem" and f.kind != "wrong-way"]
         wrong += "wrong-way" in kinds(found)
-        kin += "kin" in kinds(found)
+        kin += "related" in kinds(found)
         assert found.table["distinct"] > 27
     assert wrong <= 3
     assert kin <= 2

@@ -128,7 +128,7 @@ def test_files_are_written_and_judged_again(cli, ok, here, tmp_path):
     alone = json.loads(ok(*judged, "--json"))
     assert alone["judgement"]["nrmse"] == first["judgement"]["nrmse"]
     assert alone["maps"] is None
-    assert "NRMSE by number of tasks." in ok(*judged, "--report", "again.html")
+    assert "Error (NRMSE) by number of tasks." in ok(*judged, "--report", "again.html")
     assert (tmp_path / "again.html").is_file()
 
 

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pandas as pd
 
 from fewbench.scores import save_scores
@@ -44,6 +45,7 @@ def publish(site, address):
     for part in (
         *(livebench, livecodebench, openeval, measurement, mmlu_pro, alpaca),
         *(swe_bench, terminal_bench, helm, open_llm_v1, open_llm_v2, every_eval_ever, repositories),
+        tailoredbench,
     ):
         part(site)
     tau2(site)
@@ -136,6 +138,16 @@ def alpaca(site):
         files[f"{where}/weighted_alpaca_eval_gpt4_turbo/annotations.json"] = text(rows)
         files[f"{where}/model_outputs.json"] = b"[]"
     site.github["tatsu-lab/alpaca_eval"] = files
+
+
+def tailoredbench(site):
+    rows = np.array([list(own.values()) for own in RIGHT.values()])
+    files = {"BenchmarkDatasets/arc_challenge/gt_label.npy": b"unread"}
+    for role, part in (("source", rows[:2]), ("target", rows[2:])):
+        file = io.BytesIO()
+        np.save(file, part)
+        files[f"BenchmarkDatasets/gsm8k/{role}_model_alldata_acc_0.npy"] = file.getvalue()
+    site.github["marvelcell/TailoredBench"] = files
 
 
 def swe_bench(site):

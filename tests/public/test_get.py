@@ -29,6 +29,7 @@ LAYOUTS = {
     "mmlu-pro": ({}, (3, 6), ("m1-7b_5shots", {"size": 7.0})),
     "alpaca-eval": ({}, (3, 6), None),
     "metabench": ({"benchmark": "gsm8k"}, (3, 6), None),
+    "tailoredbench": ({}, (3, 6), ("target-001", {"role": "target"})),
     "swe-bench": (
         {"split": "verified"},
         (3, 6),
@@ -82,7 +83,9 @@ def test_a_layout(site, name, tmp_path):
     scores = results.scores
     assert scores.values.shape == results.to_frame().shape == shape
     assert fewbench.load_scores(path).equals(scores)
-    if shape == (3, 6):
+    if name == "tailoredbench":  # its models have no names
+        assert scores.values.tolist() == [list(own.values()) for own in RIGHT.values()]
+    elif shape == (3, 6):
         expected = {plain(model): sorted(RIGHT[model].values()) for model in MODELS}
         found = {
             next(one for one in expected if one in model): sorted(row)
@@ -487,6 +490,7 @@ def test_the_command(site, monkeypatch, capsys):
     assert code == 0
     assert "1 file, 5 kB" in out
     assert "5 kB to fetch into" in out
+    assert f"5 kB  {site.address}/datasets/livebench/model_judgment/resolve/" in out
     said = json.loads(run("livebench", "--dry-run", "--json")[1])
     assert said["bytes"] == said["files"][0]["bytes"] > 1000
     assert not site.paths("/resolve/")  # nothing but listings

@@ -78,7 +78,7 @@ def test_tables_sort_and_filter(evaluated, look, tmp_path):
         input.value = 'task-3'; input.dispatchEvent(new Event('input'));
         const rows = [...document.querySelectorAll('#items-1-1 tbody tr')];
         return {up, down, all: rows.length,
-                shown: rows.filter(r => !r.hidden).map(r => r.cells[1].textContent),
+                shown: rows.filter(r => !r.hidden).map(r => r.cells[4].textContent),
                 sorted: head.closest('th').getAttribute('aria-sort')};
     """)["result"]  # fmt: skip
     assert seen["up"] == sorted(seen["up"])

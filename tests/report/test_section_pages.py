@@ -53,7 +53,7 @@ def test_two_models(evaluation, said):
     for one in found.tasks:
         assert f"{one.task} {signed(100 * one.difference, 1)} pp" in plain
     for one in found.deciding:
-        assert f"{one.item} {one.task} {one.a:.4g} {one.b:.4g}" in plain
+        assert f"{one.item} {one.a:.4g} {one.b:.4g} {one.task}" in plain
     for warning in found.warnings:
         assert warning in plain
 
@@ -102,7 +102,7 @@ def test_a_training_run(said):
     plain = said(found, 1)
     assert "step-2 is the best with probability 0.67: it scores 20.0% 1 of 1" in plain
     assert "step-1 1,000 10.0% known 20 0.33 step-2 2,000 20.0% 15.0% to 25.0% 20 0.67" in plain
-    assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp 0.030 better" in plain
+    assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp better 0.030" in plain
     assert "a warning" in plain
     drawn = json.dumps(found.plot().to_dict())
     assert "diamond" in drawn

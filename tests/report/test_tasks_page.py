@@ -103,13 +103,13 @@ def test_it_says_what_was_chosen_and_how_good_it_is(page):
     _, plain = page(made())
     assert "Tasks chosen from ict.npz" in plain
     assert (
-        "Error of estimates from these 3 tasks: 7.1%; 3 random tasks: 13.8%, "
+        "These 3 tasks estimate full scores with an error of 7.1%; 3 random tasks: 13.8%, "
         "312 random questions: 4.3%"
     ) in plain
     assert "3 of 12 tasks, 312 of 1,320 questions (23.6%), chosen by bento-sim." in plain
     assert "these tasks7.1%5.1% to 9.1%" in plain
     assert "26% of random task sets are at least as good" in plain
-    assert "Eq. 7 as printed (without a square): 10.0%." in plain
+    assert "Eq. 7 as printed (without a square), the error of these tasks is 10.0%." in plain
     assert "corrected by a-small-model5.2%" in plain
     assert "a-small-model: 53.0% on these tasks, 51.0% on all" in plain
     assert "contain 36% of these tasks on average; two of them share 27%." in plain
@@ -154,9 +154,9 @@ def test_results_without_questions_or_anchor(page):
                             "high": None}  # fmt: skip
     values["curves"]["random_questions"] = [None] * 10
     _, plain = page(values)
-    assert "from these 3 tasks: 7.1%; 3 random tasks: 13.8% " in plain
+    assert "with an error of 7.1%; 3 random tasks: 13.8% " in plain
     assert "these tasks7.1%–" in plain
-    assert "with an anchor" not in plain
+    assert "corrected by" not in plain
 
 
 def test_names_are_escaped(page):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from fewbench.readers.tables import read_task_table
+from fewbench.readers.task_tables import read_task_table
 from fewbench.study.metrics import pearson
 from fewbench.tasks import TaskMatrix, TaskResults, Transferability, read_chooser, select_tasks
 from fewbench.tasks.choosers import FittedTasks, mismatch

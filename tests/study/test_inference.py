@@ -13,12 +13,9 @@ from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, make_split
 from fewbench.study.inference import (
-    FEWEST_TARGETS,
     expected_random_mae,
     level_with_best,
     model_groups,
-    over_tables,
-    table_groups,
     too_few_repeats,
     two_way,
 )
@@ -321,34 +318,3 @@ def test_drawn_and_exact_expectations_agree():
         np.where(table.values == 1, 1 - 1e-9, table.values), models=table.model_ids
     )
     np.testing.assert_allclose(expected_random_mae(nearly, 20), exact, rtol=0.08)
-
-
-# Over tables
-
-
-def test_tables_of_a_group_weigh_as_one():
-    found = over_tables([0.2, 0.2, 0.2, 0.4, 0.8], groups=["g", "g", "g", "x", "y"])
-    plain = over_tables([0.2, 0.4, 0.8])
-    assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
-    assert (found.n_tables, found.n_groups) == (5, 3)
-
-
-def test_a_table_with_few_targets_does_not_count():
-    counts = [FEWEST_TARGETS - 1, FEWEST_TARGETS, 40, 50]
-    found = over_tables([9.0, 0.5, 0.6, 0.7], counts)
-    assert (found.n_tables, found.left_out) == (3, 1)
-    assert found.value == over_tables([0.5, 0.6, 0.7]).value
-    assert np.isnan(over_tables([0.5], [1]).value)
-
-
-def test_few_tables_have_no_interval_and_more_level_is_wider():
-    assert np.isnan(over_tables([0.5, 0.6]).low)
-    ninety, more = over_tables([0.5, 0.6, 0.9]), over_tables([0.5, 0.6, 0.9], level=0.95)
-    assert more.low < ninety.low < ninety.value < ninety.high < more.high
-
-
-def test_tables_that_share_models_or_items_are_grouped():
-    models = {"a": ["m", "n"], "b": ["n"], "c": ["o"], "d": ["p"]}
-    items = {"c": ["i1"], "d": ["i1", "i2"], "a": ["i9"]}
-    assert table_groups(models, items) == {"a": 0, "b": 0, "c": 1, "d": 1}
-    assert table_groups({}) == {}

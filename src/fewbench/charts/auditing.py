@@ -34,9 +34,10 @@ def model_scores(scores: Sequence[float], unit: Unit) -> Any | None:
         .mark_rect(color=LIGHT["m0"], opacity=0.75)
         .encode(
             x=alt.X("low:Q", scale=alt.Scale(zero=False),
-                    axis=alt.Axis(title=full_score(unit), tickCount=6)),
+                    axis=alt.Axis(title=full_score(unit), tickCount=theme.ticks())),
             x2="high:Q",
-            y=alt.Y("models:Q", axis=alt.Axis(title="models", tickMinStep=1, tickCount=5)),
+            y=alt.Y("models:Q",
+                    axis=alt.Axis(title="number of models", tickMinStep=1, tickCount=5)),
             y2="none:Q",
             tooltip=["models:Q", alt.Tooltip("low:Q", title="from"),
                      alt.Tooltip("high:Q", title="to")],
@@ -86,9 +87,9 @@ def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
     ]  # fmt: skip
     title = unit.score_title("mean score of the item")
     x = alt.X("mean:Q", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(title=title, tickCount=5))  # fmt: skip
+              axis=alt.Axis(title=title, tickCount=theme.ticks()))  # fmt: skip
     y = alt.Y("r:Q", scale=alt.Scale(domain=[bottom, top]),
-              axis=alt.Axis(title="r with the rest", tickCount=5))  # fmt: skip
+              axis=alt.Axis(title="correlation with the other items", tickCount=5))  # fmt: skip
     shade = alt.Scale(type="sqrt", domain=[1, 8], range=[0.3, 1], clamp=True)
     dots = alt.Chart(theme.rows(crowd)).mark_circle(color=LIGHT["m0"], size=14).encode(
         x=x, y=y, tooltip=["items:Q", "mean:Q", "r:Q"],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RANDOM = ("random", "random sampling", "random-sampling", "random_sampling")
 MOST_TARGETS = 150
 """Most targets in a chart of scores or ranks; more would make a page heavy."""
-COUNTED = {"items": "items answered", "sources": "source models"}
+COUNTED = {"items": "number of items", "sources": "number of source models"}
 LINES, LABEL = 300.0, 132.0  # height of the chart of lines, width of its names
 
 
@@ -210,7 +210,15 @@ def _one_budget(
     title = unit.points_title("error")
     told = f"Mean absolute {title} and its standard deviation over repeats, {split} split. "
     told += "; ".join(f"{row['method']}: {row['error']:.2f}" for row in marks)
-    return dot_rows(marks, best, found, told, alt.X(title=title), None, ".2f")
+    return dot_rows(
+        marks,
+        best,
+        found,
+        told,
+        alt.X(axis=alt.Axis(title=title, tickCount=theme.ticks())),
+        None,
+        ".2f",
+    )
 
 
 def dot_rows(
@@ -245,7 +253,7 @@ def dot_rows(
     y = alt.Y(
         "method:N",
         sort=shown,
-        axis=alt.Axis(title=None, labelColor=theme.LIGHT["ink"], labelLimit=150, domain=False),
+        axis=alt.Axis(title=None, labelColor=theme.LIGHT["ink"], domain=False),
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("place:O", scale=alt.Scale(paddingOuter=0.3))
@@ -294,7 +302,7 @@ def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
     x = alt.X(
         scale=alt.Scale(type="log" if log else "linear", domain=[low, high], clamp=True,
                         nice=False),
-        axis=alt.Axis(title="error ÷ random sampling's (less is better)", tickCount=6),
+        axis=alt.Axis(title="error ÷ random sampling's (less is better)", tickCount=theme.ticks()),
     )  # fmt: skip
     told = f"Error relative to random sampling, {split} split. " + _listed(values, ".2f")
     return dot_rows(values, order_of(cells, split), found, told, x, 1.0, ".2f")
@@ -313,7 +321,9 @@ def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
     low = max(0.0, math.floor(10 * min(level / 100 - 0.2, *(r["value"] for r in every))) / 10)
     x = alt.X(
         scale=alt.Scale(domain=[low, 1.0], clamp=True, nice=False),
-        axis=alt.Axis(title="targets inside their interval", format="%", tickCount=5),
+        axis=alt.Axis(
+            title="share of targets inside their interval", format="%", tickCount=theme.ticks()
+        ),
     )
     told = f"Share of {level}% intervals that contain the truth, {split} split. "
     told += _listed(values, ".0%")
@@ -389,7 +399,8 @@ def true_and_estimated(
     ]  # fmt: skip
     low, high = _square([row[k] for row in data for k in ("truth", "estimate")], unit)
     x = alt.X("truth:Q", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(title=unit.score_title("true score"), tickCount=4))  # fmt: skip
+              axis=alt.Axis(title=unit.score_title("true score"),
+                            tickCount=theme.ticks()))  # fmt: skip
     y_scale = alt.Scale(domain=[low, high], nice=False, clamp=True)
     y = alt.Y(
         "estimate:Q", scale=y_scale, axis=alt.Axis(title=unit.score_title("estimate"), tickCount=4)

@@ -46,7 +46,7 @@ def among_sources(
     low, high = min(ends), max(ends)
     air = 0.03 * (high - low) or 0.5
     scale = alt.Scale(domain=[low - air, high + air], nice=False)
-    axis = alt.Axis(title=full_score(unit), tickCount=6)
+    axis = alt.Axis(title=full_score(unit), tickCount=theme.ticks())
     x = alt.X("score:Q", scale=scale, axis=axis)
     counts, edges = np.histogram(values, BINS, (low, high) if high > low else None)
     bars: list[dict[str, Any]] = [
@@ -55,7 +55,8 @@ def among_sources(
     ]  # fmt: skip
     most = max((bar["models"] for bar in bars), default=1)
     y = alt.Y("models:Q", scale=alt.Scale(domain=[0, 1.3 * most], nice=False),
-              axis=alt.Axis(title="source models", tickMinStep=1, tickCount=4))  # fmt: skip
+              axis=alt.Axis(title="number of source models", tickMinStep=1,
+                            tickCount=4))  # fmt: skip
     bar = alt.Chart(theme.rows(bars)).mark_rect(color=LIGHT["rest"], opacity=0.7).encode(
         x=x, x2="to:Q", y=y, y2="none:Q", tooltip=[alt.Tooltip("models:Q", title="source models"),
         alt.Tooltip("score:Q", title="from"), alt.Tooltip("to:Q", title="to")],
@@ -123,9 +124,9 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str, unit: Unit) -> Any 
     ]
     base = alt.Chart(theme.rows(values))
     y = alt.Y("task:N", sort=[one["task"] for one in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=150))  # fmt: skip
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"]))  # fmt: skip
     scale = alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(title=unit.score_title("task score"), tickCount=5)
+    axis = alt.Axis(title=unit.score_title("task score"), tickCount=theme.ticks())
     bar = base.mark_bar(color=LIGHT["rest"], opacity=0.55, height=8).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y
     )
@@ -158,7 +159,9 @@ def several(estimates: Sequence[Mapping[str, Any]], level: float, unit: Unit) ->
 
 def course(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     """The estimate and its interval as answers came in: `step`, `score`, `low`, `high`."""
-    return forms.course(forms.in_unit(points, unit, COURSE), "items answered", full_score(unit))
+    return forms.course(
+        forms.in_unit(points, unit, COURSE), "number of items answered", full_score(unit)
+    )
 
 
 def tracked(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:

@@ -51,9 +51,9 @@ def intervals(
     ]  # fmt: skip
     base = alt.Chart(theme.rows(values))
     y = alt.Y("name:N", sort=[row["name"] for row in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=200))  # fmt: skip
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"]))  # fmt: skip
     color = alt.Color("color:N", scale=None)
-    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=6)
+    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=theme.ticks())
     if form == "d" and values:
         ends = [int(row[key] or 0) for row in values for key in ("low", "value", "high")]
         step = 1 + (max(ends) - min(ends)) // 8
@@ -86,8 +86,8 @@ def pairs(rows: Rows, names: tuple[str, str], title: str, told: str) -> Any | No
     ]
     base = alt.Chart(theme.rows(values))
     y = alt.Y("name:N", sort=[row["name"] for row in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=140))  # fmt: skip
-    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=5)
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"]))  # fmt: skip
+    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=theme.ticks())
     joined = base.mark_rule(color=LIGHT["soft"]).encode(
         x=alt.X("one:Q", scale=scale, axis=axis), x2="other:Q", y=y
     )
@@ -120,10 +120,10 @@ def bars(rows: Rows, title: str, told: str, high: float | None = None) -> Any | 
         return None
     base = alt.Chart(theme.rows(values))
     y = alt.Y("name:N", sort=[row["name"] for row in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=180))  # fmt: skip
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"]))  # fmt: skip
     most = high or 1.15 * max(row["value"] or 0 for row in values) or 1.0
     x = alt.X("value:Q", scale=alt.Scale(domain=[0, most], nice=False),
-              axis=alt.Axis(title=title, format="%", tickCount=5))  # fmt: skip
+              axis=alt.Axis(title=title, format="%", tickCount=theme.ticks()))  # fmt: skip
     bar = base.mark_bar(opacity=0.75, height=12).encode(
         x=x, y=y, color=alt.Color("color:N", scale=None),
         tooltip=["name:N", alt.Tooltip("value:Q", format=".1%")],
@@ -167,7 +167,7 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     values = [plain(row) for row in known]
     base = alt.Chart(theme.rows(values))
     scale = alt.Scale(zero=False)
-    more: dict[str, Any] = {} if named else {"format": ",~r", "tickCount": 6}
+    more: dict[str, Any] = {} if named else {"format": ",~r", "tickCount": theme.ticks()}
     x = alt.X(
         "step:O" if named else "step:Q",
         sort=[row["step"] for row in values] if named else alt.Undefined,

@@ -42,4 +42,4 @@ def error_by_sources(learning: Mapping[str, Any], unit: Unit) -> Any | None:
         for one in learning["sources"]
     ]
     shown = forms.in_unit(points, unit, ("score", "low", "high"))
-    return forms.course(shown, "source models", unit.points_title("error"))
+    return forms.course(shown, "number of source models", unit.points_title("error"))

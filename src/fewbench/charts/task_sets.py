@@ -46,7 +46,7 @@ def error_curves(found: Mapping[str, Any], k: int | None) -> Any | None:
     high = 1.05 * max(row["error"] or 0 for row in values) or 1.0
     scale = alt.Scale(domain=[0, high], nice=False, clamp=True)
     x = alt.X("k:Q", scale=alt.Scale(zero=False, nice=False, padding=8),
-              axis=alt.Axis(title="tasks chosen, k", format="d", tickMinStep=1))  # fmt: skip
+              axis=alt.Axis(title="number of tasks chosen", format="d", tickMinStep=1))  # fmt: skip
     y = alt.Y("error:Q", scale=scale, axis=alt.Axis(title="NRMSE (%)", tickCount=5))
     color = alt.Color("color:N", scale=None)
     ends = [
@@ -103,7 +103,7 @@ def difference_curve(found: Mapping[str, Any], k: int | None) -> Any | None:
     if not values:
         return None
     x = alt.X("k:Q", scale=alt.Scale(zero=False, nice=False, padding=8),
-              axis=alt.Axis(title="tasks chosen, k", format="d", tickMinStep=1))  # fmt: skip
+              axis=alt.Axis(title="number of tasks chosen", format="d", tickMinStep=1))  # fmt: skip
     axis = alt.Axis(title="NRMSE of sim minus NRMSE of le (pp); above 0, le is better", tickCount=5)
     base = alt.Chart(theme.rows(values))
     band = base.transform_filter("isValid(datum.low)").mark_area(
@@ -125,8 +125,8 @@ def difference_curve(found: Mapping[str, Any], k: int | None) -> Any | None:
 def errors(judgement: Mapping[str, Any]) -> Any:
     """The error of these tasks beside that of random tasks and of random questions, in percent."""
     rows = [_error("these tasks", "m0", judgement["nrmse"], judgement["low"], judgement["high"])]
-    if judgement["anchor_ratio"]:
-        rows.append(_error("with an anchor", "m0", judgement["anchor_ratio"]["nrmse"]))
+    if ratio := judgement["anchor_ratio"]:
+        rows.append(_error(f"corrected by {ratio['anchor']}", "m0", ratio["nrmse"]))
     for name, key in (("random tasks", "random_tasks"), ("random questions", "random_questions")):
         if part := judgement[key]:
             ends = (part["mean"] + side * part["spread"] for side in (-1, 1))
@@ -239,7 +239,7 @@ def _heat(
     values = [{"row": a, "column": b, "value": finite(v, 3)} for a, b, v in cells]
     mark = alt.expr(f"indexof({json.dumps(list(bold))}, datum.value) >= 0 ? 700 : 400")
     axis: dict[str, Any] = {
-        "title": None, "labelFontSize": 10, "labelLimit": 150, "labelPadding": 3, "ticks": False,
+        "title": None, "labelFontSize": 10, "labelPadding": 3, "ticks": False,
         "labelColor": LIGHT["ink"], "labelFontWeight": mark, "domain": False, "labelOverlap": False,
     }  # fmt: skip
     chart = alt.Chart(theme.rows(values)).mark_rect(color=LIGHT["m1"]).encode(

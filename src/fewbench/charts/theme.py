@@ -94,6 +94,13 @@ def rows(values: Iterable[Mapping[str, Any]]) -> alt.Data:
     return alt.Data(values=[dict(value) for value in values])  # type: ignore[no-untyped-call]
 
 
+def ticks() -> alt.ExprRef:
+    """Return the number of ticks of a horizontal axis: as many as its width can label."""
+    import altair as alt
+
+    return alt.ExprRef(expr="max(2, floor(width / 60))")
+
+
 def params() -> list[alt.Parameter]:
     """Return what a page sets in every chart with methods: those in focus, those switched off."""
     import altair as alt
@@ -173,8 +180,9 @@ def config() -> dict[str, Any]:
         "axis": quiet,
         "axisX": {"grid": False, "titlePadding": 8},
         "axisY": {
-            "domain": False, "ticks": False, "titleAngle": 0, "titleAlign": "left",
-            "titleAnchor": "end", "titleX": -30, "titleY": -8, "titleBaseline": "bottom",
+            "domain": False, "ticks": False, "labelLimit": 200, "titleAngle": 0,
+            "titleAlign": "left", "titleAnchor": "end", "titleX": -30, "titleY": -8,
+            "titleBaseline": "bottom",
         },
         "text": {"color": LIGHT["ink"], "fontSize": 12},
         "legend": {"disable": True},

@@ -335,7 +335,7 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
         return None
     held, across = _held(scores, groups)
     return _finding(
-        "kin",
+        "related",
         "fact",
         scores,
         groups,
@@ -347,7 +347,7 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
         else "estimates are worse for a target that resembles no source model: to see how "
         "much, import lineages as families (--models models.csv with a column family) and compare "
         "with --split group",
-        table=_likeness_table("kin", scores, kinship, groups),
+        table=_likeness_table("related", scores, kinship, groups),
     )
 
 

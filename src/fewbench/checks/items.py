@@ -159,7 +159,7 @@ def worst_first(numbers: ItemNumbers, which: BoolArray) -> IntArray:
 
 
 def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Table:
-    header = ["item", "task", "mean", "r with the rest"]
+    header = ["item", "task", "mean", "correlation with other items"]
     chosen = _chosen_by_strong(scores, at)
     rows: list[tuple[Cell, ...]] = []
     for k, i in enumerate(at.tolist()):

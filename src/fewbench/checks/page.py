@@ -143,7 +143,8 @@ def _named(finding: Finding) -> str:
 def _behind(finding: Finding) -> list[Table]:
     """Return the numbers of a finding, and all names that are not among them, folded away."""
     named = [", ".join(group) for group in finding.groups] or list(finding.ids)
-    what, made, kind = "groups" if finding.groups else finding.of, [], finding.kind
+    what, made = "groups" if finding.groups else finding.of, []
+    kind = finding.kind.replace("-", " ").capitalize()
     rows = finding.table.rows if finding.table else ()
     if finding.table:
         is_number = [
@@ -176,7 +177,7 @@ def _methods(found: "Audit") -> list[Section]:
     for fit in found.methods:
         if fit.verdict == "cannot":
             reasons.setdefault("; ".join(fit.because), []).append(fit.method)
-    unfit = [("cannot run here", ", ".join(of), reason) for reason, of in reasons.items()]
+    unfit = [(", ".join(of), reason) for reason, of in reasons.items()]
     can = sum(fit.verdict != "cannot" for fit in found.methods)
     lack = sum(fit.verdict == "works, but" for fit in found.methods)
     head = [("For", False), ("Methods", False), ("Because", False)]
@@ -193,7 +194,7 @@ def _methods(found: "Audit") -> list[Section]:
         Section(
             "unfit",
             "Methods that cannot run here",
-            tables=[Table("Methods", head, unfit)] if unfit else [],
+            tables=[Table("Methods", head[1:], unfit)] if unfit else [],
             detail=True,
         ),
     ]

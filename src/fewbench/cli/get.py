@@ -22,6 +22,7 @@ from fewbench.public import get as fetch
 from fewbench.public.get import megabytes, source_file
 
 PACK = "pack"
+SHOWN = 5
 LISTED = ("models", "items", "size", "license")
 FETCHED = ("name", "output", "revision", "cache", "force")
 FOUND = ("benchmark", "models", "split", "revision", "form", "metric", "filter", "cache")
@@ -33,7 +34,7 @@ def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
     Parameters
     ----------
     dry_run
-        Show files and bytes; fetch only listings.
+        Show addresses and sizes; fetch only listings.
     as_json
         Print JSON instead of text.
     """
@@ -94,10 +95,10 @@ def _show(files: PublicFiles, as_json: bool) -> None:
     echo(f"{size}; {megabytes(files.n_missing_bytes)} to fetch into {files.folder}")
     for note in files.notes:
         echo(f"note: {note}")
-    for one in files.found.files[:5]:
-        echo(f"  {one.path}")
-    if len(files.found.files) > 5:
-        echo(f"  and {len(files.found.files) - 5:,} more")
+    for one in files.found.files[:SHOWN]:
+        echo(f"  {'unknown size' if one.size is None else megabytes(one.size):>12}  {one.url}")
+    if len(files.found.files) > SHOWN:
+        echo(f"  and {len(files.found.files) - SHOWN:,} more; --json lists all")
 
 
 def _list(as_json: bool) -> None:
@@ -125,7 +126,7 @@ get = command(
     around=_get,
     examples="""
 Sources:          fewbench get list
-Files and bytes:  fewbench get livebench --dry-run
+Addresses, sizes: fewbench get livebench --dry-run
 One benchmark:    fewbench get open-llm-leaderboard-v1 --benchmark gsm8k --models 300
 Agents:           fewbench get swe-bench --split verified -o swe.parquet
 Your repository:  fewbench get hub:ORG/DATASET --from lm-eval -o scores.parquet

@@ -16,7 +16,7 @@ from fewbench.cli.select import give_subset
 from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.readers.tables import read_question_counts, read_task_table
+from fewbench.readers.task_tables import read_question_counts, read_task_table
 from fewbench.scores import Average, Scores
 from fewbench.tasks import (
     TaskAnalysis,

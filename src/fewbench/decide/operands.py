@@ -18,7 +18,7 @@ from fewbench.evaluation.contrast import (
 from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
 from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.intervals import Scored, Uncertainty
+from fewbench.evaluation.uncertainty import Scored, Uncertainty
 from fewbench.scores import Sources
 
 Given = Evaluation | tuple[Evaluation, str] | str

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
 from fewbench.evaluation.contrast import Contrast
-from fewbench.evaluation.intervals import Uncertainty
+from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Sources
 
 PAIRS = 20

@@ -20,8 +20,8 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.contrast import Contrast
 from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.intervals import Uncertainty
 from fewbench.evaluation.sampling import check_level
+from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Scores
 from fewbench.study.multiple import adjusted_p_values
 

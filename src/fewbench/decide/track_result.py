@@ -220,13 +220,13 @@ class Track(Shown, BaseModel):
 
     def _changes(self, unit: Unit) -> Section:
         head = [("From", False), ("To", False), ("Difference", True), ("Interval", True)]
-        head += [("adjusted p", True), ("Verdict", False)]
+        head += [("Verdict", False), ("adjusted p", True)]
 
         def table(title: str, changes: tuple[Change, ...], folded: str = "") -> Table:
             rows = [
                 [
                     *(one.before, one.after, unit.difference(one.difference)),
-                    *(unit.differences(one.interval), p_value(one.p_adjusted), one.verdict),
+                    *(unit.differences(one.interval), one.verdict, p_value(one.p_adjusted)),
                 ]
                 for one in changes
             ]
@@ -239,9 +239,10 @@ class Track(Shown, BaseModel):
             "changes",
             "Changes",
             [
-                "Each checkpoint against the last one before it that ran all items, or else "
-                "against the one before; the last one also against the first and against the best "
-                "before it. p values are adjusted by Holm for the number of changes."
+                "Each checkpoint is compared with the last earlier checkpoint that ran all items, "
+                "or, without one, with the checkpoint before. The last checkpoint is also "
+                "compared with the first and with the best earlier one. p values are adjusted by "
+                "Holm's method for the number of changes."
             ],
             tables=tables,
         )

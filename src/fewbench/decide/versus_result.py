@@ -10,7 +10,7 @@ from fewbench._warned import in_cell
 from fewbench.charts import deciding
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.intervals import basis
+from fewbench.evaluation.uncertainty import basis
 from fewbench.scores import Scale, Unit
 from fewbench.study.multiple import ADJUSTS, Adjust
 
@@ -194,12 +194,12 @@ class Versus(Shown, BaseModel):
             [
                 *(one.task, unit.difference(one.difference)),
                 "–" if one.interval is None else unit.differences(one.interval),
-                *(p_value(one.p_value), p_value(one.p_adjusted), one.verdict),
+                *(one.verdict, p_value(one.p_value), p_value(one.p_adjusted)),
             ]
             for one in self.tasks
         ]
-        head = [("Task", False), ("Difference", True), ("Interval", True), ("p", True)]
-        head += [("adjusted p", True), ("Verdict", False)]
+        head = [("Task", False), ("Difference", True), ("Interval", True)]
+        head += [("Verdict", False), ("p", True), ("adjusted p", True)]
         notes = [f"{self.a} minus {self.b}. An interval that excludes 0 decides."]
         if tasks:
             notes.append(
@@ -217,8 +217,8 @@ class Versus(Shown, BaseModel):
             Section("basis", "What it rests on", facts=self._facts(unit)),
         ]
         if self.deciding:
-            head = [("Item", False), ("Task", False), (self.a, True), (self.b, True)]
-            rows = [[one.item, one.task, f"{one.a:.4g}", f"{one.b:.4g}"] for one in self.deciding]
+            head = [("Item", False), (self.a, True), (self.b, True), ("Task", False)]
+            rows = [[one.item, f"{one.a:.4g}", f"{one.b:.4g}", one.task] for one in self.deciding]
             of_items = Table("Items that differ", head, rows, "an item or task")
             note = "Items that both answered with different scores."
             sections.append(

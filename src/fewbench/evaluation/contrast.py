@@ -22,7 +22,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.errors import HeldOut, equal_weights, looks_of
-from fewbench.evaluation.intervals import Uncertainty
+from fewbench.evaluation.uncertainty import Uncertainty
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""

@@ -127,7 +127,7 @@ class Estimate(Shown, BaseModel):
     @property
     def interval_basis(self) -> str:
         """What the interval rests on, in words."""
-        from fewbench.evaluation.intervals import basis
+        from fewbench.evaluation.uncertainty import basis
 
         if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
             return "exact if the answered items are a random sample of all"

@@ -240,7 +240,7 @@ def _tasks(one: "Estimate", tab: str, unit: Unit, scores: Sources | None) -> Sec
     head = [("Task", False), ("Score", True), (f"{one.level:.0%} interval", True)]
     head += [("Items run", True)]
     head += [("Rank", True)] if one.task_ranks else []
-    head += [("Median source", True)] if drawn else []
+    head += [("Source median", True)] if drawn else []
     rows = []
     for task, score in one.tasks.items():
         known = one.task_intervals.get(task)
@@ -292,16 +292,17 @@ def _items(target: str, tab: str, unit: Unit, evaluation: "Evaluation") -> Secti
         score = "–" if row["score"] != row["score"] else f"{row['score']:.4g}"
         off = [fixed(row[name], unit.digits + 1) for name in ("expected", "off")]
         rows.append(
-            [str(item), str(row["task"]), row["status"], score, *(off if is_compared else [])]
+            [str(item), score, *(off if is_compared else []), str(row["task"]), row["status"]]
         )
-    head = [("Item", False), ("Task", False), ("Status", False), ("Score", True)]
+    head = [("Item", False), ("Score", True)]
     notes = ["What was asked and answered."]
     if is_compared:
-        head += [("Expected" if by_method else "Source models", True), ("Difference", True)]
+        head += [("Expected" if by_method else "Source mean", True), ("Difference", True)]
         beside = "what the method expects" if by_method else "the mean score of the source models"
         notes = [
             f"What was asked and answered, beside {beside}. The items that differ most come first."
         ]
+    head += [("Task", False), ("Status", False)]
     if len(table) > len(rows):
         notes.append(f"The first {len(rows)} of {len(table)} items; Evaluation.items has all.")
     shown = Table("Items", head, rows, "an item, task or status")

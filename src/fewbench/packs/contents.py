@@ -198,7 +198,7 @@ class Pack(Shown):
             "pack",
             f"Pack {made['name']}",
             answer,
-            [f"{made['name']}, made {made['created']} by fewbench {made['version']}."],
+            [f"Pack {made['name']}, made {made['created']} by fewbench {made['version']}."],
             sections=[*overview, *sections, Section("use", "Use it", facts=facts, commands=use)],
         )
 
@@ -230,15 +230,15 @@ class Pack(Shown):
         if rows:
             level = rows[0].get("level")
             notes = [
-                "Mean error of the method on held-out source models, for three kinds of target. "
-                "Read the line of the kind that your model belongs to.",
+                "Mean error of the method on held-out source models, by kind of target. Read the "
+                "line of the kind that your model belongs to.",
                 f"Means over {counted(int(rows[0]['repeats']), 'repeat')}"
                 f"{f'; intervals are stated at {level:.0%}' if level else ''}.",
             ]
         notes += [f"{said[:1].upper()}{said[1:]}." for said in one["notes"]]
         return Section(
             f"benchmark-{at}",
-            one["benchmark"],
+            one["benchmark"] if len(self.parts) > 1 else "How good it is",
             notes,
             charts=[("", lambda: deciding.errors(bars, unit))] if bars else [],
             tables=tables,

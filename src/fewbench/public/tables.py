@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 from fewbench._json import loads
@@ -29,6 +30,7 @@ from fewbench.readers.values import content_id
 
 Row = tuple[str, str, float | None, str]  # model, item, score, task
 LARGEST_JSON = 500 * 2**20
+ROLES = ("source", "target")
 
 
 def _frames(folder: Path, files: list[Remote], columns: list[str]) -> pd.DataFrame:
@@ -285,3 +287,23 @@ def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
         rows["task"] = ask.benchmark
     note = "items are numbered by their row in the data set, from 1"
     return from_rows(rows, models=ask.models, what=str(path), notes=[note])
+
+
+# -- TailoredBench ---------------------------------------------------------------------------
+
+
+def read_tailoredbench(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read the arrays of source models and targets, models × items; names are not published."""
+    rows: dict[str, Any] = {}
+    for role in ROLES:
+        path = next(folder / one.path for one in found.files if f"/{role}_" in one.path)
+        with laid_out(path):
+            values = np.load(path, allow_pickle=False).astype(np.float64)
+        rows |= {f"{role}-{at + 1:03d}": row for at, row in enumerate(values)}
+    with laid_out(folder):
+        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+    frame.columns = [f"gsm8k-{at + 1:04d}" for at in range(frame.shape[1])]
+    long = frame.melt(var_name="item", value_name="score", ignore_index=False).reset_index()
+    long["task"] = "gsm8k"
+    roles = {model: {"role": model.partition("-")[0]} for model in rows}
+    return from_rows(long, models=ask.models, what="TailoredBench", attributes=roles)

@@ -34,7 +34,9 @@ function draw(el) {
   for (const param of spec.params || []) delete param.bind;
   if (el.dataset.only) for (const param of spec.params) if (param.name === "only") param.value = el.dataset.only;
   views.set(el, null);
-  return vegaEmbed(el, spec, {mode: "vega-lite", renderer: "svg", actions: false, config: charts.config, tooltip: {theme: "custom"}})
+  const axisY = {...charts.config.axisY, labelLimit: 0.42 * spec.width};
+  const config = {...charts.config, axisY};
+  return vegaEmbed(el, spec, {mode: "vega-lite", renderer: "svg", actions: false, config, tooltip: {theme: "custom"}})
     .then(({view}) => {
       views.set(el, view);
       signals(view);

@@ -55,7 +55,8 @@ def page_of(found: "Comparison") -> Page:
     title = f"Estimating {dataset} from a few items"
     warnings = [*found.warnings, *_failed(found)]
     commands = [facts["command"]] if "command" in facts else []
-    run = Section("run", "What was run", facts=found.facts, commands=commands, detail=True)
+    run_facts = {name: said for name, said in found.facts.items() if name.lower() != "command"}
+    run = Section("run", "What was run", facts=run_facts, commands=commands, detail=True)
     if cells.empty:
         return Page("compare", title, "No results: nothing was run", (), warnings, [run])
     names = [str(split) for split in dict.fromkeys(cells["split"])]
@@ -288,7 +289,7 @@ def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[
     by_items = drawn(partial(figures.error_by_items, cells, unit=unit))
     notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
     if cells["mae"].notna().any():
-        yield Section("error", "Error against budget", notes, charts=by_items, detail=True)
+        yield Section("error", "Error by number of items", notes, charts=by_items, detail=True)
     if "ratio_to_random" in cells and cells["ratio_to_random"].notna().any():
         notes = [
             "The error divided by that expected of as many random items, for the same targets, "

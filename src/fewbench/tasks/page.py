@@ -14,10 +14,12 @@ LISTED = 30  # strongest transfers
 LONGEST = 20  # characters of a method in a column's title
 MEANINGS = {
     "gain": ("Gain", "increase in the coverage of all tasks"),
-    "stands_for": ("Stands for", "number of tasks nearest to this chosen task"),
+    "stands_for": ("Nearest tasks", "number of tasks that are nearest to this chosen task"),
     "cluster": ("Cluster", "group of tasks that transfer alike"),
     "stability": ("Chosen again", "share of bootstrap selections with the task"),
 }
+NRMSE = "Errors are root mean square errors over models, in % of the models' root mean square "
+NRMSE += "full score (NRMSE)."
 HELD_OUT = "Held out: each model is estimated from tasks chosen without it, in {} folds; models of "
 HELD_OUT += "one family are in the same fold."
 
@@ -46,7 +48,11 @@ def tasks_page(found: Mapping[str, Any]) -> Page:
         "tasks",
         f"Tasks chosen from {facts['file']}" if facts.get("file") else "A selection of tasks",
         _answer(judged, facts["k"]),
-        [f"{size}, chosen by {facts['method']}.", *_difficulty(found["difficulty"], facts)],
+        [
+            *([NRMSE] if judged else []),
+            f"{size}, chosen by {facts['method']}.",
+            *_difficulty(found["difficulty"], facts),
+        ],
         found["warnings"],
         sections,
         () if judged else ["fewbench tasks judge SELECTION RESULTS"],
@@ -58,8 +64,9 @@ def _answer(judged: Mapping[str, Any] | None, k: int) -> str:
     if judged is None:
         return f"No results to judge {counted(k, 'chosen task')}"
     chance = judged["random_tasks"]
-    said = f"Error of estimates from {'this task' if k == 1 else f'these {k:,} tasks'}: "
-    said += f"{_percent(judged['nrmse'])}; {counted(k, 'random task')}: {_percent(chance['mean'])}"
+    said = "This task estimates" if k == 1 else f"These {k:,} tasks estimate"
+    said += f" full scores with an error of {_percent(judged['nrmse'])}; "
+    said += f"{counted(k, 'random task')}: {_percent(chance['mean'])}"
     if part := judged["random_questions"]:
         said += f", {counted(part['questions'], 'random question')}: {_percent(part['mean'])}"
     return said
@@ -123,8 +130,8 @@ def _judgement(found: Mapping[str, Any]) -> Section:
         "judgement",
         "Error of the chosen tasks",
         [
-            "NRMSE: root mean square error over the root mean square of the full scores; with the "
-            f"paper's Eq. 7 as printed (without a square): {_percent(part['nrmse_printed'])}.",
+            "With the paper's Eq. 7 as printed (without a square), the error of these tasks is "
+            f"{_percent(part['nrmse_printed'])}.",
             *([f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0)),
         ],
         charts=[
@@ -159,7 +166,7 @@ def _stability(found: Mapping[str, Any], names: Sequence[str]) -> Section:
     lines, charts = [], []
     if part:
         drawn = lambda: figures.stability(part["tasks"], names)  # noqa: E731
-        charts.append(("Chosen by how many resamples", drawn))
+        charts.append(("Share of resamples that choose a task", drawn))
         lines.append(
             f"{counted(part['bootstraps'], 'bootstrap selection')} contain {part['shared']:.0%} of "
             f"these tasks on average; two of them share {part['pairs']:.0%}."
@@ -198,8 +205,13 @@ def _curves(found: Mapping[str, Any]) -> Section:
     return Section(
         "curves",
         "More tasks or fewer",
-        ["The best k of a curve is luck: read it at the k that was chosen beforehand."],
-        "NRMSE by number of tasks.",
+        [
+            "Gray: random tasks and random questions; the shade holds 90% of the random sets of "
+            "tasks. The upright line marks the tasks that were chosen.",
+            "The lowest point of a curve is partly luck: read curves at a number of tasks that "
+            "you chose beforehand.",
+        ],
+        "Error (NRMSE) by number of tasks.",
         charts=charts,
         tables=[Table("Errors", [("Tasks", False), *((name, True) for name in shown)], rows)],
         lines=[better_where(difference)] if difference else [],
@@ -222,7 +234,7 @@ def better_where(found: Mapping[str, Any]) -> str:
 
 def _maps(maps: Mapping[str, Any], names: Sequence[str]) -> Section:
     """Return how alike tasks are, and the mean in and between clusters."""
-    given = {"sim": "S: how alike tasks are", "le": "S′: the same by eigenmaps"}
+    given = {"sim": "Similarity of tasks (S)", "le": "Similarity by eigenmaps (S′)"}
     given = {key: caption for key, caption in given.items() if maps.get(key) is not None}
     clusters, lines = maps["clusters"], []
     for key, caption in given.items():
@@ -243,8 +255,8 @@ def _maps(maps: Mapping[str, Any], names: Sequence[str]) -> Section:
         "maps",
         "How alike tasks are",
         [
-            "A stronger shade is more alike. Tasks stand in the order of their clusters; the "
-            "chosen ones are bold.",
+            "A stronger shade is more similar. Tasks are sorted by cluster; names of the "
+            "chosen tasks are bold.",
             *([f"Each cell is the mean of {each} × {each} pairs of tasks."] * (each > 1)),
         ],
         charts=charts,
@@ -294,7 +306,7 @@ def _clusters(clusters: Sequence[Mapping[str, Any]]) -> Section:
         ]
         for one in clusters
     ]
-    notes = ["Tasks that are alike."]
+    notes = ["Groups of tasks that transfer alike."]
     tables = [Table("Clusters", head, rows, "a task")]
     return Section("clusters", "Clusters", notes, tables=tables, detail=True)
 

@@ -229,6 +229,45 @@ def test_the_dummy(tasks, made, tmp_path):
     assert said["run"]["estimated"] == len(made)
 
 
+def tiny_gpt2(folder):
+    """Save a random GPT-2 of two layers that reads bytes, as transformers loads it."""
+    torch = pytest.importorskip("torch", reason="lm-eval's hf models need torch")
+    transformers = pytest.importorskip("transformers", reason="lm-eval's hf models need it")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    torch.manual_seed(0)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    ids = {letter: at for at, letter in enumerate(alphabet)} | {"<|end|>": len(alphabet)}
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    end = {"bos_token": "<|end|>", "eos_token": "<|end|>", "pad_token": "<|end|>"}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **end)
+    sizes = {"n_positions": 4096, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    config = transformers.GPT2Config(vocab_size=len(ids), **sizes)
+    for part in (fast, transformers.GPT2LMHeadModel(config)):
+        part.save_pretrained(folder)
+    return folder
+
+
+def test_a_model_of_transformers_killed_and_gone_on_with(tasks, made, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    args = f"pretrained={tiny_gpt2(tmp_path / 'tiny')},device=cpu,dtype=float32"
+    start = [sys.executable, "-m", "fewbench", "transfer", "measure", str(tasks), *WORDS]
+    command = [*start, "--model", "hf", "--model_args", args, "--batch", "8"]
+    whole, parts = ([*command, "-o", str(tmp_path / name)] for name in ("whole", "parts"))
+    for words in (whole, parts):
+        if words is parts:
+            assert killed(parts, tmp_path / "parts", len(made) / 3)
+            assert 0 < journalled(tmp_path / "parts").total() < len(made)
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+    assert journalled(tmp_path / "parts").total() == len(made)
+    one, other = (Transferability.load(tmp_path / name).values for name in ("whole", "parts"))
+    assert np.isfinite(one).all()
+    np.testing.assert_array_equal(one, other)
+
+
 def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
     page = (HERE.parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
     example = page.partition("## In Python")[2].split("```python\n")[1].partition("```")[0]
