@@ -128,23 +128,23 @@ def test_few_repeats_have_no_interval_and_say_so(scores, repeats):
     ends = [c for c in found.cells if c.endswith(("_se", "_low", "_high"))]
     assert len(ends) > 20
     assert found.cells[ends].isna().all(axis=None)
-    assert found.cells["level_with_best"].isna().all()
+    assert found.cells["tied_with_best"].isna().all()
     assert any(f"at least {3 - repeats} more" in warning for warning in found.warnings)
     enough = compare(scores, [], [5], repeats=3)
     assert not any("No intervals" in warning for warning in enough.warnings)
-    assert enough.cells["level_with_best"].notna().all()
+    assert enough.cells["tied_with_best"].notna().all()
 
 
-def test_level_with_the_best_agrees_with_the_ratio():
+def test_tied_with_the_best_agrees_with_the_ratio():
     """Random sampling is called worse only beside a best ratio that is clearly below 1."""
     for seed in range(4):
         table = simulate(60, 100, seed=seed)
         cells = compare(table, ["kmedoids-ridge"], [10], repeats=4, level=None, seed=seed).cells
         error = cells["mae"].where(cells["method"] != "random", cells["expected_random_mae"])
         best = cells.loc[error.idxmin()]
-        assert best["level_with_best"]
+        assert best["tied_with_best"]
         random = cells.set_index("method").loc["random"]
-        if not random["level_with_best"]:
+        if not random["tied_with_best"]:
             assert best["ratio_to_random_high"] < 1
 
 

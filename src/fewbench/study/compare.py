@@ -52,7 +52,7 @@ def compare(
     """Compare methods on models with known full scores.
 
     random and random-ridge (ridge regression on random items) are always included. If a method
-    fails on a split, the result shows why, and all other results stand.
+    fails on a split, the result shows why, and all other results are kept.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def compare(
         Method names, parts joined by +, or your own methods. auto chooses a method in each repeat,
         by the source models alone.
     budgets : int or str, or several, optional
-        Numbers of items (default: 20, 50 and 100, as far as they are less than all). Or shares of
-        each task's items, such as 10%: at least 20 of each task, or all of a smaller one.
+        Numbers of items (default: 20, 50 and 100, if fewer than all). Or shares of each task's
+        items, such as 10%: at least 20 of each task, or all of a smaller one.
     split : SplitSettings, the name of a split, or several settings
         How to split the models (default: random).
     repeats : int

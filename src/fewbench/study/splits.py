@@ -74,9 +74,11 @@ class SplitSettings:
                 f"targets={self.targets} is too large for split every", hint="use at most 0.5"
             )
         if self.gap and self.kind != "performance":
-            raise StudyError(f"split {self.kind} has no gap", hint="use split performance")
+            raise StudyError(f"split {self.kind} cannot have a gap", hint="use split performance")
         if self.sources is not None and self.sources < 2:
-            raise StudyError(f"{self.sources} sources", hint="keep at least 2 source models")
+            raise StudyError(
+                f"sources={self.sources} is too low", hint="keep at least 2 source models"
+            )
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
                 f"gap={self.gap} and targets={self.targets} leave no sources",
