@@ -47,7 +47,9 @@ def test_every_finding_with_every_name(page, dirty):
     text = page(dirty)
     plain = unescape(re.sub(r"<[^>]+>", "", text))
     found = audit(dirty)
-    assert {"same-name", "near-twins", "wrong-way", "missing"} <= {f.kind for f in found.findings}
+    assert {"same-name", "near-duplicates", "wrong-way", "missing"} <= {
+        f.kind for f in found.findings
+    }
     for finding in found.findings:
         assert finding.what in plain
         assert finding.advice.replace("SCORES", "table") in plain

@@ -14,7 +14,7 @@ from fewbench.errors import FewbenchError
 from fewbench.show.page import Page, as_markdown, as_text
 
 FORMATS = (".html", ".md", ".json", ".csv")
-WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
 Report = Annotated[Path | None, typer.Option(help=WRITES)]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
@@ -63,7 +63,7 @@ def check_outputs(
         real = os.path.realpath(output)
         if real in seen:
             raise FewbenchError(
-                f"{output} is named for two results", hint="name two different files"
+                f"{output} is given for two results", hint="give two different files"
             )
         seen.add(real)
         if not os.path.lexists(output):

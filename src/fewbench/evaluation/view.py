@@ -208,7 +208,7 @@ def view(
     Raises
     ------
     EvaluationError, FewbenchError
-        If the folder holds no evaluation, or the port is not free.
+        If the folder contains no evaluation, or the port is not free.
     """
     place = Path(folder)
     Journal(place).header()  # a folder without an evaluation is refused before anything is served

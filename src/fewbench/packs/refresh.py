@@ -111,7 +111,7 @@ def refresh_pack(
     PackError
         If the pack is not of the run's benchmark: no recorded answer is of its items.
     EvaluationError
-        If the folder holds no evaluation.
+        If the folder contains no evaluation.
     """
     journal = Journal(Path(folder))
     header, entries = journal.header(), list(journal.fresh())

@@ -77,7 +77,7 @@ class SamplePlan(Shown):
     scale : Scale
         The scale of the scores.
     cost : float
-        Of a run, if all items that it draws cost the mean.
+        Of a run if all items that it draws cost the mean.
     facts : dict of str
     """
 
@@ -108,7 +108,7 @@ class SamplePlan(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of these numbers."""
+        """Remarks on these numbers."""
         one, unit = self.expected, Unit(self.scale)
         if one.items >= self.n_items:
             return ()

@@ -198,7 +198,7 @@ def similarity(found: Mapping[str, Any], key: str, chosen: Sequence[str]) -> Any
 
 
 def per_cell(tasks: Sequence[str]) -> int:
-    """Return how many tasks a row of `similarity` stands for."""
+    """Return how many tasks a row of `similarity` combines."""
     return -(-len(tasks) // MOST_CELLS)
 
 
