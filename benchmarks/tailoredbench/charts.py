@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewbench.charts import forms, theme
-from fewbench.charts.theme import LIGHT, finished, finite
+from fewbench.show.charts import forms, theme
+from fewbench.show.charts.theme import LIGHT, finished, finite
 
 STEPS, MOST_ITEMS = 60, 3000
 

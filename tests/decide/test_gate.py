@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench._page import as_markdown
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.errors import looks_of
 from fewbench.scores import Scale
+from fewbench.show.page import as_markdown
 
 
 @pytest.mark.slow

@@ -405,6 +405,18 @@ def test_twins_across_the_split_are_counted_and_named():
     assert " of 60 targets " in of_twins(half, 6)
 
 
+def test_how_near_the_nearest_source_is_is_a_fact():
+    rng = np.random.default_rng(0)
+    apart = from_arrays(rng.integers(0, 2, (12, 400)), models=[f"m{i}" for i in range(12)])
+    near = replace(apart, values=np.repeat(apart.values[::2], 2, axis=0))
+    said = [
+        compare(table, [], [5], SplitSettings("every"), 1, level=None).facts["nearest source"]
+        for table in (apart, near)
+    ]
+    assert said[1].endswith("every 1.00")
+    assert float(said[0].split()[-1]) < 0.3
+
+
 def test_no_twins_no_warning():
     rng = np.random.default_rng(0)
     table = from_arrays(rng.integers(0, 2, (12, 60)), models=[f"m{i}" for i in range(12)])

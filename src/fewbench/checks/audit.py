@@ -9,7 +9,6 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
-from fewbench._page import Page, Shown
 from fewbench.checks.duplicates import Kinship, alike_findings, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
@@ -23,6 +22,7 @@ from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
+from fewbench.show.page import Page, Shown
 
 FORMAT = 1
 LEAST = 1

@@ -25,7 +25,7 @@ def view(
     fewbench view run
     fewbench view run --port 8000
     """
-    from fewbench.report.live import view as serve
+    from fewbench.evaluation.view import view as serve
 
     try:
         serve(

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell, issue
-from fewbench.charts import deciding
 from fewbench.decide.operands import (
     Given,
     Operand,
@@ -27,6 +25,8 @@ from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted, some
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
-from fewbench.charts import deciding
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
@@ -30,6 +28,8 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import holm
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
-from fewbench.charts import deciding
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.uncertainty import basis
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import ADJUSTS, Adjust
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
 from fewbench._names import counted, some
-from fewbench._page import Page, Shown
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Unit
+from fewbench.show.page import Page, Shown
 
 if TYPE_CHECKING:
     import pandas as pd

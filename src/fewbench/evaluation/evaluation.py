@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fewbench._page import Page
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
@@ -33,6 +32,7 @@ from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
+from fewbench.show.page import Page
 
 if TYPE_CHECKING:
     from fewbench.evaluation.estimating import Estimating

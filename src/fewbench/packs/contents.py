@@ -12,8 +12,6 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
-from fewbench.charts import deciding
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
@@ -30,6 +28,8 @@ from fewbench.scores.pack_files import (
     scores_of,
     write_pack,
 )
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 
 MOST_ITEMS = 2000
 TARGETS = {

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.page import Page, Section, Shown, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

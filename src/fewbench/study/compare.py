@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from fewbench._names import some
+from fewbench._names import fixed, some
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, StudyError
 from fewbench.evaluation.auto import Auto
@@ -122,13 +122,15 @@ def compare(
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
     _check(scores, counts, repeats, seed, workers, settings)
     warnings += _incomplete(scores)
-    cells = []
+    cells, nearest = list[Cell](), list[str]()
     for one in settings:
         splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
         distinct = splits if one.is_drawn else splits[:1]
         if one.sources not in sizes:  # the same targets as with all sources
-            warning = count_twins(scores, distinct).warning(one.name)
+            twins = count_twins(scores, distinct)
+            warning = twins.warning(one.name)
             warnings += [warning] if warning else []
+            nearest.append(f"{one.name} {fixed(twins.nearest)}")
             warnings += _few_targets(one.name, distinct)
             warnings += _stronger(scores, one.name, distinct)
         cells += [
@@ -150,7 +152,9 @@ def compare(
         scores,
         cells,
         results,
-        _facts(scores, settings, repeats, seed) | (facts or {}),
+        _facts(scores, settings, repeats, seed)
+        | {"nearest source": f"correlation of answers, median over targets: {', '.join(nearest)}"}
+        | (facts or {}),
         warnings,
         seed,
     )

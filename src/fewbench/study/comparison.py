@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewbench._page import Page, Shown
 from fewbench._types import FloatArray
-from fewbench.charts import comparison as charts
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import comparison as charts
+from fewbench.show.page import Page, Shown
 from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
 from fewbench.study.learning_curve import LearningCurve

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from fewbench._names import fixed
-from fewbench._page import Page, Section, Table
-from fewbench.charts import comparison as figures
 from fewbench.scores import Unit
+from fewbench.show.charts import comparison as figures
+from fewbench.show.page import Page, Section, Table
 from fewbench.study.splits import whole_split
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewbench._page import Section, Table
 from fewbench.scores import Scores
+from fewbench.show.page import Section, Table
 
 if TYPE_CHECKING:
     from fewbench.study.forecast import Plan

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
-from fewbench._page import Page, Section, Shown, Table
-from fewbench.charts import planning as figures
-from fewbench.charts import theme
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import planning as figures
+from fewbench.show.charts import theme
+from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.cost_table import cost_section
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings

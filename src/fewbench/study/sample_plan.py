@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
 from fewbench._version import __version__
 from fewbench.algorithms.kriging import SampleModel
@@ -27,6 +26,7 @@ from fewbench.evaluation.uncertainty import NORMAL, wilson
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scale, Scores, Unit
+from fewbench.show.page import Page, Section, Shown, Table
 
 SCORES = tuple(at / 10 for at in range(1, 10))
 WORST = 0.5

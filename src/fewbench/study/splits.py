@@ -257,12 +257,17 @@ def _whole_groups(
 
 @dataclass(frozen=True)
 class TwinCount:
-    """Targets over all repeats, and those with (nearly) the answers of a source."""
+    """Targets over all repeats, and those with (nearly) the answers of a source.
+
+    `nearest` is the median over targets of the correlation of their answers with those of their
+    nearest source.
+    """
 
     targets: int
     twins: int
     identical: int
     examples: tuple[str, ...]
+    nearest: float
 
     def warning(self, split: str) -> str | None:
         """Return a warning; None if no target has a twin."""
@@ -282,9 +287,11 @@ def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
     """Count targets with (nearly) the answers of a source, over the splits."""
     targets = twins = identical = 0
     examples: dict[str, None] = {}
+    correlations = []
     for split in splits:
         sources, own = scores.filled_cells[split.sources], scores.filled_cells[split.targets]
         r, which = nearest_twin(own, sources)
+        correlations.append(r)
         near = np.flatnonzero(r >= TWIN_CORRELATION)
         targets += len(own)
         twins += len(near)
@@ -292,4 +299,5 @@ def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
         for at in near:
             target = scores.model_ids[split.targets[at]]
             examples.setdefault(f"{target} ~ {scores.model_ids[split.sources[which[at]]]}")
-    return TwinCount(targets, twins, identical, tuple(examples))
+    nearest = float(np.median(np.concatenate(correlations)))
+    return TwinCount(targets, twins, identical, tuple(examples), nearest)

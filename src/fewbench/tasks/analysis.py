@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbench._names import did_you_mean
-from fewbench._page import Page, Shown
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.errors import StudyError
+from fewbench.show.page import Page, Shown
 from fewbench.study.inference import Figure
 from fewbench.tasks import (
     Similarity,

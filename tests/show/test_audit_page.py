@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from fewbench.checks import audit
-from fewbench.report import write_report
-from fewbench.report.sections import render
 from fewbench.scores import Scale, from_arrays
+from fewbench.show.html import render, write_report
 from fewbench.testing import simulate
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench._page import Shown
-from fewbench.report.frame import body_of
 from fewbench.scores import Scale
+from fewbench.show.html import body_of
+from fewbench.show.page import Shown
 from fewbench.study.comparison import Comparison
 from fewbench.study.comparison_page import page_of
 

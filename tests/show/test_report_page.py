@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.report import write_report
+from fewbench.show.html import write_report
 from fewbench.study import compare
 from fewbench.testing import simulate
 
