@@ -235,7 +235,7 @@ def pages_of_methods() -> dict[str, str]:
 def methods_of(path: Path) -> list[str]:
     """Return the methods whose numbers a page shows, in the page's order."""
     found = BLOCK.findall(path.read_text(encoding="utf-8"))
-    return [name for _, names, _, _ in found for name in names.split()]
+    return [name for _, names, _, _ in found if "|" not in names for name in names.split()]
 
 
 def made() -> dict[Path, str]:

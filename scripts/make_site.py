@@ -55,7 +55,7 @@ TITLES = {
     "packs": "Packs",
     "public": "Public results",
     "readers": "Import results",
-    "report": "Reports",
+    "show": "Reports",
     "runners": "Run a model",
     "scores": "Scores",
     "study": "Compare and plan",

@@ -24,8 +24,8 @@ from fewbench.study.inference import (
     Figure,
     TwoWay,
     expected_random_mae,
-    level_with_best,
     model_groups,
+    tied_with_best,
     two_way,
 )
 from fewbench.study.metrics import kendall_tau
@@ -158,7 +158,7 @@ def _level(
     """Return the methods that are level with the best, of those that ran every repeat."""
     here = {method: parts for (method, at), parts in errors.items() if at == budget}
     whole = {name: parts for name, parts in here.items() if np.isfinite(parts[:, 0]).all()}
-    return level_with_best(resampled, whole).level
+    return tied_with_best(resampled, whole).level
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -212,7 +212,7 @@ def overall(cells: Cells, split: str) -> pd.DataFrame:
 def _level_over(cells: Cells, rows: pd.DataFrame, few: set[str], split: str) -> frozenset[str]:
     """Return the methods that are level with the best over these very tables.
 
-    As within a table (`fewbench.study.inference.level_with_best`): a method's paired difference to
+    As within a table (`fewbench.study.inference.tied_with_best`): a method's paired difference to
     the best, here of the logarithms of their ratios, resampled in every table. Methods that lack a
     table of the best are judged on the others.
     """

@@ -13,8 +13,8 @@ from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
     expected_random_mae,
-    level_with_best,
     model_groups,
+    tied_with_best,
     two_way,
 )
 from fewbench.study.metrics import pearson
@@ -333,7 +333,7 @@ def resamples(scores, targets: list[np.ndarray]) -> TwoWay:
 def shown(resampled: TwoWay, errors: dict[str, list[np.ndarray]]) -> dict[str, str]:
     """Mean errors in percentage points, bold where they are level with the best."""
     parts = {name: resampled.parts(one) for name, one in errors.items()}
-    best = level_with_best(resampled, parts)
+    best = tied_with_best(resampled, parts)
     means = {name: f"{100 * resampled.mean(one)[0]:.2f}" for name, one in parts.items()}
     return {name: f"**{mean}**" if name in best.level else mean for name, mean in means.items()}
 

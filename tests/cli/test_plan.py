@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.report.frame import body_of
 from fewbench.scores import save_scores
+from fewbench.show.html import body_of
 from fewbench.testing import simulate
 
 

@@ -233,7 +233,7 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
         "give one of the two": lambda: fewbench.track(
             folder, steps=steps, half_width=0.1, change=0.1
         ),
-        "is there twice": lambda: fewbench.track([first, first]),
+        "two checkpoints are called": lambda: fewbench.track([first, first]),
         "different source scores": lambda: fewbench.track(
             [first, Evaluation(run, "random", 20, ["step-9"])]
         ),

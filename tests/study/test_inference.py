@@ -14,8 +14,8 @@ from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, make_split
 from fewbench.study.inference import (
     expected_random_mae,
-    level_with_best,
     model_groups,
+    tied_with_best,
     too_few_repeats,
     two_way,
 )
@@ -208,7 +208,7 @@ def test_families_and_copies_are_one_group():
 # Level with the best
 
 
-def test_level_with_the_best_is_what_cannot_be_told_from_it():
+def test_tied_with_the_best_is_what_cannot_be_told_from_it():
     rng = np.random.default_rng(0)
     resampled = two_way(drawn_splits(8, 60, 30))
     size = {"good": 0.020, "as good": 0.0203, "bad": 0.06}
@@ -217,14 +217,14 @@ def test_level_with_the_best_is_what_cannot_be_told_from_it():
         for name, one in size.items()
     }
     errors["failed"] = resampled.parts([None] * 8)
-    found = level_with_best(resampled, errors)
+    found = tied_with_best(resampled, errors)
     assert found.judged
     assert found.best in ("good", "as good")
     assert found.level == {"good", "as good"}
     few = two_way(drawn_splits(2, 60, 30))
-    found = level_with_best(few, {"a": few.parts([np.ones(30)] * 2)})
+    found = tied_with_best(few, {"a": few.parts([np.ones(30)] * 2)})
     assert (found.best, found.level, found.judged) == ("a", frozenset(), False)
-    assert level_with_best(few, {}).best is None
+    assert tied_with_best(few, {}).best is None
 
 
 @pytest.mark.parametrize(("n_methods", "repeats"), [(4, 5), (8, 10)])
@@ -242,9 +242,9 @@ def test_random_sampling_is_not_worse_than_the_luckiest_of_its_equals(n_methods,
             for name in ("random", *map(str, range(n_methods)))
         }
         exact = {"random": resampled.parts([expected[at] for at in targets])}
-        worse.append("random" not in level_with_best(resampled, errors, exact=exact).level)
+        worse.append("random" not in tied_with_best(resampled, errors, exact=exact).level)
         errors["better"] = errors["0"] / 2
-        found.append("random" not in level_with_best(resampled, errors, exact=exact).level)
+        found.append("random" not in tied_with_best(resampled, errors, exact=exact).level)
     assert np.mean(worse) <= 0.15
     assert np.mean(found) >= 0.95
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted, fixed, some
-from fewbench._page import Page, Section, Table
-from fewbench.charts import auditing
 from fewbench.checks.finding import Cell, Finding
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import auditing
+from fewbench.show.page import Page, Section, Table
 
 if TYPE_CHECKING:
     from fewbench.checks.audit import Audit

@@ -163,10 +163,10 @@ def command(
     read : mapping of parameter to (type, Reader, str), optional
         What is typed, how it is read and written, where the annotation does not tell it.
     around : callable, optional
-        Called with a `Call` in place of the function; its other parameters are options, too. It
+        Called with a `Call` in place of the function; its other parameters become options. It
         returns the result.
     page : callable, optional
-        Returns the page of a result, which is called with what is typed, too.
+        Returns the page of a result, which is also called with what is typed.
     """
     summary, said = _documented(function)
     known = dict(flags or {}), {*arguments}

@@ -100,7 +100,7 @@ def read_run(
     sources = given if isinstance(given, Scores) else _scores_of(evaluations)
     if sources.origin is not None:
         raise EvaluationError(
-            "a pack holds no source models that checkpoints could join",
+            "checkpoints cannot be added to the source models of a pack",
             hint="start the evaluations from the scores that the pack was made from",
         )
     scores = sources.table()
@@ -122,7 +122,7 @@ def read_run(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
-            f"checkpoint {twice!r} is there twice", hint="give each checkpoint a name of its own"
+            f"two checkpoints are called {twice!r}", hint="give each checkpoint a name of its own"
         )
     silent = tuple(one.name for one in found if not len(one.items))
     found = [one for one in found if len(one.items)]

@@ -94,7 +94,7 @@ def contrast(
 ) -> Contrast:
     """Return the difference of the full scores of two operands.
 
-    With `sequential`, for whoever looks after 10, 20, 40 … answers up to the budget, and stops at
+    With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
     a verdict at this level.
     """
     wider = _wider(one, other, level) if sequential else 1.0
@@ -148,8 +148,8 @@ def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
     )
 
 
-def looks(*operands: Operand) -> tuple[int, ...]:
-    """Return the numbers of answers of each look, of the longest evaluation."""
+def checked_at(*operands: Operand) -> tuple[int, ...]:
+    """Return the numbers of answers after which the longest evaluation is checked."""
     budgets = [one.budget for one in operands if not one.is_known]
     return looks_of(max(budgets)) if budgets else ()
 
@@ -174,15 +174,15 @@ def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
     tables += [] if scores is None else [scores]
     if not tables:
         raise EvaluationError(
-            "two names, but no evaluation and no scores to find them in",
+            "the two names can only be found in an evaluation or in scores",
             hint="pass scores (--scores), or an evaluation folder in place of a name",
         )
     first = tables[0]
     for other in tables[1:]:
         if (other.fingerprint, other.average) != (first.fingerprint, first.average):
             raise EvaluationError(
-                "the evaluations rest on different source scores, so their estimates do not "
-                "compare",
+                "the evaluations use different source scores, so their estimates cannot be "
+                "compared",
                 hint="start both from the same scores file, with the same --average",
             )
     return first

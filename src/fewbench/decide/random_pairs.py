@@ -97,7 +97,7 @@ def items_if_known(
 
 
 def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:
-    """Return how many items give another half width, if n of them give this one.
+    """Return how many items give another half width if n of them give this one.
 
     Examples
     --------

@@ -66,9 +66,9 @@ def track(
     run : str, optional
         Checkpoints in the scores: their family, or how their names start.
     steps : mapping of name to number, optional
-        Steps of checkpoints whose names do not tell them.
+        Steps of checkpoints whose names contain no step.
     scores : Scores, optional
-        Scores of the source models, if their file was moved.
+        Scores file of the source models if it was moved.
     level : float
         Level of each interval, and of all verdicts together.
     half_width : float, optional
@@ -112,7 +112,7 @@ def track(
                 hint=f"give a number between 0 and {span:g}, on the scale of the scores",
             )
     if half_width is not None and change is not None:
-        raise EvaluationError("a half width and a change given", hint="give one of the two")
+        raise EvaluationError("a half width and a change are given", hint="give one of the two")
     tracked = _Tracker(found, level).track(half_width, change)
     issue(tracked.warnings)
     return tracked

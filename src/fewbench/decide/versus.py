@@ -12,9 +12,9 @@ from fewbench.decide.operands import (
     ONE_LOOK,
     Given,
     Operand,
+    checked_at,
     contrast,
     labels,
-    looks,
     operand,
     scores_of,
     task_contrasts,
@@ -64,8 +64,8 @@ def versus(
         Adjust the tasks' p values for their number: holm (no false verdict) or bh
         (Benjamini-Hochberg: few false verdicts).
     sequential : bool
-        You look again after 10, 20, 40, … answers up to the budget, and stop at a verdict. The
-        interval is wide enough for all looks together.
+        You check again after 10, 20, 40, … answers up to the budget, and stop at a verdict. The
+        interval is valid for all of these checks together.
     next_items : int, optional
         Number of items that both run next (default: as many as decide it, at most 200).
     ask : bool
@@ -195,7 +195,7 @@ def _result(
         equivalent=equivalent,
         kind=made.kind,
         sources=made.sources,
-        looks=looks(one, other) if sequential else (),
+        checked_at=checked_at(one, other) if sequential else (),
         items_a=len(one.items),
         items_b=len(other.items),
         items_common=len(common),

@@ -121,7 +121,7 @@ class Judge:
         return measure(*how, folder=self.folder, pool=self.pool)
 
     def quantiles(self, answered: int, *, tasks: bool = False) -> Quantiles | None:
-        """Return the quantiles of errors with so many answers; None if sources are too few."""
+        """Return the quantiles of errors with this number of answers; None with too few sources."""
         held = self.errors(answered)
         at = held.at(answered)
         key = (int(held.looks[at]), tasks)
@@ -282,7 +282,7 @@ class Judge:
         return error * math.sqrt(sampling_effect(self.scores, self.budget))
 
     def _random_share(self, answers: Answers) -> tuple[float, str | None]:
-        """Return the least share of random sampling's width, and why it is whole, if it is.
+        """Return the least share of random sampling's width, and why it is whole, or None.
 
         Kept, for the full score and the tasks both ask.
         """

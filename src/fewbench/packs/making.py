@@ -74,7 +74,7 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack holds the chosen items, and all that estimates from these items need.
+    A pack contains the chosen items and everything that estimates from them need.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def pack(
     scores = sources.table()
     if repeats < 3 or workers < 1:
         raise PackError(
-            f"{repeats} repeats, {workers} workers",
+            f"repeats={repeats}, workers={workers} is too low",
             hint="repeats must be 3 or more, workers 1 or more",
         )
     name = name or "benchmark"

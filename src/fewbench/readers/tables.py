@@ -74,7 +74,7 @@ def read_table(
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
     has_tasks : bool
-        Whether a column `task` of a long table holds the tasks, if `columns` names none.
+        Whether a column `task` of a long table contains the tasks if `columns` names none.
 
     Raises
     ------

@@ -60,7 +60,7 @@ class ChosenAnswers(Sources):
         """Raise PackError: the other items are not here."""
         kept = counted(len(self.chosen), "chosen item")
         raise PackError(
-            f"the pack holds the source models' answers on its {kept} only",
+            f"the pack contains the source models' answers to its {kept} only",
             hint="use the scores that the pack was made from, or a pack that is made for this",
         )
 

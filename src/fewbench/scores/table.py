@@ -351,7 +351,7 @@ class Scores(Sources):
         return f"<p>{self!r}</p>{full.to_html(max_rows=10)}"
 
     def equals(self, other: "Scores") -> bool:
-        """Whether both tables hold the same labels, scores, probabilities and attributes."""
+        """Whether both tables have the same labels, scores, probabilities and attributes."""
         return self.digest == other.digest
 
 

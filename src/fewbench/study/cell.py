@@ -47,7 +47,7 @@ class Cell:
     held : HeldOut or None
         Errors that the intervals rest on; by default they are measured on the sources.
     pairs : bool
-        Whether to return the half widths of differences between targets, too.
+        Whether to return the half widths of differences between targets as well.
     """
 
     name: str

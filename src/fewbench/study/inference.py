@@ -350,15 +350,15 @@ class Best:
     judged: bool
 
 
-def level_with_best(
+def tied_with_best(
     resampled: TwoWay,
     errors: Mapping[str, FloatArray],
     level: float = LEVEL,
     exact: Mapping[str, FloatArray] | None = None,
 ) -> Best:
-    """Return the method with the lowest mean error, and all that are level with it.
+    """Return the method with the lowest mean error, and all that are tied with it.
 
-    A method is level with the best if the interval of its paired difference to the best contains
+    A method is tied with the best if the interval of its paired difference to the best contains
     0, by Holm's rule over the methods. A method with an exact error is judged by that one, not by
     the errors that were drawn: its p-value is that of the best's ratio to it, times the number of
     other methods, as any of them could have been the best by chance (Bonferroni).

@@ -80,10 +80,10 @@ def plan(
     half_width : float
         Wanted mean half width of an estimate's interval, on the scale of the scores.
     budget : int
-        Number of items: what to expect of it.
+        Number of items; the plan says what error to expect.
     difference : float
-        Tell two models apart that differ by this, on the scale of the scores. Two models are told
-        apart if the interval of their difference excludes 0.
+        Distinguish two models that differ by this, on the scale of the scores. Two models are
+        distinguished if the interval of their difference excludes 0.
     methods : str or sequence of str, optional
         Method names, the preferred first (default: fewbench's own and the methods that fewbench
         methods recommends for the table).
@@ -98,7 +98,7 @@ def plan(
     level : float
         Level of the intervals.
     power : float
-        With `difference`: mean share of such pairs that are told apart.
+        With `difference`: mean share of such pairs that are distinguished.
     repeats : int
         Number of splits that judge the chosen methods, 3 or more. Three other splits choose them.
     seed : int
@@ -138,11 +138,11 @@ def plan(
     goal, wanted = read_goal(scores, error, half_width, budget, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
-            f"{repeats} repeats, {workers} workers, seed {seed}",
+            f"repeats={repeats}, workers={workers}, seed={seed} is too low",
             hint=f"repeats must be {FEWEST_REPEATS} or more, workers 1 or more, the seed 0 or more",
         )
     if not 0.5 <= power < 1:
-        raise StudyError(f"a power of {power:g}", hint="give a number from 0.5 to 0.99")
+        raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
         raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
     prices = read_costs(scores, costs) * (1.0 if price is None else price)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbench._names import did_you_mean
-from fewbench._page import Page, Shown
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.errors import StudyError
+from fewbench.show.page import Page, Shown
 from fewbench.study.inference import Figure
 from fewbench.tasks import (
     Similarity,
@@ -67,7 +67,7 @@ class TaskAnalysis(Shown):
         The data for comparing tasks; without it, there are no maps and no other methods.
     anchor : str, optional
         The model of the results whose full score corrects the others; by default the measured
-        model, if every task was measured.
+        model if every task was measured.
     held_out : bool
         Whether the results are the past scores that tasks were compared by. Each model is then
         judged by a selection without it (and its family).
@@ -81,7 +81,7 @@ class TaskAnalysis(Shown):
 
     @cached_property
     def _parts(self) -> HeldOut | None:
-        """The past scores in parts, if models are held out."""
+        """The past scores in parts if models are held out."""
         if not self.held_out:
             return None
         assert self.results is not None
@@ -322,7 +322,7 @@ class TaskAnalysis(Shown):
         return self.selection.formula.of(results.scores, results.tasks)
 
     def _ridge(self, results: TaskResults) -> dict[str, Any] | None:
-        """NRMSE of the ridge formula, if the estimate is the plain score."""
+        """NRMSE of the ridge formula if the estimate is the plain score."""
         if self.selection.formula is None or self.selection.estimator == "ridge":
             return None
         if self._parts is not None:

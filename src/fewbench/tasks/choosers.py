@@ -38,7 +38,7 @@ class Ordered:
 
     - `tasks`, shape (k,)
     - `nested`: Whether the first j tasks are the choice for j.
-    - `gains`, shape (k,): What each task adds to the coverage, if tasks are chosen by it.
+    - `gains`, shape (k,): What each task adds to the coverage if tasks are chosen by it.
     - `coverage`, `bound`: Coverage of the choice, and its upper bound over all choices.
     - `notes`: What a user should know about the choice.
     """

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewbench._names import counted, fixed, p_value
-from fewbench._page import Page, Section, Table
-from fewbench.charts import task_sets as figures
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import task_sets as figures
+from fewbench.show.page import Page, Section, Table
 
 UNIT = Unit(Scale())  # task scores are in [0, 1]
 LISTED = 30  # strongest transfers

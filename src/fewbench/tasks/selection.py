@@ -61,7 +61,7 @@ class Stability(_Record):
     """The choice repeated on seeds drawn with replacement.
 
     `shared` is the mean share of the chosen tasks that are chosen again; `pairs` is the share that
-    two repetitions have in common. `tasks` has the share that chooses each task, if above 0.
+    two repetitions have in common. `tasks` has the share that chooses each task if above 0.
     `chance` is what two random choices have in common; `noise` is `pairs` with sources shuffled
     within each seed, so that they do not differ.
     """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import StudyError
-from fewbench.report import write_report
+from fewbench.show.html import write_report
 from fewbench.tasks import (
     TaskAnalysis,
     TaskMatrix,

@@ -30,7 +30,7 @@ LEAST_RESIDUAL = 0.3
 EDGE = 0.95
 DESIGNS = 5
 TOGETHER = 16
-"""Answers that are heard at a time: numpy's calls cost more than the arithmetic of one."""
+"""Answers that are processed at a time: numpy's calls cost more than the arithmetic of one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ LEAST_SHARE, SOURCES = 0.5, 10.0
 """Least share of the sample in the full score; the other is 10 / (10 + distinct sources)."""
 TRUST, CHANCE, AGREED = 2.0, 1.5, 0.87
 """For tasks the models' standard errors count twice. Differences above 1.5 of the sample's standard
-errors are not all chance. An estimate on which both agree errs .87 of the sample's error."""
+errors are not all chance. The error of an estimate on which both agree is .87 of the sample's."""
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
 
 
@@ -110,7 +110,7 @@ class Run(SampledRun):
     # -- the estimate ------------------------------------------------------------------------
 
     def _predicted_beyond(self) -> tuple[FloatArray, FloatArray]:
-        """Return what the model beyond the sources predicts of the answers heard so far."""
+        """Return what the model beyond the sources predicts of the answers so far."""
         if self._outside is None:
             own = self.model.weights[:, self.items]
             self._outside = self.model.beyond.predict(self._filter, self.items, self.answers, own)

@@ -80,7 +80,7 @@ class SampleModel:
         return not len(self.abilities.sources)
 
     def pool(self, asked: int) -> int:
-        """Return how many candidates there are after so many items."""
+        """Return how many candidates there are after a number of items."""
         return len(self.candidates)
 
 
@@ -131,7 +131,7 @@ class Estimated:
     beyond : float
         Weight of the model beyond the sources.
     freedom : ndarray, shape (wanted,), optional
-        Degrees of freedom, if the errors are those of a sample. NaN where the sample is too small,
+        Degrees of freedom of the errors of a sample. NaN where the sample is too small,
         with the models' errors there.
     influence : ndarray, shape (answered,), optional
         What each answer of a sample adds to the error of the first score.

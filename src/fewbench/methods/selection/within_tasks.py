@@ -123,7 +123,7 @@ class WithinTasks:
         items = items[np.argsort(place[scores.task_of[items]], kind="stable")]
         if len(items) < budget:
             raise MethodError(
-                f"the {len(order)} tasks hold {len(items)} items, and the budget is {budget}",
+                f"the {len(order)} tasks have {len(items)} items, and the budget is {budget}",
                 hint="take more tasks, or use tasks=0 for as many as needed",
             )
         taken = scores.take(items=items)

@@ -9,9 +9,8 @@ from html import unescape
 
 import pytest
 
-from fewbench.charts import task_sets
-from fewbench.report.frame import write_page
-from fewbench.report.sections import render
+from fewbench.show.charts import task_sets
+from fewbench.show.html import render, write_page
 from fewbench.tasks.page import better_where, tasks_page
 
 PARTS = (

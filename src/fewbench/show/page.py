@@ -81,7 +81,7 @@ class Page:
     next : sequence of str
         What to run next.
     methods : sequence of Look
-        Methods that can be switched off and isolated in all charts; see `fewbench.charts.theme`.
+        Methods that can be switched off and isolated in all charts; see `show.charts.theme`.
     """
 
     command: str

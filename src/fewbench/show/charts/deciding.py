@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fewbench.charts import forms
 from fewbench.scores import Unit
+from fewbench.show.charts import forms
 
 COLORS = {
     "better": "m0", "worse": "m1", "pass": "m0", "fail": "m1", "equivalent": "m2",
