@@ -1,9 +1,11 @@
 """TailoredBench (Yuan et al. 2025): tables on GSM8K, and the figures that the paper prints."""
 
-from fewbench.study import SplitSettings
+from fewbench.methods.confidence import confidence
+from fewbench.study import SplitSettings, compare
 from papers.record import (
     GIVEN,
     HALVES,
+    HEADINGS,
     MAE,
     NONE,
     OTHER,
@@ -13,6 +15,7 @@ from papers.record import (
     Row,
     Study,
     Table,
+    means,
     shown,
     without_duplicates,
 )
@@ -48,6 +51,49 @@ BY_PROBABILITIES = (
     ),
     Row("random"),
 )
+
+
+def by_confidence(context: Context) -> str:
+    """The paper's setting with probabilities: their mean is also what is predicted."""
+    scores = context.scores("llmub_mmlu.npz")
+    scores = scores.changed(values=confidence(scores).sources, probabilities=None)
+    budgets = [20, 30, 40]
+    found = compare(
+        scores,
+        list(OF_CONFIDENCE),
+        budgets,
+        SplitSettings("group"),
+        10,
+        level=None,
+        workers=context.workers,
+        cache=context.cache,
+    )
+    lines = [
+        "MMLU as above, 10 divisions with checkpoints held out. The score of an item is the "
+        "probability of the right option, and the full score is its mean: the paper's setting on "
+        "ARC and HellaSwag. *Difference* is to `tailored`.",
+    ]
+    for metric in (TAU, MAE):
+        wide = found.repeats.pivot(index="repeat", columns=["method", "budget"], values=metric)
+        wide *= 100 if metric == MAE else 1
+        lines += [f"\n| {HEADINGS[metric]} | | 20 | 30 | 40 |", "|---|---|---|---|---|"]
+        for method, label in OF_CONFIDENCE.items():
+            own = " | ".join(means(wide[method][budgets], metric))
+            lines.append(f"| `{method}`{label} | fewbench | {own} |")
+            if method != "tailored":
+                less = wide[method][budgets] - wide["tailored"][budgets]
+                lines.append(f"| | difference | {' | '.join(means(less, metric, '+'))} |")
+    return "\n".join(lines)
+
+
+OF_CONFIDENCE = {
+    "tailored": " as published",
+    "tailored(calibrate=false)": " no calibration",
+    "anchor-points-correlation": " the paper's AnchorPoints",
+    "anchor-points": " Manhattan distance",
+    "kmedoids-ridge": " not in the paper",
+    "random": "",
+}
 FAMILIES = "llama,mistral+mixtral+zephyr,qwen,gemma,yi-,phi-,granite,falcon,smollm"
 
 
@@ -315,6 +361,11 @@ SECTIONS = (
             ("checkpoints held out", "--split group"),
             ("runs divided at random", "--split random"),
         )
+    ),
+    Study(
+        "TailoredBench where the score is a probability, on MMLU",
+        ("llmub_mmlu.npz",),
+        by_confidence,
     ),
     Study(
         "TailoredBench without sources of the target's family",
