@@ -260,8 +260,9 @@ def asked_again(transfer, right: list[np.ndarray], most: int | None, rng) -> np.
     return made
 
 
-def through_compare(scores, matrix: Path) -> str:
+def through_compare(context: Context) -> str:
     """Whole tasks, tasks and items, items alone, at the same number of questions."""
+    scores, matrix = others(context), context.folder / MATRIX
     methods = {
         "random items": "random",
         "random items of each task": "random-stratified",
@@ -282,7 +283,14 @@ def through_compare(scores, matrix: Path) -> str:
     }
     settings = SplitSettings("random")
     outcome = compare(
-        scores, list(methods.values()), BUDGETS, settings, repeats=REPEATS, level=None
+        scores,
+        list(methods.values()),
+        BUDGETS,
+        settings,
+        repeats=REPEATS,
+        level=None,
+        workers=context.workers,
+        cache=context.cache,
     )
     targets = [make_split(scores, settings, 0, repeat).targets for repeat in range(REPEATS)]
     resampled, cells = resamples(scores, targets), outcome.estimates
@@ -415,7 +423,7 @@ SECTIONS = (
     Study(
         "The same number of questions, with and without tasks",
         (MATRIX, OTHERS),
-        lambda at: through_compare(others(at), at.folder / MATRIX),
+        through_compare,
     ),
     Study("A cost for each task", (OTHERS,), lambda at: cost_of_tasks(others(at))),
 )

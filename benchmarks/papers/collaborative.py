@@ -74,8 +74,8 @@ def alike_across_tasks(context: Context) -> str:
         "For each pair of models, Pearson's correlation of their answers to a task's items, and of "
         "their answers to all other items. The table has the correlation of the two over all "
         "pairs, for each task: mean over the tasks, least and most. The paper shows one task of "
-        "MMLU, with a clear linear relation, without a number. llmub_mmlu has 25 checkpoints in 102 "
-        "runs: runs of a checkpoint are alike on every task.\n"
+        "MMLU, with a clear linear relation, without a number. llmub_mmlu has 102 runs of 25 "
+        "checkpoints: runs of a checkpoint are alike on every task.\n"
     )
     return "\n".join([about, *lines])
 

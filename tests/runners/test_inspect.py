@@ -247,7 +247,7 @@ class TestChecksBeforeAnythingIsSpent:
             (["--token-limit", "50"], {}, r"token_limit of task 'quiz': 50"),
             ([], {"task": "polite"}, r"solver of task 'quiz': system_message"),
             (["--limit", "5"], {}, r"--limit cannot be used"),
-            (["--sample-id", "q1"], {}, r"--sample-id chooses"),
+            (["--sample-id", "q1"], {}, r"--sample-id cannot be used"),
             (["--no-score"], {}, r"--no-score"),
             (["--log-dir", "x"], {}, r"logs are written to the folder logs"),
             (["--what"], {}, r"Inspect: No such option '--what'"),
