@@ -31,7 +31,7 @@ from fewbench.tasks.judgement import (
     resampled_models,
     weighted_nrmse,
 )
-from fewbench.tasks.matrix import PAST_SCORES
+from fewbench.tasks.matrix import SOURCE_SCORES
 from papers.bento_baselines import BASELINES
 from papers.bento_constant import CONSTANT
 from papers.bento_data import (
@@ -129,7 +129,7 @@ def by_ridge(results: TaskResults) -> list[float]:
     _, group_of = np.unique(group, return_inverse=True)
     families = tuple(f"{at}" for at in group_of)
     rows = np.ascontiguousarray(results.scores.T)
-    matrix = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES, families=families)
+    matrix = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES, families=families)
     parts = HeldOut(results, matrix, ridge=True)
     sets = parts.orders(RidgeTasks(), KS)
     return [float(nrmse(parts.estimates(sets[k]), results.full)) for k in KS]
@@ -142,7 +142,7 @@ def fitted(results: TaskResults, exchange: bool) -> list[float]:
     errors = {k: np.empty(n) for k in KS}
     for part in np.unique(parts):
         rows = np.ascontiguousarray(results.scores[parts != part].T)
-        matrix = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES)
+        matrix = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES)
         for k in KS:
             chosen = FittedTasks(exchange).order(matrix, k, 0).tasks
             errors[k][parts == part] = (results.reduced(chosen) - results.full)[parts == part]
