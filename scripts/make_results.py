@@ -45,14 +45,14 @@ paper. All methods get the same models, items and random seeds.
   error of random sampling** with as many items. Below 1 the method is better than random
   sampling. The expectation is exact, not simulated. `random` itself is one draw for each repeat:
   chance moves it around 1.
-- All numbers are for **50 items**. They are geometric means over nine tables, with 90 %
+- All numbers are for **50 items**. They are geometric means over nine tables, with 90%
   intervals. The interval says what to expect on another table of this kind. Tables that share
   models weigh as one: the four HELM tables, and the two GLUE tables.
 - **Worst** names the table with the largest error at 50 items. Your table may be like it, so run
   `fewbench compare` on your table.
 - **Like the source models**: a random quarter of the models are the targets. On llmub_mmlu whole
   checkpoints are held out. **Stronger**: the strongest quarter are the targets. **Far stronger**:
-  the strongest 30 % are the targets, the weakest half are the source models.
+  the strongest 30% are the targets, the weakest half are the source models.
 
 Most methods learn from source models. They beat random sampling for targets like the source
 models and lose to it for stronger targets.
@@ -79,7 +79,7 @@ FILES = """
 
 In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
 (10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
-sampling) in percentage points, `ratio` with its 90 % interval from `low` to `high`, Kendall's
+sampling) in percentage points, `ratio` with its 90% interval from `low` to `high`, Kendall's
 `tau` between estimates and full scores, and `best`: 1 where the error cannot be told apart from
 the lowest one. Rows of the table `all` are means over tables; `tau_gain` is tau less that of
 random sampling. Within a table, repeats and models are resampled together, and fewer than three
@@ -136,7 +136,7 @@ def tables() -> str:
         of_split = own.set_index("split").loc[list(REGIMES)]
         first = of_split.iloc[0]
         shares = (
-            " / ".join(f"{share} %" for share in of_split[column])
+            " / ".join(f"{share}%" for share in of_split[column])
             for column in ("near_twin", "above")
         )
         targets = " / ".join(map(str, of_split["targets"]))

@@ -218,7 +218,7 @@ def gate(
         With `not_below`: largest loss that passes, on the scale of the scores (default: 0).
     level : float
         Level of the interval. At most (1 - level) / 2 of the models that should not pass do, and
-        of the models that should not fail: 5 % at 0.9.
+        of the models that should not fail: 5% at 0.9.
     sequential : bool
         You check again after 10, 20, 40, … answers up to the budget, and stop at pass or fail. The
         interval is valid for all of these checks together.

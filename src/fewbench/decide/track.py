@@ -75,7 +75,7 @@ def track(
         Print how many items the next checkpoint needs for an interval of this half width, on the
         scale of the scores.
     change : float, optional
-        Print how many items the next checkpoint needs to find a change of this size in 80 % of
+        Print how many items the next checkpoint needs to find a change of this size in 80% of
         cases, on the scale of the scores.
 
     Raises
