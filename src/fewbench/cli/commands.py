@@ -341,7 +341,7 @@ def _shared(
         found.append(_parameter("details", Annotated[bool, DETAILS], False))
     if report is not None:
         flags = ["--report"] if report == "report" else ["--output", "-o"]
-        file = typer.Option(*flags, help=f"{WRITES}.")
+        file = typer.Option(*flags, help=WRITES)
         found.append(_parameter(report, Annotated[Path | None, file], None))
         found.append(_parameter("as_json", Json, False))
     return found if "force" in known else [*found, _parameter("force", Force, False)]
