@@ -57,7 +57,7 @@ class Finding:
 
 
 def share(value: float) -> str:
-    """Return a share as a percentage, with a decimal below 2 %.
+    """Return a share as a percentage, with a decimal below 2%.
 
     Examples
     --------

@@ -128,7 +128,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     Methods are judged by their error over that of random sampling, mean over 10, 20, 40 and 80
     items. It is compared by Student's t test over the folds of a cross-fit: the
     models of a fold share the items that were drawn, so their errors move together. The level is
-    10 %, divided by the number of methods compared (Bonferroni).
+    10%, divided by the number of methods compared (Bonferroni).
 
     Examples
     --------

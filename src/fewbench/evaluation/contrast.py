@@ -139,7 +139,7 @@ class Contrast:
 
     @property
     def standard_error(self) -> float:
-        """Half the width of the interval that a normal distribution has at 68 %."""
+        """Half the width of the interval that a normal distribution has at 68%."""
         return self.half(0.6826894921370859)
 
 

@@ -162,7 +162,7 @@ def measure(
     ----------
     method : Method
     scores : Scores
-        The sources. Models with over 1 % of cells missing are learned from but not judged.
+        The sources. Models with over 1% of cells missing are learned from but not judged.
     budget, seed : int
         As for the evaluation.
     looks : sequence of int, optional

@@ -156,7 +156,7 @@ def count_items(budget: int | str, scores: Sources | None) -> int:
     Raises
     ------
     MethodError
-        If the text is no number and no share above 0 % and up to 100 %, or the items are unknown.
+        If the text is no number and no share above 0% and up to 100%, or the items are unknown.
 
     Examples
     --------

@@ -267,7 +267,7 @@ class Method(ABC):
     def reach(self) -> float:
         """How far outside the range of the sources its errors on held-out sources still apply.
 
-        In standard deviations of the sources' abilities above 95 % or below 5 % of them.
+        In standard deviations of the sources' abilities above 95% or below 5% of them.
         """
         return 0.5
 

@@ -39,7 +39,7 @@ class Comparison(Shown):
     cells : DataFrame
         One row per method, budget and split. `n_sources` and `n_targets` are per repeat,
         `n_repeats` counts those that did not fail. Each metric is a mean over repeats, with its
-        standard deviation over repeats (`…_sd`), and its standard error and 90 % interval (`…_se`,
+        standard deviation over repeats (`…_sd`), and its standard error and 90% interval (`…_se`,
         `…_low`, `…_high`) by resampling repeats and models (see `fewbench.study.inference`); NaN
         with fewer than 3 repeats. `ratio_to_random` divides the mean absolute error by
         `expected_random_mae`, the expected error of plain random sampling for the same targets;

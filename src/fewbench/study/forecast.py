@@ -44,7 +44,7 @@ class Forecast:
     is_better : bool
         Whether the method is clearly better than plain random sampling.
     error, error_low, error_high : float
-        Expected absolute error at `items`, and its 90 % interval.
+        Expected absolute error at `items`, and its 90% interval.
     items_low, items_high : int or None
         The numbers of items at which the ends of that interval reach what is wanted.
     half_width, coverage : float
@@ -112,7 +112,7 @@ class Plan(Shown):
     forecasts : tuple of Forecast
         One for each relation of the target to the sources; the first is the one of `answer`.
     curves : DataFrame
-        One row per relation, method and number of items: error with its 90 % interval, and plain
+        One row per relation, method and number of items: error with its 90% interval, and plain
         random sampling's.
     learning : LearningCurve or None
         Error by number of sources; None if plain random sampling is the answer.

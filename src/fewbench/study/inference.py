@@ -94,10 +94,10 @@ class TwoWay:
     (Satterthwaite 1946, Biometrics Bulletin 2(6)). If targets are drawn, the ends are percentiles,
     stretched about the value to that width.
 
-    The level was measured in studies of models drawn from a simulated and a real population: 90 %
-    intervals of errors, ratios and differences contain the population's value in 85 to 97 % of
+    The level was measured in studies of models drawn from a simulated and a real population: 90%
+    intervals of errors, ratios and differences contain the population's value in 85 to 97% of
     200 studies each, with 3 and 10 repeats, drawn and fixed targets; of rank correlations in 92 to
-    99 % (`benchmarks/compare_level.py`). Without the correction, fixed targets had 97 to 100 %.
+    99% (`benchmarks/compare_level.py`). Without the correction, fixed targets had 97 to 100%.
     """
 
     repeats: FloatArray

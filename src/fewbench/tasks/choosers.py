@@ -222,7 +222,7 @@ class BentoSim:
     - `scaling`, `distance`: See `Similarity`.
     - `exact`: The best choice, by mixed-integer programming; up to 400 tasks.
     - `match`: Exchange tasks, at the least loss of coverage, until the chosen tasks are as easy as
-      all within this share (ours; 0.01 is 1 %).
+      all within this share (ours; 0.01 is 1%).
     - `tie` ("first", "last"): Which of tasks with equal gain is taken; the authors' program takes
       the last.
     """
@@ -294,7 +294,7 @@ def _best(s: FloatArray, greedy: Ordered) -> Ordered:
     if len(s) > EXACT_LIMIT:
         raise MethodError(
             f"exact choice among {len(s)} tasks is too slow",
-            hint=f"use it for up to {EXACT_LIMIT} tasks; the greedy choice reaches at least 63 %, "
+            hint=f"use it for up to {EXACT_LIMIT} tasks; the greedy choice reaches at least 63%, "
             "and usually nearly all",
         )
     best = best_facilities(s, len(greedy.tasks), start=greedy.tasks)

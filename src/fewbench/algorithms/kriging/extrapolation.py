@@ -61,7 +61,7 @@ class Beyond:
     Attributes
     ----------
     edge, edge_score : float
-        The sources' 95 % quantiles of ability and of the first wanted score.
+        The sources' 95% quantiles of ability and of the first wanted score.
     grid : ndarray, shape (nodes,)
     chances : ndarray, shape (nodes, candidates)
         Chance of a right answer.

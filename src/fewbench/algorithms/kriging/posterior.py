@@ -1,7 +1,7 @@
 """One target's run: what its answers say, which model holds, and which items come next.
 
 The two models are averaged by the probability that the target is beyond the sources: its full
-score above the sources' 95 % quantile, by the curves, sharpened by which model foresaw the answers
+score above the sources' 95% quantile, by the curves, sharpened by which model foresaw the answers
 better:
 
     logit w = 2.5 logit P(score > q95) + 1/2 (l_beyond - l_inside) + 1
