@@ -1,8 +1,8 @@
 """How far a full score may be from its estimate: one rule for every command.
 
 - Plain random sampling: exact for right and wrong answers, betting for others (`sampling`).
-- Items that are a sample with known chances: Wilson's interval with the number of random items that
-  would be as precise, and Student's t.
+- Items that are a sample with known probabilities: Wilson's interval with the number of random
+  items that would be as precise, and Student's t.
 - Every other estimate: quantiles of the method's errors on held-out sources (`errors`).
 
 Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,

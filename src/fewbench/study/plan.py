@@ -65,12 +65,12 @@ def plan(
 ) -> Plan | SamplePlan:
     """Plan how many items to run and with which method.
 
-    Backtests methods on the source models: each is estimated from the others. A first answer comes
-    early; then models held out anew judge the methods that it chose. Give one of
-    `budget`, `error`, `difference` and `half_width`.
+    Backtests methods on the source models: each model is estimated from the others. After a first
+    answer, checks the chosen methods on other held-out models. Give one of `budget`, `error`,
+    `difference` and `half_width`.
 
-    Without source models, or with too few that ran most of the items, the items are a random
-    sample, and the plan says what to expect of it at every score.
+    Without source models, or with too few that ran most of the items, the plan is for a random
+    sample and says what to expect at every score.
 
     Parameters
     ----------
