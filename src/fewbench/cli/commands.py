@@ -35,7 +35,7 @@ CACHE = typer.Option(
     "directory).",
 )
 CACHED = typer.Option("--cached/--no-cache", help="Reuse finished results of earlier runs.")
-DETAILS = typer.Option("--details", help="Also print what the text leaves out.")
+DETAILS = typer.Option("--details", help="Print all details.")
 
 
 class Call:

@@ -62,8 +62,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse replies that were cut at a token limit or filtered and are not right, and "
-        "those of another model. By default they count, and the estimate carries a warning.",
+        help="Refuse wrong replies that were truncated at a token limit or filtered, and replies "
+        "of another model. By default they count, and the estimate carries a warning.",
     ),
 ]
 Key = Annotated[
@@ -74,7 +74,7 @@ AcceptDifferences = Annotated[
     bool,
     typer.Option(
         "--accept-differences",
-        help="Take answers that were asked or scored in another way than those of the source "
+        help="Accept answers that were asked or scored differently from those of the source "
         "models: other prompts, settings, answer keys. Estimates then carry a warning.",
     ),
 ]

@@ -71,7 +71,7 @@ fewbench audit scores.parquet --families -o named.parquet
 \b
 Kinds to leave out:
 duplicates       models with the same answers as another model
-near-duplicates  all but one model of each group that answers almost alike
+near-duplicates  all but one of each group of models with almost the same answers
 constant         items with the same score from every model
 wrong-way        items on which better models do worse
 """,

@@ -73,8 +73,8 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         "targets like the source models",
         ("fewbench", "greedy-ridge", "fewbench-static"),
-        "lowest error on real tables, about half of random sampling's; fewbench asks in rounds, the "
-        "others once",
+        "lowest error on real tables, about half of random sampling's; fewbench asks in rounds, "
+        "the others once",
         least=FEW,
     ),
     Advice(

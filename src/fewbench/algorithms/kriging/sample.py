@@ -1,4 +1,4 @@
-"""Targets whose items are a sample with known chances, assisted by the sources' curves.
+"""Targets whose items are a sample with known probabilities, assisted by the sources' curves.
 
 The sample is nested: its first items have equal chances; those after the 10th answer have chances
 in proportion to the items' standard deviation at the target's ability. The estimate is the
