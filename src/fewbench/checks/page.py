@@ -116,7 +116,7 @@ def audit_page(found: "Audit", source: str) -> Page:
         f"{problems} and {cautions} in {counted(shape['models'], 'model')}".capitalize(),
         lesser,
         sections=[one for one in sections if one.tables or one.charts or one.lines or one.facts],
-        next=[_compare(found, path)],
+        next=[_compare(found, shlex.quote(found.changed["written"]) if found.changed else path)],
     )
 
 

@@ -74,8 +74,8 @@ def versus(
     Raises
     ------
     EvaluationError
-        If a name is unknown, a target has no answers, the two have different source scores, or
-        the margin is out of range.
+        If a name is unknown, a target has no answers, the two are of different benchmarks, or the
+        margin is out of range.
 
     Examples
     --------

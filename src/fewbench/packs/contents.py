@@ -217,14 +217,12 @@ class Pack(Shown):
             tables.append(Table(title, [("Item", False)], items, "an item", folded=title))
         facts = {
             "Method": one["method"],
-            "Items": f"{one['items']:,} of {one['of_items']:,}",
             "Asks": one["asks"],
             "Tasks": str(one["tasks"]),
             "Source models": f"{one['source_models']:,}, full scores from "
             f"{unit.score(one['source_scores_low'])} to {unit.score(one['source_scores_high'])}",
             "Seed": str(one["seed"]),
             "Fingerprint": one["fingerprint"],
-            "fewbench": one["version"],
         }
         notes = ["It was not backtested."]
         if rows:
