@@ -86,7 +86,7 @@ class Fluid(Method):
     spread: float = 1.0
     until: float | None = None
     needs: ClassVar[tuple[Need, ...]] = (
-        Need("sources", 2, "items are told apart by how sources differ on them", required=True),
+        Need("sources", 2, "items differ only by how source models answer them", required=True),
         Need("distinct sources", 20, "few sources say little of what an item tells"),
     )
 
