@@ -14,8 +14,8 @@ from the 10th answer on, the run therefore checks two things: whether the target
 than two standard deviations beyond nearly all sources, above or below, and whether its answers fit
 the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
 with known probabilities, in proportion to the items' standard deviation at its ability. With fewer
-than 20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is then
-between the models' and the sample's own (see `Run.estimate`).
+than 20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is
+then between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
