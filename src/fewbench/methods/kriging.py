@@ -30,7 +30,7 @@ PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
 FIT = 2
 """Raise this number when the fit changes, so that kept fits are not used."""
-LEAST = Need("sources", 2, "items differ only by how source models answer them", required=True)
+LEAST = Need("sources", 2, "nothing distinguishes one item from another", required=True)
 NEEDS = (
     Need(
         "distinct sources",
