@@ -194,6 +194,7 @@ def _methods(found: "Audit") -> list[Section]:
         Section(
             "unfit",
             "Methods that cannot run here",
+            said="These methods cannot run here:" if unfit else "",
             tables=[Table("Methods", head[1:], unfit)] if unfit else [],
             detail=True,
         ),

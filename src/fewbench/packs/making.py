@@ -122,7 +122,7 @@ def pack(
     --------
     >>> from fewbench.testing import simulate
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
-    Pack: 10 of 80 items in place of all. benchmark, made ...
+    Pack: 10 of 80 items in place of all. Pack benchmark, made ...
     """
     sources = as_sources(scores)
     if sources.origin is not None:
