@@ -206,8 +206,8 @@ def settle(runs: Sequence[SampledRun], asked: IntArray, costs: FloatArray | None
     sizes = model.weights[0]
     if first.draws or not model.is_sampled:
         sizes = sizes_of(model, np.mean([run.noise for run in runs], axis=0), costs)
-    order = model.order[model.pools[model.order] < model.pool(n)]
-    order = order[~np.isin(order, asked)]
+    order = model.shuffled(first.start)
+    order = order[(model.pools[order] < model.pool(n)) & ~np.isin(order, asked)]
     if len(order):
         start = (first.start + len(first.draws) / 3) % 1
         draw = Draw(asked, NestedSample(order, sizes, start))
