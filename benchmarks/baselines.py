@@ -22,10 +22,10 @@ import pandas as pd
 from _baselines.cells import Done, Plan, Record, run_all
 from _baselines.data import methods_table, tables_table
 from _baselines.figures import Cells, cells_of
+from _baselines.over_tables import table_groups
 from _baselines.tables import SPLITS, TABLES, Loaded, divisions, load
 from fewbench.methods import CATALOGUE
 from fewbench.study import Split
-from fewbench.study.inference import table_groups
 
 RESULTS = Path(__file__).parent / "results"
 

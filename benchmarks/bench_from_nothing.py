@@ -31,7 +31,8 @@ from fewbench import Evaluation, Scores, Stop
 from fewbench.evaluation.sampling import exact_interval, expected_random_error, hypergeometric
 from fewbench.readers import read
 from fewbench.scores import Benchmark
-from fewbench.scores.table import as_scores, from_arrays
+from fewbench.scores.build import from_arrays
+from fewbench.scores.table import as_scores
 from intervals import LEVEL, random_widths, winkler
 
 TABLES = (

@@ -26,7 +26,7 @@ from fewbench.evaluation.sampling import exact_interval, expected_random_error, 
 from fewbench.methods import find_method
 from fewbench.readers import read
 from fewbench.scores import Scores
-from fewbench.scores.table import from_arrays
+from fewbench.scores.build import from_arrays
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.splits import Split, SplitSettings, make_split
 

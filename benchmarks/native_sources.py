@@ -12,8 +12,7 @@ import argparse
 from pathlib import Path
 
 import fewbench
-from fewbench.report.frame import write_page
-from fewbench.report.sections import render
+from fewbench.show.html import render, write_page
 from fewbench.study import KINDS, SplitSettings
 from tailoredbench.analysis import PARTS, analyze
 from tailoredbench.methods import FEW, with_families

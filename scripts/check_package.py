@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-NEEDED = ("py.typed", "datasets/zoo.npz", "report/style.css", "report/frame.html.j2", "cli/app.py")
+NEEDED = ("py.typed", "datasets/zoo.npz", "show/style.css", "show/frame.html.j2", "cli/app.py")
 UNWANTED = ("tests/", "benchmarks/", "fixtures/", ".github/", ".ci/", "__pycache__", ".pyc")
 BIN = "Scripts" if os.name == "nt" else "bin"
 SMALL = 5_000_000  # bytes; more is data that nobody meant to ship

@@ -55,7 +55,7 @@ TITLES = {
     "packs": "Packs",
     "public": "Public results",
     "readers": "Import results",
-    "report": "Reports",
+    "show": "Reports",
     "runners": "Run a model",
     "scores": "Scores",
     "study": "Compare and plan",
@@ -276,9 +276,13 @@ def help_of(command: Any) -> tuple[str, str, str]:
     text, _, examples = text.partition("\b\n")
     examples, _, after = examples.partition("\n\n")
     summary, _, rest = text.partition("\n\n")
-    paragraphs = [rest.strip(), after.replace("\b\n", "").strip()]
-    rest = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
-    return summary.strip(), escape(rest, quote=False), examples.strip()
+    paragraphs = [
+        # Lists keep their lines.
+        f"```\n{one[2:].rstrip()}\n```" if one.startswith("\b\n") else escape(one, quote=False)
+        for one in (*rest.split("\n\n"), *after.split("\n\n"))
+        if one.strip()
+    ]
+    return summary.strip(), "\n\n".join(paragraphs), examples.strip()
 
 
 def anchor(words: str) -> str:

@@ -20,7 +20,6 @@ BASE = {
     "_json",
     "_memory",
     "_names",
-    "_page",
     "_progress",
     "_seeds",
     "_text",
@@ -33,30 +32,26 @@ BASE = {
 BELOW = {
     "executors": {"executors"},
     "algorithms": {"algorithms"},
-    "charts": {"charts", "scores"},
+    "show": {"show", "scores"},
     "scores": {"scores"},
     "methods": {"methods", "tasks", "algorithms", "scores"},
-    "checks": {"checks", "charts", "methods", "algorithms", "scores"},
-    "evaluation": {"evaluation", "charts", "methods", "scores", "algorithms", "executors"},
+    "checks": {"checks", "show", "methods", "algorithms", "scores"},
+    "evaluation": {"evaluation", "show", "methods", "scores", "algorithms", "executors"},
     "study": {
-        *("study", "charts", "evaluation", "methods", "scores", "algorithms", "executors"),
+        *("study", "show", "evaluation", "methods", "scores", "algorithms", "executors"),
         "fewbench",
     },
-    "packs": {"packs", "charts", "study", "evaluation", "methods", "scores", "executors"},
+    "packs": {"packs", "show", "study", "evaluation", "methods", "scores", "executors"},
     "decide": {
-        *("decide", "charts", "study", "evaluation", "runners", "methods", "scores"),
+        *("decide", "show", "study", "evaluation", "runners", "methods", "scores"),
         "algorithms",
     },
     "readers": {"readers", "scores", "executors"},
-    "runners": {"runners", "evaluation", "methods", "readers", "scores"},
+    "runners": {"runners", "show", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "checks", "scores", "executors"},
-    "tasks": {"tasks", "charts", "study", "runners", "methods", "scores", "algorithms"},
-    "report": {
-        *("report", "charts", "checks", "decide", "evaluation", "packs", "runners", "scores"),
-        "study",
-    },
+    "tasks": {"tasks", "show", "study", "runners", "methods", "scores", "algorithms"},
 }
-ABOVE = {"cli", "report"}
+ABOVE = {"cli"}
 
 
 @cache

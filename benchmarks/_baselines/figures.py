@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from _baselines.cells import Record
+from _baselines.over_tables import OverTables, over_tables
 from fewbench.evaluation.bounds import EXACT
 from fewbench.scores import Scores
 from fewbench.study import Split
@@ -21,12 +22,10 @@ from fewbench.study.inference import (
     FEWEST_TARGETS,
     LEVEL,
     Figure,
-    OverTables,
     TwoWay,
     expected_random_mae,
-    level_with_best,
     model_groups,
-    over_tables,
+    tied_with_best,
     two_way,
 )
 from fewbench.study.metrics import kendall_tau
@@ -159,7 +158,7 @@ def _level(
     """Return the methods that are level with the best, of those that ran every repeat."""
     here = {method: parts for (method, at), parts in errors.items() if at == budget}
     whole = {name: parts for name, parts in here.items() if np.isfinite(parts[:, 0]).all()}
-    return level_with_best(resampled, whole).level
+    return tied_with_best(resampled, whole).level
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -213,7 +212,7 @@ def overall(cells: Cells, split: str) -> pd.DataFrame:
 def _level_over(cells: Cells, rows: pd.DataFrame, few: set[str], split: str) -> frozenset[str]:
     """Return the methods that are level with the best over these very tables.
 
-    As within a table (`fewbench.study.inference.level_with_best`): a method's paired difference to
+    As within a table (`fewbench.study.inference.tied_with_best`): a method's paired difference to
     the best, here of the logarithms of their ratios, resampled in every table. Methods that lack a
     table of the best are judged on the others.
     """

@@ -13,8 +13,8 @@ from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
     expected_random_mae,
-    level_with_best,
     model_groups,
+    tied_with_best,
     two_way,
 )
 from fewbench.study.metrics import pearson
@@ -31,7 +31,7 @@ from fewbench.tasks.judgement import (
     resampled_models,
     weighted_nrmse,
 )
-from fewbench.tasks.matrix import PAST_SCORES
+from fewbench.tasks.matrix import SOURCE_SCORES
 from papers.bento_baselines import BASELINES
 from papers.bento_constant import CONSTANT
 from papers.bento_data import (
@@ -129,7 +129,7 @@ def by_ridge(results: TaskResults) -> list[float]:
     _, group_of = np.unique(group, return_inverse=True)
     families = tuple(f"{at}" for at in group_of)
     rows = np.ascontiguousarray(results.scores.T)
-    matrix = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES, families=families)
+    matrix = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES, families=families)
     parts = HeldOut(results, matrix, ridge=True)
     sets = parts.orders(RidgeTasks(), KS)
     return [float(nrmse(parts.estimates(sets[k]), results.full)) for k in KS]
@@ -142,7 +142,7 @@ def fitted(results: TaskResults, exchange: bool) -> list[float]:
     errors = {k: np.empty(n) for k in KS}
     for part in np.unique(parts):
         rows = np.ascontiguousarray(results.scores[parts != part].T)
-        matrix = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES)
+        matrix = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES)
         for k in KS:
             chosen = FittedTasks(exchange).order(matrix, k, 0).tasks
             errors[k][parts == part] = (results.reduced(chosen) - results.full)[parts == part]
@@ -260,8 +260,9 @@ def asked_again(transfer, right: list[np.ndarray], most: int | None, rng) -> np.
     return made
 
 
-def through_compare(scores, matrix: Path) -> str:
+def through_compare(context: Context) -> str:
     """Whole tasks, tasks and items, items alone, at the same number of questions."""
+    scores, matrix = others(context), context.folder / MATRIX
     methods = {
         "random items": "random",
         "random items of each task": "random-stratified",
@@ -282,7 +283,14 @@ def through_compare(scores, matrix: Path) -> str:
     }
     settings = SplitSettings("random")
     outcome = compare(
-        scores, list(methods.values()), BUDGETS, settings, repeats=REPEATS, level=None
+        scores,
+        list(methods.values()),
+        BUDGETS,
+        settings,
+        repeats=REPEATS,
+        level=None,
+        workers=context.workers,
+        cache=context.cache,
     )
     targets = [make_split(scores, settings, 0, repeat).targets for repeat in range(REPEATS)]
     resampled, cells = resamples(scores, targets), outcome.estimates
@@ -325,7 +333,7 @@ def resamples(scores, targets: list[np.ndarray]) -> TwoWay:
 def shown(resampled: TwoWay, errors: dict[str, list[np.ndarray]]) -> dict[str, str]:
     """Mean errors in percentage points, bold where they are level with the best."""
     parts = {name: resampled.parts(one) for name, one in errors.items()}
-    best = level_with_best(resampled, parts)
+    best = tied_with_best(resampled, parts)
     means = {name: f"{100 * resampled.mean(one)[0]:.2f}" for name, one in parts.items()}
     return {name: f"**{mean}**" if name in best.level else mean for name, mean in means.items()}
 
@@ -415,7 +423,7 @@ SECTIONS = (
     Study(
         "The same number of questions, with and without tasks",
         (MATRIX, OTHERS),
-        lambda at: through_compare(others(at), at.folder / MATRIX),
+        through_compare,
     ),
     Study("A cost for each task", (OTHERS,), lambda at: cost_of_tasks(others(at))),
 )

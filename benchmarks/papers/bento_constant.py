@@ -13,14 +13,14 @@ from fewbench.tasks.choosers import mismatch
 from fewbench.tasks.curves import sets_of
 from fewbench.tasks.held_out import HeldOut
 from fewbench.tasks.judgement import nrmse, resampled_models, weighted_nrmse
-from papers.bento_data import KS, RELEASED, in_order, others, released, row, table_of
+from papers.bento_data import KS, OTHERS, RELEASED, in_order, others, released, row, table_of
 from papers.record import Context, Study, without_duplicates
 
 MOST = 10  # tasks: the paper's k goes from 1 to 10 on MMLU
 SIZES = range(1, MOST + 1)
 DRAWS = 1000  # values of t, as in the paper
-GRID = tuple(float(t) for t in np.round(np.geomspace(1.01, 50, 20), 2))
 DEFAULT = 1.5
+VALUES = sorted({DEFAULT, *np.round(np.geomspace(1.01, 50, 20), 2).tolist()})
 BOOTSTRAPS = 50
 TABLES = {  # of source scores with tasks, and numbers of tasks
     "llmub_mmlu.npz": (3, 5, 10),
@@ -92,7 +92,7 @@ def as_coded(transfer: Transferability, t: float) -> np.ndarray:
     """The authors' program: all eigenvectors, columns divided by their sums, single precision."""
     from scipy.sparse.csgraph import laplacian
 
-    s = Similarity("sum", t=max(t, 1.01)).sim(transfer.mean)
+    s = Similarity("sum", t=t).sim(transfer.mean)
     vectors = np.linalg.eigh(laplacian(s, normed=True))[1].astype(np.float32)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     worth = np.maximum(unit @ unit.T, 0)
@@ -173,50 +173,42 @@ def parts(results: TaskResults) -> list[np.ndarray]:
 def chosen_by_data(context: Context) -> str:
     """Values of t, and numbers of eigenvectors, by what is known before the targets run."""
     own, transfer, _ = released(context)
-    others_, n = in_order(others(context), transfer), len(transfer.tasks)
-    of_t = {
-        components: Settings(transfer, [(components, t) for t in sorted({*GRID, DEFAULT})])
-        for components in (10, 5)
+    n = len(transfer.tasks)
+    groups = {
+        "eigenvectors, t = 1.5": (10, [(components, DEFAULT) for components in range(2, n)]),
+        "t, 10 eigenvectors": (10, [(10, t) for t in VALUES]),
+        "t, 5 eigenvectors": (5, [(5, t) for t in VALUES]),
     }
-    of_k = Settings(transfer, [(components, DEFAULT) for components in range(2, n)])
+    found = {title: Settings(transfer, settings) for title, (_, settings) in groups.items()}
     sections = []
-    for name, results in (("Seven released models", own), ("102 other models", others_)):
+    for name, results in (
+        ("Seven released models", own),
+        ("102 other models", in_order(others(context), transfer)),
+    ):
         weights = resampled_models(results, np.random.default_rng(0), DRAWS)
         rows = []
-        for settings, components, title in (
-            (of_k, 10, "eigenvectors, t = 1.5"),
-            *(
-                (one, components, f"t, {components} eigenvectors")
-                for components, one in of_t.items()
-            ),
-        ):
-            fixed = estimates(results, order(settings.matrix, components, DEFAULT))
-            every = settings.spread(results)
-            rows.append(line(f"{title}: mean of all", every.mean(axis=0)))
-            if settings is not of_k:
-                rows.append(line(f"{title}: t = 1.5", nrmse(fixed, results.full)))
-            ways = settings.rows(results)
-            if settings is of_k:
-                ways["the default with `match=0.01`"] = with_match(results, settings.matrix)
+        for title, settings in found.items():
+            default = estimates(results, order(settings.matrix, groups[title][0], DEFAULT))
+            ways = {"the default": default} | settings.rows(results)
             for way, said in ways.items():
-                difference = apart(said, fixed, results, weights)
+                difference = "" if said is default else apart(said, default, results, weights)
                 rows.append(line(f"{title}: {way}", nrmse(said, results.full), difference))
-        blind = by_difficulty(results, settings.matrix, len(of_k.settings))
-        rows.append(line(f"{len(of_k.settings)} random lists: by difficulty", blind))
+            rows.append(line(f"{title}: mean of all", settings.spread(results).mean(axis=0)))
+        matrix = settings.matrix
+        matched = nrmse(with_match(results, matrix), results.full)
+        rows.append(line("10 eigenvectors, `match=0.01`", matched))
+        rows.append(line(f"{n - 2} random lists: by difficulty", by_difficulty(results, matrix)))
         head = [*map(str, KS), "mean", "less the default"]
         sections.append(table_of(f"{name}: NRMSE, k =", head, rows))
     return (
         f"For each number of tasks, one of 2 to {n - 1} eigenvectors is chosen, or one of "
-        f"{len(GRID) + 1} values of t from 1.01 to 50. *Stability*: most tasks in common between "
+        f"{len(VALUES)} values of t from 1.01 to 50. *Stability*: most tasks in common between "
         f"{BOOTSTRAPS} choices from seeds drawn with replacement. *Difficulty*: the chosen tasks "
         "are as easy as all tasks for the measured model (Llama-2-13B, which is one of the seven). "
         "*Other models*: least NRMSE on them; the target's family is held out. *Mean* is over 1 to "
-        "10 tasks. *Less the default* is the mean minus that of t = 1.5 and 10 eigenvectors (5 in "
-        "the last rows), with a 90 % interval over models or families. Of as many random lists, "
-        "the one chosen by difficulty is as good.\n\n"
-        + "\n\n".join(sections)
-        + "\n\n"
-        + of_source_scores(context)
+        "10 tasks. *The default* has t = 1.5 and 10 eigenvectors (5 in the rows that say so); the "
+        "differences have 90 % intervals over models or families. Of as many random lists, the one "
+        "chosen by difficulty is as good.\n\n" + "\n\n".join(sections)
     )
 
 
@@ -246,9 +238,9 @@ def apart(said: np.ndarray, fixed: np.ndarray, results: TaskResults, weights: np
     return f"{value:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
-def by_difficulty(results: TaskResults, matrix: TaskMatrix, lists: int, repeats: int = 50):
+def by_difficulty(results: TaskResults, matrix: TaskMatrix, repeats: int = 50) -> np.ndarray:
     """NRMSE of the random list with the least mismatch for the measured model."""
-    rng, errors = np.random.default_rng(0), []
+    rng, errors, lists = np.random.default_rng(0), [], len(matrix.names) - 2
     for _ in range(repeats):
         drawn = [rng.permutation(len(matrix.names))[:MOST] for _ in range(lists)]
         off = np.array([[abs(mismatch(matrix, one[:k])) for k in SIZES] for one in drawn])
@@ -264,12 +256,8 @@ def of_source_scores(context: Context) -> str:
     rows = []
     for file, sizes in TABLES.items():
         scores = read(context.folder / file).scores
-        for k, (default, mean, chosen) in by_sources(without_duplicates(scores), sizes).items():
-            rows.append(
-                f"| {file.removesuffix('.npz')} | {k} | "
-                + " | ".join(f"{value:.3f}".lstrip("0") for value in (default, mean, chosen))
-                + " |"
-            )
+        found = by_sources(without_duplicates(scores), sizes)
+        rows += [row(f"{file.removesuffix('.npz')} | {k}", errors) for k, errors in found.items()]
     return (
         "Tasks compared by source scores (`alike-tasks-le`): NRMSE of held-out models, ten parts "
         "by families. The last column takes the t with the least NRMSE on the source models.\n\n"
@@ -279,19 +267,19 @@ def of_source_scores(context: Context) -> str:
 
 def by_sources(scores: Scores, sizes: Sequence[int]) -> dict[int, list[float]]:
     results, matrix = TaskResults.of_scores(scores), TaskMatrix.of_scores(scores)
-    held_out, values = HeldOut(results, matrix, ridge=False), sorted({*GRID, DEFAULT})
-    said = np.empty((len(values), len(sizes), len(results.models)))
+    held_out = HeldOut(results, matrix, ridge=False)
+    said = np.empty((len(VALUES), len(sizes), len(results.models)))
     chosen = np.empty(said.shape[1:])
     for part in held_out.parts:
         rest = np.setdiff1d(np.arange(len(results.models)), part)
-        others_ = matrix.of_models(rest)
+        sources = matrix.of_models(rest)
         found = np.array(
             [
                 [
                     results.reduced(tasks)
-                    for tasks in sets_of(f"bento-le(t={t})", others_, sizes, 0).values()
+                    for tasks in sets_of(f"bento-le(t={t})", sources, sizes, 0).values()
                 ]
-                for t in values
+                for t in VALUES
             ]
         )
         said[:, :, part] = found[:, :, part]
@@ -299,12 +287,13 @@ def by_sources(scores: Scores, sizes: Sequence[int]) -> dict[int, list[float]]:
         chosen[:, part] = found[best, np.arange(len(sizes))][:, part]
     every, own = nrmse(said, results.full), nrmse(chosen, results.full)
     return {
-        k: [float(every[values.index(DEFAULT), at]), float(every[:, at].mean()), float(own[at])]
+        k: [float(every[VALUES.index(DEFAULT), at]), float(every[:, at].mean()), float(own[at])]
         for at, k in enumerate(sizes)
     }
 
 
 CONSTANT = (
     Study("The constant c", RELEASED, ablation),
-    Study("A constant chosen by data", (*RELEASED, *TABLES), chosen_by_data),
+    Study("A constant chosen by data", (*RELEASED, OTHERS), chosen_by_data),
+    Study("A constant chosen by source scores", tuple(TABLES), of_source_scores),
 )

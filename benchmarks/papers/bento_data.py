@@ -3,7 +3,7 @@
 import json
 
 from fewbench.readers import read
-from fewbench.readers.tables import read_task_table
+from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import Scores
 from fewbench.tasks import TaskResults, Transferability
 from papers.record import Context

@@ -1,5 +1,6 @@
 """DISCO (Rubinstein et al. 2025): its factors on MMLU, number of source models, calibration."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -7,81 +8,124 @@ import numpy as np
 import pandas as pd
 
 from fewbench.evaluation.replay import replay
+from fewbench.executors import Lost, open_pool
 from fewbench.methods import find_method
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
-from fewbench.study import SplitSettings, compare, make_split
-from fewbench.study.splits import Split
-from papers.record import (
-    MAE,
-    SPEARMAN,
-    Context,
-    Paper,
-    Row,
-    Section,
-    Study,
-    Table,
-    means,
-    shown,
-)
+from fewbench.study import SplitSettings, make_split
+from fewbench.study.splits import Kind
+from papers.record import MAE, SPEARMAN, Context, Paper, Row, Section, Study, Table, means, shown
 
 MMLU = "llmub_mmlu.npz"
 REPEATS = 10
 ITEMS = 100
-PDS = "pds(models=100)"
+SPLITS: dict[Kind, str] = {"group": "checkpoints held out", "random": "a random division"}
+PDS = "pds(models=100)+signature"
 
-
-def _factor(method: str, label: str, rank: float | None = None) -> Row:
-    return Row(method, label, {} if rank is None else {SPEARMAN: (rank,)})
-
-
-FACTORS = (
-    _factor("disco-pds-rf", "PDS, 256 components, forest", 0.987),
-    _factor(
-        "pds(models=100,stratified=true)+signature+pca+forest", "as many items a task (b)", 0.978
-    ),
-    _factor(f"{PDS}+signature+forest", "no reduction (d)", 0.918),
-    _factor(f"{PDS}+signature+pca(components=16)+forest", "16 components (d)"),
-    _factor(f"{PDS}+signature+pca(components=32)+forest", "32 components (d)", 0.983),
-    _factor(f"{PDS}+signature+pca(components=64)+forest", "64 components (d)", 0.987),
-    _factor("disco-pds-knn", "nearest neighbor (e)", 0.971),
-    _factor(f"{PDS}+signature+pca+mlp", "2-layer perceptron (e)", 0.959),
-    _factor(f"{PDS}+signature+pca+mlp(layers=3)", "3-layer perceptron (e)", 0.962),
-    _factor(f"{PDS}+signature+pca+linear", "least squares (e)", 0.888),
-    _factor(f"{PDS}+signature+pca+ridge(alpha=10)", "ridge, penalty 10 (e)", 0.918),
-    _factor(f"{PDS}+signature+pca+ridge", "ridge, penalty chosen by the sources"),
-    _factor(f"{PDS}+signature+pca+lasso", "lasso (e)", 0.908),
-    _factor(f"{PDS}+signature+pca+boosting", "gradient boosting (e)", 0.980),
-    _factor("disco-jsd-rf", "JSD"),
-    _factor("disco-jsd-ridge", "JSD, ridge"),
-    _factor("random-signature-rf", "random items"),
-    _factor("random+signature+ridge(alpha=1)", "random items, ridge"),
-    _factor("random-ridge", "random items, right and wrong, ridge"),
+FACTORS: tuple[tuple[str, str, float | None], ...] = (
+    ("disco-pds-rf", "the default: PDS, 256 components, forest", 0.987),
+    ("pds(models=100,stratified=true)+signature+pca+forest", "as many items a task (b)", 0.978),
+    (f"{PDS}+forest", "no reduction (d)", 0.918),
+    (f"{PDS}+pca(components=8)+forest", "8 components (d)", None),
+    (f"{PDS}+pca(components=32)+forest", "32 components (d)", 0.983),
+    (f"{PDS}+pca(components=64)+forest", "64 components (d)", 0.987),
+    (f"{PDS}+umap(components=8)+forest", "UMAP, 8 dimensions (d)", None),
+    (f"{PDS}+umap(components=64)+forest", "UMAP, 64 dimensions (d)", 0.982),
+    ("disco-pds-knn", "nearest neighbor (e)", 0.971),
+    (f"{PDS}+pca+mlp", "2-layer perceptron (e)", 0.959),
+    (f"{PDS}+pca+mlp(layers=3)", "3-layer perceptron (e)", 0.962),
+    (f"{PDS}+pca+linear", "least squares (e)", 0.888),
+    (f"{PDS}+pca+ridge(alpha=10)", "ridge, penalty 10 (e)", 0.918),
+    (f"{PDS}+pca+ridge", "ridge, penalty chosen by the sources", None),
+    (f"{PDS}+pca+lasso", "lasso (e)", 0.908),
+    (f"{PDS}+pca+boosting", "gradient boosting (e)", 0.980),
+    ("disco-jsd-rf", "JSD", None),
+    ("disco-jsd-ridge", "JSD, ridge", None),
+    ("random-signature-rf", "random items", None),
+    ("random+signature+ridge(alpha=1)", "random items, ridge", None),
+    ("random+signature+pca+mlp", "random items, 2-layer perceptron", None),
+    ("random+signature+pca+mlp(layers=3)", "random items, 3-layer perceptron", None),
+    ("random-ridge", "random items, right and wrong, ridge", None),
+    ("random", "random items, share of right answers", None),
 )
+"""Method, what it is, and the Spearman correlation that the paper prints (Table 2)."""
 
 
-UMAP = (
-    FACTORS[0],
-    _factor(f"{PDS}+signature+umap(components=16)+forest", "16 dimensions"),
-    _factor(f"{PDS}+signature+umap(components=64)+forest", "64 dimensions", 0.982),
-)
+class Said(NamedTuple):
+    """A repeat of a method: the items that it chose, and its estimates."""
+
+    items: frozenset[int]
+    estimate: pd.Series
+    truth: pd.Series
+
+    @property
+    def errors(self) -> pd.Series:
+        """The absolute error of each target."""
+        return (self.estimate - self.truth).abs()
+
+    def metric(self, name: str) -> float:
+        """Return the mean absolute error in pp, or the Spearman correlation."""
+        if name == MAE:
+            return float(100 * self.errors.mean())
+        return float(self.estimate.corr(self.truth, method="spearman"))
 
 
-def _factors(title: str, split: str, about: str, rows: tuple[Row, ...] = FACTORS) -> Table:
-    return Table(
-        title,
-        f"102 runs of 25 checkpoints, 9,969 questions with option probabilities; {about}; "
-        f"{REPEATS} divisions, {ITEMS} items. The paper's figures (Table 2) are of other models: "
-        "382 source models, divided by date. Components are at most as many as sources less 1. "
-        "*Difference* is to `disco-pds-rf`, paired over the divisions.",
-        MMLU,
-        (ITEMS,),
-        split,
-        REPEATS,
-        (SPEARMAN, MAE),
-        rows,
-        against="disco-pds-rf",
-    )
+class Job(NamedTuple):
+    """A method on a repeat of a split."""
+
+    method: str
+    split: SplitSettings
+    repeat: int
+
+
+def said(tables: tuple[Scores, Scores], job: Job) -> Said:
+    """Run a method on the sources of a table and the targets of another with the same models."""
+    split = make_split(tables[0], job.split, 0, job.repeat)
+    sources, targets = tables[0].take(models=split.sources), tables[1].take(models=split.targets)
+    run = replay(find_method(job.method), sources, targets, ITEMS, job.repeat)
+    names = list(targets.model_ids)
+    truth = pd.Series(targets.full_scores(), names)
+    return Said(frozenset(run.items[0].tolist()), pd.Series(run.scores, names), truth)
+
+
+def run(
+    sources: Scores, targets: Scores, methods: Sequence[str], split: SplitSettings, workers: int
+) -> dict[str, list[Said]]:
+    """Run methods on all repeats of a split, without the scores of tasks."""
+    jobs = [Job(method, split, repeat) for repeat in range(REPEATS) for method in methods]
+    found: dict[str, dict[int, Said]] = {method: {} for method in methods}
+    with open_pool(None, workers) as pool:
+        for at, one in pool.each(said, (sources, targets), jobs):
+            if isinstance(one, Lost):
+                raise RuntimeError(one.reason)
+            found[jobs[at].method][jobs[at].repeat] = one
+    return {name: [runs[repeat] for repeat in range(REPEATS)] for name, runs in found.items()}
+
+
+def by_factors(context: Context) -> str:
+    """Table 2: reduction, stratification, predictor."""
+    scores = context.scores(MMLU)
+    ran = {
+        kind: run(scores, scores, [row[0] for row in FACTORS], SplitSettings(kind), context.workers)
+        for kind in SPLITS
+    }
+    lines = [
+        f"102 runs of 25 checkpoints, 9,969 questions with option probabilities, {ITEMS} items, "
+        f"{REPEATS} divisions: whole checkpoints are targets, or runs, so that near copies of them "
+        "are source models. The paper's figures (Table 2) are of other models: 382 source models, "
+        "divided by date. Components are at most as many as source models less 1, about 74. A "
+        "letter is the part of Table 2. UMAP needs the extra `umap`.\n",
+        "| | | Spearman, paper | held out | random division | error (pp), held out | random "
+        "division |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for method, label, printed in FACTORS:
+        cells = ["–" if printed is None else shown(printed, SPEARMAN)]
+        for metric in (SPEARMAN, MAE):
+            mine = {kind: [one.metric(metric) for one in ran[kind][method]] for kind in SPLITS}
+            cells += means(pd.DataFrame(mine), metric)
+        lines.append(f"| `{method}` | {label} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 # Number of source models (Table 2 c)
@@ -103,31 +147,32 @@ LEARNERS = (
 def by_sources(context: Context) -> str:
     """Table 2 c: parts of the source models, the same targets."""
     scores = context.scores(MMLU)
-    printed = ", ".join(f"{rank:.3f} with {n}".replace("0.", ".", 1) for n, rank in RANKS.items())
+    printed = ", ".join(f"{shown(rank, SPEARMAN)} with {n}" for n, rank in RANKS.items())
     lines = [
         f"{ITEMS} items, {REPEATS} divisions. The paper's Spearman correlations of the default: "
-        f"{printed}.",
+        f"{printed}."
     ]
-    for title, split in (("checkpoints held out", "group"), ("a random division", "random")):
-        outcome = compare(
-            scores, LEARNERS, ITEMS, SplitSettings(split), REPEATS,
-            sources=SOURCES, level=None, workers=context.workers, cache=context.cache,
-        )  # fmt: skip
-        sizes = outcome.repeats.groupby("split")["n_sources"].mean().sort_values()
+    for kind, title in SPLITS.items():
+        whole = f"{75 if kind == 'group' else 76}"
+        ran = {
+            "all, about " + whole if size is None else str(size): run(
+                scores, scores, LEARNERS, SplitSettings(kind, sources=size), context.workers
+            )
+            for size in (*SOURCES, None)
+        }
         for metric, name in ((MAE, "error (pp)"), (SPEARMAN, "Spearman correlation")):
-            lines += ["", f"| {name}, {title} | {' | '.join(f'{n:.0f}' for n in sizes)} |"]
-            lines.append("|---" * (1 + len(sizes)) + "|")
-            wide = outcome.repeats.pivot(index="repeat", columns=["method", "split"], values=metric)
+            lines += ["", f"| {name}, {title} | {' | '.join(ran)} |", "|---" * (1 + len(ran)) + "|"]
             for method in LEARNERS:
-                if method in wide:
-                    mine = (100 if metric == MAE else 1) * wide[method].reindex(columns=sizes.index)
-                    lines.append(f"| `{method}` | {' | '.join(means(mine, metric))} |")
+                mine = {
+                    size: [one.metric(metric) for one in found[method]]
+                    for size, found in ran.items()
+                }
+                lines.append(f"| `{method}` | {' | '.join(means(pd.DataFrame(mine), metric))} |")
     counts = ",".join(map(str, SOURCES))
-    methods = ",".join(LEARNERS)
-    return "\n".join(
-        [*lines, "", "```", f"fewbench compare FOLDER/{MMLU} -m '{methods}' -n {ITEMS} "
-         f"--split group --sources {counts} --repeats {REPEATS} --no-intervals", "```"]
-    )  # fmt: skip
+    command = f"fewbench compare FOLDER/{MMLU} -m '{','.join(LEARNERS)}' -n {ITEMS} --split group "
+    command += f"--sources {counts} --repeats {REPEATS} --no-intervals"
+    return "\n".join([*lines, "", "Other seeds of the methods, the same divisions:", "", "```",
+                      command, "```"])  # fmt: skip
 
 
 # Calibration (appendix E)
@@ -175,23 +220,23 @@ def by_calibration(context: Context) -> str:
         "| error of a target with its | ECE | confidence |",
         "|---|---|---|",
     ]
-    tables = {t: tempered(scores, t) for t in TEMPERATURES}
+    tables = {t: tempered(scores, t) for t in TEMPERATURES if t != 1}
     whole: dict[float, dict[str, list[Said]]] = {}
-    for title, kind in (("checkpoints held out", "group"), ("a random division", "random")):
-        splits = [make_split(scores, SplitSettings(kind), 0, repeat) for repeat in range(REPEATS)]
-        plain = _said(scores, scores, splits)
+    for kind, title in SPLITS.items():
+        plain = run(scores, scores, TEMPERED, SplitSettings(kind), context.workers)
         for method, runs in plain.items():
-            each = pd.concat([run.errors for run in runs])
+            each = pd.concat([one.errors for one in runs])
             both = known.assign(error=each.groupby(level=0).mean()).dropna()
-            said = [_correlation(both, scores, name) for name in ("ECE", "confidence")]
-            lines.append(f"| `{method}`, {title} | {' | '.join(said)} |")
+            found = [_correlation(both, scores, name) for name in ("ECE", "confidence")]
+            lines.append(f"| `{method}`, {title} | {' | '.join(found)} |")
         if kind == "group":
-            held_out, whole[1.0] = splits, plain
+            whole[1.0] = plain
+    held_out = SplitSettings("group")
     alone = {1.0: whole[1.0]}
     for t in TEMPERATURES:
         if t != 1:
-            whole[t] = _said(tables[t], tables[t], held_out)
-            alone[t] = _said(scores, tables[t], held_out)
+            whole[t] = run(tables[t], tables[t], TEMPERED, held_out, context.workers)
+            alone[t] = run(scores, tables[t], TEMPERED, held_out, context.workers)
     lines += [
         "",
         "A temperature T (probabilities to the power 1/T) changes confidence, not the answers. "
@@ -213,31 +258,12 @@ def by_calibration(context: Context) -> str:
             )
             + " |"
         )
-    for title, found in (("all", whole), ("targets", alone)):
+    for title, of in (("all", whole), ("targets", alone)):
         for method in TEMPERED:
-            errors = {t: [100 * run.errors.mean() for run in found[t][method]] for t in found}
+            errors = {t: [one.metric(MAE) for one in of[t][method]] for t in of}
             mine = means(pd.DataFrame(errors)[list(TEMPERATURES)], MAE)
             lines.append(f"| `{method}` | {title} | {' | '.join(mine)} |")
     return "\n".join(lines)
-
-
-class Said(NamedTuple):
-    """The items that a method chose, and its error for each target."""
-
-    items: frozenset[int]
-    errors: pd.Series
-
-
-def _said(sources: Scores, targets: Scores, splits: list[Split]) -> dict[str, list[Said]]:
-    """Run the methods on sources and targets of two tables with the same models."""
-    found: dict[str, list[Said]] = {}
-    for repeat, split in enumerate(splits):
-        known, own = sources.take(models=split.sources), targets.take(models=split.targets)
-        for name in TEMPERED:
-            run = replay(find_method(name), known, own, ITEMS, repeat)
-            errors = pd.Series(np.abs(run.scores - own.full_scores()), list(own.model_ids))
-            found.setdefault(name, []).append(Said(frozenset(run.items[0].tolist()), errors))
-    return found
 
 
 def _correlation(table: pd.DataFrame, scores: Scores, name: str) -> str:
@@ -296,16 +322,10 @@ def table_1(at: int, file: str) -> Table:
     )
 
 
-RUNS = "runs are targets, so near copies of them are source models"
-CHECKPOINTS = "whole checkpoints are targets"
 SECTIONS: tuple[Section, ...] = (
     *(table_1(at, file) for at, file in enumerate(BENCHMARKS)),
-    _factors("DISCO's factors on MMLU, checkpoints held out", "--split group", CHECKPOINTS),
-    _factors("DISCO's factors on MMLU, a random division", "--split random", RUNS),
+    Study("DISCO's factors on MMLU", (MMLU,), by_factors),
     Study("DISCO by number of source models on MMLU", (MMLU,), by_sources),
     Study("DISCO and calibration on MMLU", (MMLU,), by_calibration),
-    # The last ones, because they need the extra `umap`.
-    _factors("UMAP in DISCO, checkpoints held out", "--split group", CHECKPOINTS, UMAP),
-    _factors("UMAP in DISCO, a random division", "--split random", RUNS, UMAP),
 )
 PAPER = Paper("disco", "DISCO: printed figures and those of fewbench", SECTIONS)

@@ -105,6 +105,8 @@ class Table:
     """Method to which differences are given, paired over the repeats."""
     distinct: bool = False
     """Whether duplicate models are dropped first."""
+    every: int = 1
+    """Only every n-th item is the benchmark."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -120,6 +122,7 @@ class Table:
 
     def compared(self, scores: Scores, context: Context) -> Comparison:
         """Run the table's methods."""
+        scores = scores.take(items=range(0, scores.n_items, self.every))
         return compare(
             without_duplicates(scores) if self.distinct else scores,
             [row.method for row in self.rows],
@@ -155,6 +158,12 @@ class Table:
         if self.distinct:
             whole, file = file, f"{Path(self.file).stem}.parquet"
             yield f"fewbench audit {whole} --drop duplicates -o {file}"
+        if self.every > 1:
+            whole, file = file, f"{Path(self.file).stem}_{self.every}.parquet"
+            yield (
+                f"python -c \"import fewbench as f; s = f.load_scores('{whole}'); "
+                f"f.save_scores(s.take(items=range(0, s.n_items, {self.every})), '{file}')\""
+            )
         methods = ",".join(row.method for row in self.rows)
         quoted = f"'{methods}'" if "(" in methods else methods
         budgets = ",".join(map(str, self.budgets))

@@ -9,7 +9,8 @@ import pandas as pd
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
-from fewbench.study import SplitSettings, make_split
+from fewbench.methods.confidence import confidence
+from fewbench.study import SplitSettings, compare, make_split
 from fewbench.study.metrics import kendall_tau
 from papers.record import (
     GIVEN,
@@ -31,6 +32,7 @@ from papers.record import (
 from tailoredbench.analysis import analyze
 from tailoredbench.methods import with_families
 
+EVERY = 6  # items of MMLU, for studies of a dozen methods in minutes
 BY_PROBABILITIES = (
     Row("tailored"),
     Row("tailored(values=probabilities)", against="tailored"),
@@ -60,6 +62,50 @@ BY_PROBABILITIES = (
     ),
     Row("random"),
 )
+
+
+def by_confidence(context: Context) -> str:
+    """The paper's setting with probabilities: their mean is also what is predicted."""
+    scores = context.scores("llmub_mmlu.npz")
+    scores = scores.take(items=range(0, scores.n_items, EVERY))
+    scores = scores.changed(values=confidence(scores).sources, probabilities=None)
+    budgets = [20, 30, 40]
+    found = compare(
+        scores,
+        list(OF_CONFIDENCE),
+        budgets,
+        SplitSettings("group"),
+        10,
+        level=None,
+        workers=context.workers,
+        cache=context.cache,
+    )
+    lines = [
+        "MMLU as above, 10 divisions with checkpoints held out. The score of an item is the "
+        "probability of the right option, and the full score is its mean: the paper's setting on "
+        "ARC and HellaSwag. *Difference* is to `tailored`.",
+    ]
+    for metric in (TAU, MAE):
+        wide = found.repeats.pivot(index="repeat", columns=["method", "budget"], values=metric)
+        wide *= 100 if metric == MAE else 1
+        lines += [f"\n| {HEADINGS[metric]} | | 20 | 30 | 40 |", "|---|---|---|---|---|"]
+        for method, label in OF_CONFIDENCE.items():
+            own = " | ".join(means(wide[method][budgets], metric))
+            lines.append(f"| `{method}`{label} | fewbench | {own} |")
+            if method != "tailored":
+                less = wide[method][budgets] - wide["tailored"][budgets]
+                lines.append(f"| | difference | {' | '.join(means(less, metric, '+'))} |")
+    return "\n".join(lines)
+
+
+OF_CONFIDENCE = {
+    "tailored": " as published",
+    "tailored(calibrate=false)": " no calibration",
+    "anchor-points-correlation": " the paper's AnchorPoints",
+    "anchor-points": " Manhattan distance",
+    "kmedoids-ridge": " not in the paper",
+    "random": "",
+}
 FAMILIES = "llama,mistral+mixtral+zephyr,qwen,gemma,yi-,phi-,granite,falcon,smollm"
 
 
@@ -362,10 +408,11 @@ SECTIONS = (
     *(
         Table(
             f"TailoredBench by option probabilities on MMLU, {title}",
-            "102 runs of 25 checkpoints on 9,969 items, a quarter of the runs targets, 10 "
-            "divisions. What is predicted is the share of right answers. `values=probabilities` "
-            "compares items and models by the probability of the right option: in `medoids` that "
-            "of the source models, in `answers` and `tailored` that of the target as well. "
+            "102 runs of 25 checkpoints on every sixth of 9,969 items, a quarter of the runs "
+            "targets, 10 divisions. What is predicted is the share of right answers. "
+            "`values=probabilities` compares items and models by the probability of the right "
+            "option: in `medoids` that of the source models, in `answers` and `tailored` that of "
+            "the target as well. "
             "*Difference* is to the same method by scores, paired over the divisions.",
             "llmub_mmlu.npz",
             (10, 30, 100),
@@ -373,11 +420,17 @@ SECTIONS = (
             10,
             (TAU, MAE),
             BY_PROBABILITIES,
+            every=EVERY,
         )
         for title, split in (
             ("checkpoints held out", "--split group"),
             ("runs divided at random", "--split random"),
         )
+    ),
+    Study(
+        "TailoredBench where the score is a probability, on MMLU",
+        ("llmub_mmlu.npz",),
+        by_confidence,
     ),
     Study(
         "TailoredBench without sources of the target's family",

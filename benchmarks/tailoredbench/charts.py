@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewbench.charts import forms, theme
-from fewbench.charts.theme import LIGHT, finished, finite
+from fewbench.show.charts import forms, theme
+from fewbench.show.charts.theme import LIGHT, finished, finite
 
 STEPS, MOST_ITEMS = 60, 3000
 
@@ -119,12 +119,13 @@ def trials(rows: Sequence[Mapping[str, Any]], key: str, factor: float, title: st
         )
     if not values:
         return None
-    names = list(dict.fromkeys(value["method"] for value in values))
+    looks = theme.looks(dict.fromkeys(value["method"] for value in values))
+    color = theme.color(looks, always=True)
+    color.legend = alt.Legend(title=None, orient="top", symbolOpacity=1, offset=14)
     base = alt.Chart(theme.rows(values))
     x = alt.X("items:Q", scale=alt.Scale(zero=False, nice=False, padding=8),
               axis=alt.Axis(title="items", tickCount=5))  # fmt: skip
     scale, upright = alt.Scale(zero=False), alt.Axis(title=title, tickCount=5)
-    color = alt.Color("method:N", sort=names, legend=alt.Legend(title=None, orient="top"))
     band = (
         base.transform_filter("isValid(datum.low)")
         .mark_area(opacity=0.12)

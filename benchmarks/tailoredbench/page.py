@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from fewbench._names import counted, fixed
-from fewbench._page import Page, Section, Table
-from fewbench.charts import forms
+from fewbench.show.charts import forms
+from fewbench.show.page import Page, Section, Table
 from tailoredbench import charts as figures
 
 RUN = (

@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     )
     from fewbench.errors import EstimateWarning, FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, add, select_items
+    from fewbench.evaluation.view import view
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
     from fewbench.public import find_public_files, get, get_pack, public_sources
     from fewbench.readers import Columns, load_scores, read_items
     from fewbench.readers import read as import_results
-    from fewbench.report import write_report
-    from fewbench.report.live import view
     from fewbench.runners.function import run
     from fewbench.runners.lm_eval import run_lm_eval
     from fewbench.scores import (
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
         from_wide,
         save_scores,
     )
+    from fewbench.show.html import write_report
     from fewbench.study import Comparison, Plan, SplitSettings
     from fewbench.study.compare import compare
     from fewbench.study.plan import plan
@@ -127,7 +127,6 @@ _NAMES = {
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
     "public": ("find_public_files", "get", "get_pack", "public_sources"),
     "readers": ("Columns", "load_scores", "read_items"),
-    "report": ("write_report",),
     "scores": (
         *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),
         "save_scores",
@@ -138,7 +137,7 @@ _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in 
 _PLACES |= {"import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval", "run_lm_eval")}
-_PLACES |= {"view": ("report.live", "view")}
+_PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}
 
 
 def __getattr__(name: str) -> Any:

@@ -65,7 +65,7 @@ def _value(kind: Any, arrays: Arrays, name: str) -> Any:
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write an .npz file, if the folder can be written to."""
+    """Write an .npz file if the folder can be written to."""
     with suppress(OSError), written_whole(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 

@@ -13,7 +13,7 @@ SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Whether a file stands for another one that Git LFS has not brought yet."""
+    """Whether a file is a pointer to another one that Git LFS has not fetched yet."""
     try:
         if path.stat().st_size >= SMALL:
             return False
@@ -66,7 +66,7 @@ def why_not_utf8(path: Path) -> tuple[str, str] | None:
 
 
 def other_separator(path: Path, separator: str) -> tuple[str, str] | None:
-    """Return what seems to separate a table's columns, and a hint, if it is not `separator`."""
+    """Return what seems to separate a table's columns, and a hint if it is not `separator`."""
     with path.open("rb") as file:
         start = file.read(HEADER)
     header = start.decode(text_encoding(path), "replace").partition("\n")[0]

@@ -40,7 +40,7 @@ def available_memory() -> int | None:
 
 
 def check_fits(n_bytes: float, what: str) -> None:
-    """Raise FewbenchError if so many bytes are more than there is memory.
+    """Raise FewbenchError if the bytes exceed the free memory.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def check_table_memory(path: Path) -> None:
 
 
 def check_long_memory(path: Path, columns: int) -> None:
-    """Raise FewbenchError if so many columns of a long table do not fit, by its rows."""
+    """Raise FewbenchError if the columns of a long table do not fit into memory, by its rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

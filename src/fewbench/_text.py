@@ -6,6 +6,7 @@ What the command line prints passes `plain` (`say`, `fewbench.cli.text`); text i
 
 import os
 import re
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -99,8 +100,14 @@ def table(
     )
 
 
-def wrapped(line: str, indent: int = 0, width: int = WIDEST) -> str:
-    """Break a line between words, but not within (fewbench …); further lines are indented."""
+def wrapped(line: str, indent: int = 0) -> str:
+    """Break a line between words, but not within (fewbench …); further lines are indented.
+
+    Lines are as wide as the terminal, at most `WIDEST`.
+    """
+    width = WIDEST
+    if sys.stdout.isatty():
+        width = min(width, shutil.get_terminal_size((WIDEST, 24)).columns)
     return textwrap.fill(
         COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line),
         max(width, indent + 20),

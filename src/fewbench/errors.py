@@ -10,7 +10,7 @@ FewbenchError
 ├── TransferError      transferability that cannot be measured, or a measurement not continued
 ├── ModelError         a language model that cannot be reached or cannot do what is asked
 ├── PublicError        public results that cannot be fetched, or not as asked
-├── PackError          a pack that cannot be made, or does not hold what is asked of it
+├── PackError          a pack that cannot be made, or does not contain what is needed
 ├── ClusterError       a cluster that cannot be reached, was lost, or cannot do the work
 └── MissingExtraError  an optional part that is not installed
 """
@@ -122,7 +122,7 @@ class PublicError(FewbenchError):
 
 
 class PackError(FewbenchError):
-    """A pack that cannot be made, or that does not hold what is asked of it."""
+    """A pack that cannot be made, or that does not contain what is needed."""
 
 
 class ClusterError(FewbenchError):

@@ -241,3 +241,38 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     assert sum(job.fresh for job in again) == 0
     late = cells.Plan(tmp_path, tmp_path / "other", names, 0.0)
     assert sum(job.unrun for job in cells.run_all(late, [table], 1)) == 72
+
+
+@pytest.fixture
+def over():
+    from _baselines import over_tables
+
+    return over_tables
+
+
+def test_tables_of_a_group_weigh_as_one(over):
+    found = over.over_tables([0.2, 0.2, 0.2, 0.4, 0.8], groups=["g", "g", "g", "x", "y"])
+    plain = over.over_tables([0.2, 0.4, 0.8])
+    assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
+    assert (found.n_tables, found.n_groups) == (5, 3)
+
+
+def test_a_table_with_few_targets_does_not_count(over):
+    counts = [over.FEWEST_TARGETS - 1, over.FEWEST_TARGETS, 40, 50]
+    found = over.over_tables([9.0, 0.5, 0.6, 0.7], counts)
+    assert (found.n_tables, found.left_out) == (3, 1)
+    assert found.value == over.over_tables([0.5, 0.6, 0.7]).value
+    assert np.isnan(over.over_tables([0.5], [1]).value)
+
+
+def test_few_tables_have_no_interval_and_more_level_is_wider(over):
+    assert np.isnan(over.over_tables([0.5, 0.6]).low)
+    ninety, more = over.over_tables([0.5, 0.6, 0.9]), over.over_tables([0.5, 0.6, 0.9], level=0.95)
+    assert more.low < ninety.low < ninety.value < ninety.high < more.high
+
+
+def test_tables_that_share_models_or_items_are_grouped(over):
+    models = {"a": ["m", "n"], "b": ["n"], "c": ["o"], "d": ["p"]}
+    items = {"c": ["i1"], "d": ["i1", "i2"], "a": ["i9"]}
+    assert over.table_groups(models, items) == {"a": 0, "b": 0, "c": 1, "d": 1}
+    assert over.table_groups({}) == {}

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fewbench.scores import from_arrays, load_scores, save_scores
@@ -150,3 +151,45 @@ def test_texts_tell_of_scores_only_where_scores_follow_them():
     ]
     assert found[0] > 0.6
     assert abs(found[1]) < 0.15
+
+
+def test_a_temperature_changes_confidence_and_not_the_answers():
+    from papers.disco import calibration, tempered
+
+    scores = simulate(8, 60, options=4, seed=2)
+    before, same, soft = (
+        np.stack(list(table.probabilities.by_model()))
+        for table in (scores, tempered(scores, 1.0), tempered(scores, 4.0))
+    )
+    np.testing.assert_allclose(same, before, atol=1e-12)
+    np.testing.assert_allclose(soft.sum(axis=2), 1)
+    assert (soft.argmax(axis=2) == before.argmax(axis=2)).all()
+    assert ((soft > 0) == (before > 0)).all()
+    confident, shy = (calibration(one)["confidence"] for one in (scores, tempered(scores, 4.0)))
+    assert (shy < confident).all()
+
+
+def test_the_calibration_error_is_the_gap_of_confidence_and_share_right():
+    from papers.disco import calibration
+
+    sure = np.full((1, 100, 2), [0.9, 0.1])
+    right = (np.arange(100) < 65).astype(float)[None]
+    table = from_arrays(right, models=["m"], probabilities=sure, n_options=np.full(100, 2))
+    assert calibration(table).loc["m"].tolist() == pytest.approx([25, 90])
+
+
+def test_disco_runs_the_repeats_of_a_split():
+    from papers import disco
+
+    scores = simulate(24, 120, options=3, seed=3)
+    split = SplitSettings("group", sources=10)
+    (runs,) = disco.run(scores, scores, ["disco-jsd-ridge"], split, 1).values()
+    assert len(runs) == disco.REPEATS
+    assert all(len(one.items) == disco.ITEMS for one in runs)
+    known = pd.Series(scores.full_scores(), list(scores.model_ids))
+    for one in runs:
+        np.testing.assert_allclose(one.truth, known[one.truth.index])
+    mae = np.mean([one.metric("mae") for one in runs])
+    found = compare(scores, "disco-jsd-ridge", 100, SplitSettings("group"), sources=10, level=None)
+    cells = found.cells.set_index(["method", "split"])["mae"]
+    assert mae == pytest.approx(100 * cells["disco-jsd-ridge", "10-source group"], rel=0.2)

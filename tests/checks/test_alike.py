@@ -1,4 +1,4 @@
-"""Copies, near-twins and kin: planted ones are found, names are told apart."""
+"""Copies, near-duplicates and kin: planted ones are found, names are told apart."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_identical_rows_under_other_names(make):
     found = audit(make(plant))
     assert found.of_kind("identical").groups == (("lab/model-02", "lab/model-07", "lab/model-08"),)
     assert found.of_kind("same-name") is None
-    assert found.of_kind("near-twins") is None  # said once
+    assert found.of_kind("near-duplicates") is None  # said once
     assert found.table["distinct"] == pytest.approx(28, abs=0.7)
 
 
@@ -107,16 +107,16 @@ def test_models_that_are_all_right_are_no_copies(make, level):
     def plant(values, names):
         values[[3, 4, 5]] = level
 
-    assert not kinds(audit(make(plant))) & {"identical", "near-twins", "same-name"}
+    assert not kinds(audit(make(plant))) & {"identical", "near-duplicates", "same-name"}
 
 
 def test_few_items_make_no_copies():
     """Of 40 models on 6 items many have the same row by chance."""
     for seed in range(5):
-        assert not kinds(audit(simulate(40, 6, 2, seed=seed))) & {"identical", "near-twins"}
+        assert not kinds(audit(simulate(40, 6, 2, seed=seed))) & {"identical", "near-duplicates"}
 
 
-def test_near_twins(make):
+def test_near_duplicates(make):
     def plant(values, names):
         rng = np.random.default_rng(1)
         for at, of in ((11, 10), (12, 10), (21, 20)):
@@ -124,7 +124,7 @@ def test_near_twins(make):
             values[at] = np.where(other, 1 - values[of], values[of])
 
     found = audit(make(plant))
-    finding = found.of_kind("near-twins")
+    finding = found.of_kind("near-duplicates")
     assert finding.groups == (
         ("lab/model-10", "lab/model-11", "lab/model-12"),
         ("lab/model-20", "lab/model-21"),
@@ -143,7 +143,7 @@ def test_a_chain_does_not_join_its_ends(make):
             values[at] = np.where(rng.random(400) < 0.7, values[at - 1], values[at])
 
     found = audit(make(plant))
-    assert max(len(group) for group in found.of_kind("near-twins").groups) <= 4
+    assert max(len(group) for group in found.of_kind("near-duplicates").groups) <= 4
 
 
 def test_kin_in_other_families_are_named(make):
@@ -158,7 +158,7 @@ def test_kin_in_other_families_are_named(make):
     assert "1 group spans several families" in finding.what
 
 
-def test_families_that_hold_the_near_twins_settle_the_matter(make):
+def test_families_that_hold_the_near_duplicates_settle_the_matter(make):
     def plant(values, names):
         near(values, 11, 10)
         near(values, 21, 20)
@@ -166,17 +166,17 @@ def test_families_that_hold_the_near_twins_settle_the_matter(make):
     own = [f"f{m}" for m in range(30)]
     held = [*own]
     held[11], held[21] = "f10", "f20"
-    finding = audit(make(plant, families=held)).of_kind("near-twins")
+    finding = audit(make(plant, families=held)).of_kind("near-duplicates")
     assert finding.severity == "fact"
-    assert "each group lies in one family" in finding.what
+    assert "each group is in one family" in finding.what
     assert "--families" not in finding.advice
     for families in (own, [*held[:11], "", *held[12:]], [""] * 30):
-        finding = audit(make(plant, families=families)).of_kind("near-twins")
+        finding = audit(make(plant, families=families)).of_kind("near-duplicates")
         assert finding.severity == "caution"
         assert "hold them together" not in finding.what
 
 
-def test_families_come_from_copies_and_near_twins_not_from_kin(make):
+def test_families_come_from_copies_and_near_duplicates_not_from_kin(make):
     """A lineage at a correlation of about 0.4 is named, but is no family."""
 
     def plant(values, names):
@@ -189,7 +189,7 @@ def test_families_come_from_copies_and_near_twins_not_from_kin(make):
 
     found = audit(make(plant))
     kin = {frozenset(group) for group in found.of_kind("related").groups}
-    twins = {frozenset(group) for group in found.of_kind("near-twins").groups}
+    twins = {frozenset(group) for group in found.of_kind("near-duplicates").groups}
     assert kin - twins
     assert {frozenset(group) for group in found.alike} == twins | {
         frozenset(("lab/x", "lab/x#2")),
@@ -205,7 +205,7 @@ def test_a_model_with_many_copies_does_not_hide_the_others(make):
         near(values, 29, 28, 0.1)
 
     found = audit(make(plant, items=1000))
-    assert ("lab/model-28", "lab/model-29") in found.of_kind("near-twins").groups
+    assert ("lab/model-28", "lab/model-29") in found.of_kind("near-duplicates").groups
     assert found.table["distinct"] == pytest.approx(9.4, abs=0.4)
 
 
@@ -233,4 +233,4 @@ def test_rows_that_differ_in_a_few_cells_are_not_identical():
     values[1, :4] = np.clip(values[0, :4] + 0.002, 0, 1)
     found = audit(from_arrays(values, models=[f"m{i}" for i in range(20)]))
     assert found.of_kind("identical") is None
-    assert found.of_kind("near-twins").groups == (("m0", "m1"),)
+    assert found.of_kind("near-duplicates").groups == (("m0", "m1"),)

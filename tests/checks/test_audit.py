@@ -12,7 +12,7 @@ from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
-ABOUT_MODELS = {"same-name", "identical", "near-twins", "related", "unlike-all", "one-option"}
+ABOUT_MODELS = {"same-name", "identical", "near-duplicates", "related", "unlike-all", "one-option"}
 
 
 def kinds(found):
@@ -98,7 +98,7 @@ def test_one_and_equal_are_said_as_such():
     assert one.of_kind("tasks").what == "1 item of one task, 'all'"
     two = audit(from_arrays([[1.0, 1.0]] * 3, models=list("abc"), tasks=["x", "y"]))
     assert two.of_kind("tasks").what.startswith("2 tasks of 1 item each")
-    assert two.of_kind("spread").what == "all models score 100.0%"
+    assert two.of_kind("range").what == "all models score 100.0%"
 
 
 @pytest.mark.parametrize(("score", "near"), [(0.94, False), (0.96, True)])
@@ -107,7 +107,7 @@ def test_the_ceiling_is_nineteen_of_twenty(score, near):
     values[0, : int(100 * score)] = 1.0
     values[1:, :50] = 1.0
     found = audit(from_arrays(values, models=[f"m{i}" for i in range(6)]))
-    assert ("near the ceiling" in found.of_kind("spread").advice) == near
+    assert ("near the ceiling" in found.of_kind("range").advice) == near
 
 
 def test_no_number_has_an_exponent():
@@ -115,7 +115,7 @@ def test_no_number_has_an_exponent():
     scale = Scale(0, 10_000, lower_is_better=True)
     found = audit(from_arrays(values, models=[f"m{i}" for i in range(12)], scale=scale))
     low = f"{values.mean(axis=1).min():,.0f}"
-    assert found.of_kind("spread").what.startswith(f"scores range from {low} to ")
+    assert found.of_kind("range").what.startswith(f"scores range from {low} to ")
     assert not [f for f in found.findings if "e+" in f.what + f.advice]
 
 
@@ -164,7 +164,7 @@ def test_scores_are_shown_on_the_user_s_scale():
     names = [f"m{i}" for i in range(12)]
     best = names[int(values.mean(axis=1).argmin())]
     found = audit(from_arrays(values, models=names, scale=Scale(0, 100, lower_is_better=True)))
-    assert f"best model is {best}" in found.of_kind("spread").what
+    assert f"best model is {best}" in found.of_kind("range").what
     np.testing.assert_allclose(found.numbers["scores"], values.mean(axis=1), atol=1e-4)
     np.testing.assert_allclose(found.numbers["item_mean"], values.mean(axis=0), atol=1e-4)
 
@@ -204,7 +204,7 @@ def test_the_order_of_models_and_items_changes_no_finding(seed, continuous):
 )
 def test_tiny_and_constant_tables(values):
     found = audit(from_arrays(values, models=[f"m{i}" for i in range(len(values))]))
-    assert not {"identical", "near-twins", "wrong-way"} & kinds(found)
+    assert not {"identical", "near-duplicates", "wrong-way"} & kinds(found)
     assert "NaN" not in json.dumps(found.to_dict(), allow_nan=False)
     assert found.methods
 

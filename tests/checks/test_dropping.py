@@ -27,7 +27,7 @@ def test_duplicates_leave_the_most_complete_of_each(make):
     again = audit(left)
     assert again.of_kind("same-name") is None
     assert again.of_kind("identical") is None
-    assert again.of_kind("near-twins") is not None
+    assert again.of_kind("near-duplicates") is not None
 
 
 def test_all_kinds_together(make):
@@ -58,7 +58,7 @@ def test_items_that_only_a_dropped_model_ran_go_with_it(make):
         values[1, 100:120] = np.nan
 
     scores = make(plant)
-    left, said = drop(scores, audit(scores), ["near-twins"])
+    left, said = drop(scores, audit(scores), ["near-duplicates"])
     assert "lab/model-01" not in left.model_ids
     assert "item-17" not in left.item_ids
     assert said[1] == "1 item left out that no remaining model ran: 'item-17'"
@@ -92,7 +92,7 @@ def test_duplicates_with_cells_of_their_own_stay(make):
     assert said == ("duplicates: none found",)
 
 
-def test_of_near_twins_none_are_left(make):
+def test_of_near_duplicates_none_are_left(make):
     """Leaving some out changes what items are like, and with that who is a twin of whom."""
     rng = np.random.default_rng(1)
     again = 0
@@ -104,11 +104,11 @@ def test_of_near_twins_none_are_left(make):
 
         scores = make(plant, seed=seed)
         found = audit(scores)
-        left, said = drop(scores, found, ["near-twins"])
-        assert audit(left).of_kind("near-twins") is None
+        left, said = drop(scores, found, ["near-duplicates"])
+        assert audit(left).of_kind("near-duplicates") is None
         gone = scores.n_models - left.n_models
-        assert said[0].startswith(f"near-twins: {gone} models left out: ")
-        again += gone > len(found.of_kind("near-twins").spare)
+        assert said[0].startswith(f"near-duplicates: {gone} models left out: ")
+        again += gone > len(found.of_kind("near-duplicates").spare)
     assert again > 0
 
 

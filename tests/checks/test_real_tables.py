@@ -34,15 +34,15 @@ def test_openllm_duplicates(real):
     assert len(found.of_kind("constant").ids) == 129
 
 
-def test_prompts_of_a_checkpoint_are_near_twins(real):
+def test_prompts_of_a_checkpoint_are_near_duplicates(real):
     """102 pairs of prompts of one checkpoint and template; pairs of unlike base models are wrong.
 
     Models that say one option whatever the question are alike without being kin, and are named
     by findings of their own.
     """
     found = audit(real("llmub_mmlu"))
-    near = pairs(found.of_kind("near-twins").groups)
-    names = [name for group in found.of_kind("near-twins").groups for name in group]
+    near = pairs(found.of_kind("near-duplicates").groups)
+    names = [name for group in found.of_kind("near-duplicates").groups for name in group]
     assert len(names) > 90
 
     def run(name):
@@ -68,5 +68,5 @@ def test_gaps_and_options_of_mmlu_pro(real):
     assert "harder for the others" in what
     assert found.of_kind("unequal-options") is not None
     assert found.of_kind("same-name") is None
-    assert found.of_kind("near-twins") is None
+    assert found.of_kind("near-duplicates") is None
     assert found.table["distinct"] > 28

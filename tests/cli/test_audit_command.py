@@ -117,7 +117,7 @@ def test_a_log_is_never_overwritten(cli, dirty, tmp_path):
 def test_two_files_need_two_names(cli, dirty, tmp_path):
     said = cli("audit", dirty, "--drop", "duplicates", "-o", "x.parquet", "--report", "x.parquet")
     assert said.code == 2
-    assert " is named for two results" in said.err
+    assert " is given for two results" in said.err
     assert not (tmp_path / "x.parquet").exists()
 
 
@@ -151,9 +151,9 @@ def test_a_page(cli, dirty, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--drop duplicates", "--output needs --drop"),
-        ("-o x.parquet", "--output needs --drop"),
-        ("--families", "--output needs --drop"),
+        ("--drop duplicates", "--output and one of --drop"),
+        ("-o x.parquet", "--output and one of --drop"),
+        ("--families", "--output and one of --drop"),
         ("--drop dupes -o x.parquet", "cannot drop 'dupes'"),
         ("--drop , -o x.parquet", "no name in"),
         ("--drop duplicates -o x.csv", "saved as Parquet"),

@@ -29,7 +29,7 @@ def test_two_targets_a_source_model_and_files(run, ok, cli, scores, tmp_path):
     assert "(Holm)" in text
     assert ok("versus", "run:new", "step:2").splitlines()[0] == text.splitlines()[0]
     found = json.loads(ok("versus", "run:new", "model-01", "--json", "--sequential"))
-    assert (found["b"], found["looks"]) == ("model-01", [10, 12])
+    assert (found["b"], found["checked_at"]) == ("model-01", [10, 12])
     assert "known" in ok("versus", "model-01", "model-02", "--scores", scores)
     ok("versus", "run:new", "model-01", "-o", "found.csv")
     assert (tmp_path / "found.csv").read_text().startswith("task,difference,low,high,verdict")
@@ -52,11 +52,11 @@ def test_mistakes(run, cli, scores):
     for words, said in (
         (("gate", "run", "--at-least", "0.5"), "2 targets"),
         (("gate", "nowhere", "--at-least", "0.5"), "nowhere"),
-        (("gate", "run:new"), "nothing to check"),
+        (("gate", "run:new"), "no condition to check"),
         (("gate", "run:new", "--at-least", "0.5", "-o", "x.txt"), ".json or .csv"),
         (("gate", "run:new", "--not-below", "run:new"), "its own baseline"),
         (("versus", "run:new", "model-1"), "did you mean"),
-        (("versus", "a", "b"), "no scores"),
+        (("versus", "a", "b"), "or in scores"),
         (("versus", "run:new", "model-01", "-o", "x.txt"), ".json or .csv"),
         (("versus", "run:new", "model-01", "--adjust", "x"), "'holm', 'bh'"),
     ):
@@ -71,7 +71,7 @@ def test_a_ranking(run, ok, cli, tmp_path):
     assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
     assert [one["target"] for one in found["targets"]] == ["new", "step:2"]
-    assert "the best 2 of 2" in cli("rank", "run", "--top", "2").err
+    assert "top = 2 is not possible with 2" in cli("rank", "run", "--top", "2").err
 
 
 def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, asked):

@@ -211,9 +211,9 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
         (("--pattern", "x"), "no other scorer takes one"),
         (("--scorer", "pattern", "--pattern", "("), "is no regular expression"),
         (("--model", "m"), "'m' is no name of a model in Inspect"),
-        (("-t", "a", "-t", "b"), "2 targets for 1 models"),
-        (("--", "task.py"), "the file holds the questions"),
-        (("--", "--limit", "3"), "fewbench chooses them too"),
+        (("-t", "a", "-t", "b"), "2 target names for 1 models"),
+        (("--", "task.py"), "the questions are in the file"),
+        (("--", "--limit", "3"), "fewbench chooses the samples"),
     ):
         found = cli("run", "endpoint", plain, "items.jsonl", *given, *words)
         assert (found.code, said in found.err) == (2, True), found.err

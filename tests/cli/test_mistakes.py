@@ -77,7 +77,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("select s.parquet -m random -n 4 --seed -1", "negative"),
         ("frobnicate", "frobnicate"),
         # start
-        ("start s.parquet -m random -n 4 -o run", "already holds an evaluation"),
+        ("start s.parquet -m random -n 4 -o run", "already contains an evaluation"),
         ("start s.parquet -o new", "no limit given"),
         ("start s.parquet -m random -o new", "no limit given"),
         ("start s.parquet -m random --half-width 0 -o new", "half width 0"),
@@ -124,7 +124,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
         ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
-        ("compare s.parquet -m random -n 4 --cluster spark://h:1", "cannot run on 'spark://h:1'"),
+        ("compare s.parquet -m random -n 4 --cluster spark://h:1", "unknown executor 'spark://h:1'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
         # import
@@ -169,7 +169,7 @@ def test_an_unusable_path_is_named(wrong, prepared, monkeypatch, line):
 def test_a_subset_comes_with_its_method(ok, wrong, folder):
     ok("select", "s.parquet", "-m", "random", "-n", "4", "-o", "sub.json")
     err = wrong("start", "s.parquet", "--subset", "sub.json", "-m", "random", "-o", "new")
-    assert "--subset brings its method" in err
+    assert "--subset sets the method" in err
     save_scores(simulate(20, 40, seed=9), folder / "other.parquet")
     assert "other scores" in wrong("start", "other.parquet", "--subset", "sub.json", "-o", "new")
 

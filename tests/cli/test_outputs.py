@@ -98,5 +98,5 @@ def test_an_evaluation_is_not_begun_among_other_answers(cli, inputs):
     (inputs / "ict" / "answers.jsonl").write_text("{}\n")
     said = cli("start", "s.parquet", "-m", "random", "-n", "4", "-o", "ict")
     assert said.code == 2
-    assert "ict: holds answers.jsonl but no evaluation.json" in said.err
+    assert "ict: contains answers.jsonl but no evaluation.json" in said.err
     assert (inputs / "ict" / "answers.jsonl").read_text() == "{}\n"

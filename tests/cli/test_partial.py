@@ -102,7 +102,7 @@ def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path)
     lost = cli("repair", "run")
     assert (lost.code, lost.out) == (2, "")
     assert "evaluation.json is lost or damaged" in lost.err
-    assert "still holds 2 answers of 'target'" in lost.err
+    assert "still contains 2 answers of 'target'" in lost.err
     ok("start", scores, "-m", "random", "-n", "4", "-o", "new")  # what the hint says to do
     shutil.copy(journal, tmp_path / "new")
     assert "nothing is damaged" in ok("repair", "new")

@@ -7,8 +7,8 @@ from html import unescape
 
 import numpy as np
 
-from fewbench.report.frame import body_of
 from fewbench.scores import save_scores
+from fewbench.show.html import body_of
 from fewbench.testing import simulate
 
 

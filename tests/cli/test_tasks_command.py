@@ -89,7 +89,7 @@ def test_select_from_past_scores(ok, here):
     for method in ("fit", "bento-sim", "km-sim(components=3)"):
         words = ("tasks", "select", here / "scores.parquet", "-k", 2, "-m", method)
         found = json.loads(ok(*words, "--results", here / "all.parquet", "--json"))
-        assert found["facts"]["rows"] == "past models' scores"
+        assert found["facts"]["rows"] == "scores of source models"
         assert any("11 of the 12 models" in said for said in found["warnings"])
 
 
@@ -237,7 +237,7 @@ def wrong(cli):
         ("select {ict} -k 2 -m bento-sim(match=2)", "match is 2"),
         ("select {ict} -k 2 -m bento-sim(scaling=log)", "scaling=log"),
         ("select {ict} -k 2 -m random+mean", "several parts"),
-        ("select {ict} -k 2 -m fit", "tasks are fitted to past models' scores"),
+        ("select {ict} -k 2 -m fit", "tasks are fitted to scores of source models"),
         ("select {ict} -k 2 -m list", "0 tasks are listed, but 2 are needed"),
         ("select {ict} -k 2 -m list --list poetry", "1 tasks are listed"),
         ("select {ict} -k 2 -m list --list poetry,nope", "no such task: 'nope'"),

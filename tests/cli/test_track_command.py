@@ -59,7 +59,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
         (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
         (("follow", "--steps", "7"), "NAME=NUMBER"),
         (("follow", "--steps", "last=soon"), "is no number"),
-        (("follow", "--add", "x", "--steps", "x=7"), "a step with --add"),
+        (("follow", "--add", "x", "--steps", "x=7"), "--steps is given with --add"),
         ((sources,), "add --run NAME"),
         (("follow", "--add", "//"), "'//' cannot name a folder"),
         (("nowhere",), "nowhere"),

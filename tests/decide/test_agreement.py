@@ -76,7 +76,7 @@ def agree(evaluation, known, at_least):
     apart = holm({pair: p_value(one) for pair, one in pairs.items()}, 1 - LEVEL)
     for one in fewbench.rank(evaluation, models=[known]).targets:
         told_apart = {name for pair in apart if one.target in pair for name in pair}
-        assert set(one.level_with) == set(every) - told_apart - {one.target}
+        assert set(one.tied_with) == set(every) - told_apart - {one.target}
 
     run = fewbench.track(evaluation, level=LEVEL)
     for point in run.points:

@@ -59,14 +59,14 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
     found = fewbench.run_versus(sources, models, 40, folder=tmp_path / "run")
     assert (found.a, found.verdict) == (names[0], "better")
     assert found.items_a == found.items_b == found.items_common < 40
-    assert found.looks == looks_of(40)
+    assert found.checked_at == looks_of(40)
     answered = dict.fromkeys(names, lambda item: 1 / 0)  # nothing is run again
     assert fewbench.run_versus(sources, answered, 40, folder=tmp_path / "run") == found
     models[names[0]] = lambda item: 1 / 0 if int(item[-1]) % 3 else 1.0
     assert any(
         "failed and left" in one for one in fewbench.run_versus(sources, models, 12).warnings
     )
-    with pytest.raises(FewbenchError, match="not two models"):
+    with pytest.raises(FewbenchError, match="two models are needed"):
         fewbench.run_versus(sources, {names[0]: models[names[0]]}, 40)
 
 

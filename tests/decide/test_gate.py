@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench._page import as_markdown
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.errors import looks_of
 from fewbench.scores import Scale
+from fewbench.show.page import as_markdown
 
 
 @pytest.mark.slow
@@ -24,7 +24,7 @@ def test_looking_again_and_again_keeps_the_level(method, sources, targets, play)
         play(evaluation, upto=n)
         for name, score in truth.items():
             found = fewbench.gate((evaluation, name), at_least=score, sequential=True)
-            assert found.looks == looks_of(80)
+            assert found.checked_at == looks_of(80)
             if found.verdict != "undecided":
                 verdicts.setdefault(name, found.verdict)
     assert len(verdicts) <= 4  # of 20; 2 at 90 %
@@ -101,8 +101,8 @@ def test_error_rates_pass_below_the_threshold(sources, targets, play):
 def test_mistakes_and_names_that_hold_markup(sources, play, targets):
     evaluation = Evaluation(sources, "random", 10, ["a|b<c>"])
     wrong = {
-        "nothing to check": {},
-        "margin without": {"at_least": 0.5, "margin": 0.1},
+        "no condition to check": {},
+        "margin is given without": {"at_least": 0.5, "margin": 0.1},
         "threshold is 3": {"at_least": 3},
         "the margin is -1": {"not_below": "model-30", "margin": -1},
         "its own baseline": {"not_below": evaluation},

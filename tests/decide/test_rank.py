@@ -32,8 +32,8 @@ def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, 
     among = frame["chance_top"][[name for name, place in order.items() if place <= 5]]
     assert among.mean() > 0.6
     for one in found.targets:
-        for other in one.level_with:
-            assert one.target in found.targets[list(frame.index).index(other)].level_with
+        for other in one.tied_with:
+            assert one.target in found.targets[list(frame.index).index(other)].tied_with
     assert not found.is_settled
     assert 1 <= len(found.next_targets) <= 2
     assert "<table" in found._repr_html_()
@@ -47,7 +47,7 @@ def test_known_models_and_mistakes(sources, targets, play):
     wrong = {
         "ranking needs two": lambda: fewbench.rank(evaluation),
         "ranked twice": lambda: fewbench.rank(evaluation, models=[known[0], known[0]]),
-        "the best 3 of 3": lambda: fewbench.rank(evaluation, models=known, top=3),
+        "top = 3 is not possible with 3": lambda: fewbench.rank(evaluation, models=known, top=3),
         "neither a target": lambda: fewbench.rank(evaluation, models=["x", "y"]),
     }
     for said, call in wrong.items():
@@ -58,7 +58,7 @@ def test_known_models_and_mistakes(sources, targets, play):
     places = {one.target: one for one in found.targets}
     assert [places[name].score for name in known] == pytest.approx(full[order[:3]])
     apart = full[order[0]] - full[order[1]] > 1e-9
-    assert (known[1] in places[known[0]].level_with) != apart
+    assert (known[1] in places[known[0]].tied_with) != apart
     assert not set(found.next_targets) & set(known)
 
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.errors import HeldOut, measure
-from fewbench.evaluation.intervals import Judge, wilson
+from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.quantiles import CONFORMAL, Quantiles
 from fewbench.evaluation.sampling import exact_interval, interval_at
+from fewbench.evaluation.uncertainty import wilson
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate

@@ -203,7 +203,7 @@ def test_other_scores_are_refused(sources, tmp_path):
 def test_what_cannot_be_saved_or_opened(sources, tmp_path, two_rounds):
     evaluation = Evaluation(sources, "random", 8, NAMES)
     evaluation.save(tmp_path / "one")
-    with pytest.raises(EvaluationError, match="already holds an evaluation"):
+    with pytest.raises(EvaluationError, match="already contains an evaluation"):
         Evaluation(sources, "random", 3, ["x"]).save(tmp_path / "one")
     with pytest.raises(EvaluationError, match="no evaluation here"):
         Evaluation.open(tmp_path / "none", sources)

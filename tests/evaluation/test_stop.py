@@ -112,9 +112,9 @@ def test_costs_that_are_missing(sources, costs, said):
 def test_what_cannot_be_a_stop(sources):
     with pytest.raises(ValidationError):
         Stop()
-    with pytest.raises(EvaluationError, match="either a budget or a stop"):
+    with pytest.raises(EvaluationError, match="one of budget and stop is needed"):
         Evaluation(sources, "random")
-    with pytest.raises(EvaluationError, match="either a budget or a stop"):
+    with pytest.raises(EvaluationError, match="one of budget and stop is needed"):
         Evaluation(sources, "random", 5, stop=Stop(items=5))
     with pytest.raises(MethodError, match="needs a number of items"):
         Evaluation(sources, "kmedoids-ridge", stop=Stop(half_width=0.1))

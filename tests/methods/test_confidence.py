@@ -90,7 +90,7 @@ def test_answers_without_probabilities_are_refused(method):
     session = find_method(method).start(sources, 15, 0, ["new"])
     items = session.ask()["new"]
     session.tell("new", Answers(items, targets.values[:1][:, items]))
-    with pytest.raises(AnswersError, match="answers have none"):
+    with pytest.raises(AnswersError, match="not all answers have them"):
         session.predict(["new"])
 
 

@@ -102,7 +102,7 @@ def test_settings_are_typed():
         ("random+ridge+pca", "out of place"),
         ("answers+ridge", "has no selector"),
         ("random+answers", "has no predictor"),
-        ("random+answers+mean", "takes plain answers"),
+        ("random+answers+mean", "works on plain answers"),
         ("random-ridge(alpha=1)", "fixed settings"),
     ],
 )

@@ -92,7 +92,7 @@ def test_tasks_says_how_many(scores, k):
     text = f"tasks-listed(names={'|'.join(scores.tasks)},tasks={k})+mean"
     assert tasks_of(scores, subset(text, scores, whole).items) == names
     if k < 6:
-        said = f"the {k} tasks hold {whole} items, and the budget is {whole + 1}"
+        said = f"the {k} tasks have {whole} items, and the budget is {whole + 1}"
         with pytest.raises(MethodError, match=f"{said}.*take more tasks"):
             subset(text, scores, whole + 1)
 

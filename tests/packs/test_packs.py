@@ -139,6 +139,14 @@ def test_one_pack_of_every_benchmark(tmp_path):
         fewbench.pack(SOURCES, by="tsk")
 
 
+def test_a_pack_of_a_share_of_the_items():
+    table = simulate(30, 200, n_tasks=2, seed=1)
+    sizes = np.bincount(table.task_of)
+    made = fewbench.pack(table, "greedy-ridge", "20%", backtest=False)
+    wanted = sum(max(20, int(np.ceil(0.2 * size))) for size in sizes)
+    assert made.to_frame().loc["benchmark", "items"] == wanted
+
+
 def test_the_backtest_of_a_pack_and_methods_that_cannot_be_packed():
     pack = fewbench.pack(SOURCES, "random-ridge", 9)
     rows = pack.backtest().set_index("target")

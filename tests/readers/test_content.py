@@ -13,7 +13,7 @@ import pytest
 from fewbench import _memory
 from fewbench.errors import FewbenchError
 from fewbench.readers import Columns, join_attributes, read
-from fewbench.readers.tables import read_task_table
+from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import from_long, load_scores
 from fewbench.tasks import Transferability
 

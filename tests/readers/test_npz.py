@@ -76,5 +76,5 @@ class TestAnswers:
         assert reading.scores.items["n_options"].tolist() == [5, 5, 5]
         (note,) = reading.notes
         assert note.endswith(
-            "than the file's 2 to 4, or more where answers lie beyond its last option (1 do)"
+            "than the file's 2 to 4, or more where answers are above its last option (1 do)"
         )

@@ -3,7 +3,7 @@
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers.tables import read_task_table
+from fewbench.readers.task_tables import read_task_table
 
 TABLE = "model,algebra,origin,poetry\ngpt,0.5,x,0.25\n007,1,y,0\n"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from fewbench.readers.tables import read_task_table
+from fewbench.readers.task_tables import read_task_table
 from fewbench.study.metrics import pearson
 from fewbench.tasks import TaskMatrix, TaskResults, Transferability, read_chooser, select_tasks
 from fewbench.tasks.choosers import FittedTasks, mismatch
@@ -18,7 +18,7 @@ from fewbench.tasks.judgement import (
     random_questions,
     random_tasks,
 )
-from fewbench.tasks.matrix import PAST_SCORES, of_texts
+from fewbench.tasks.matrix import SOURCE_SCORES, of_texts
 
 from .conftest import DATA
 
@@ -110,7 +110,7 @@ def test_tasks_fitted_to_six_models_on_the_seventh(results):
         for left_out in range(n):
             others = np.delete(np.arange(n), left_out)
             rows = np.ascontiguousarray(results.scores[others].T)
-            past = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES)
+            past = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES)
             chosen = FittedTasks(exchange=False).order(past, k, 0).tasks
             errors.append((results.reduced(chosen) - results.full)[left_out])
         found = np.sqrt(np.mean(np.square(errors))) / size

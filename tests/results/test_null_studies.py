@@ -14,8 +14,8 @@ from fewbench.methods import Method, find_method
 from fewbench.study import SplitSettings, compare, make_split
 from fewbench.study.inference import (
     expected_random_mae,
-    level_with_best,
     model_groups,
+    tied_with_best,
     two_way,
 )
 from fewbench.testing import simulate
@@ -67,7 +67,7 @@ def null_study(null, kind, repeats, seed):
     ratio = resampled.figure(resampled.ratio(ours, theirs), ratio=True)
     to_exact = resampled.ratio(ours, exact)
     of_exact = resampled.figure(to_exact, ratio=True)
-    best = level_with_best(resampled, {"a": ours, "b": theirs})
+    best = tied_with_best(resampled, {"a": ours, "b": theirs})
     return (
         difference.low <= 0 <= difference.high,
         ratio.low <= 1 <= ratio.high,

@@ -75,7 +75,7 @@ def test_disco_on_checkpoints_held_out(real):
     assert (errors.loc["disco-jsd-ridge"] < errors.loc["disco-pds-rf"]).all()
 
 
-def test_near_twins_leak_and_are_warned_of(real):
+def test_near_duplicates_leak_and_are_warned_of(real):
     scores, method = real("llmub_mmlu"), "random-signature-knn"
     leaky, held_out = (
         compare(scores, [method], [100], SplitSettings(kind), 2, level=None)

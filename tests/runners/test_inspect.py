@@ -156,7 +156,7 @@ class TestWhatRuns:
         assert {(log.eval.task, log.eval.model, log.status) for log in logs} == {
             (task, model, "success") for task in ("quiz", "more") for model in models.split(",")
         }
-        with pytest.raises(RunError, match="1 targets for 2 models"):
+        with pytest.raises(RunError, match="1 target names for 2 models"):
             run(table, tmp_path / "other", both[1], model=models, targets=["new"])
         # A task that fails does not leave the other one waiting for its samples.
         chosen = Evaluation(table, "random", 12, ["new"]).ask()["new"]
@@ -246,8 +246,8 @@ class TestChecksBeforeAnythingIsSpent:
             (["--temperature", "0.5"], {}, r"temperature of task 'quiz': 0.5 in the answers, not"),
             (["--token-limit", "50"], {}, r"token_limit of task 'quiz': 50"),
             ([], {"task": "polite"}, r"solver of task 'quiz': system_message"),
-            (["--limit", "5"], {}, r"--limit chooses samples"),
-            (["--sample-id", "q1"], {}, r"--sample-id chooses"),
+            (["--limit", "5"], {}, r"--limit cannot be used"),
+            (["--sample-id", "q1"], {}, r"--sample-id cannot be used"),
             (["--no-score"], {}, r"--no-score"),
             (["--log-dir", "x"], {}, r"logs are written to the folder logs"),
             (["--what"], {}, r"Inspect: No such option '--what'"),
@@ -434,9 +434,9 @@ def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
     assert json.loads(out)["targets"]["scripted/new-9"]["items_run"] == 6
     assert (say("tell", folder, folder / "logs")[1]).startswith("recorded 0 answers")
     for arguments, what in (
-        (["--limit", "3", f"{QUIZ}@quiz"], "fewbench: error: --limit chooses samples"),
+        (["--limit", "3", f"{QUIZ}@quiz"], "fewbench: error: --limit cannot be used"),
         ([f"{QUIZ}@quiz", "--model", "scripted/new-9", "-T", "n=9"], "21 samples missing"),
-        (["--model", "scripted/new-9"], "no task for Inspect"),
+        (["--model", "scripted/new-9"], "no Inspect task is given"),
     ):
         code, _, err = say(*given[:-1], tmp_path / "other", "--", *arguments)
         assert (code, "Traceback" in err) == (2, False)
@@ -630,8 +630,8 @@ class TestOwnTask:
         options = {"model": "scripted/new-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
         for given, evaluated, what in (
             ({"changed": "q3"}, {}, "1 sample changed: 'q3'"),
-            ({}, {"limit": 4}, "fewbench chooses them too"),
-            ({}, {"log_samples": False}, "nobody can check"),
+            ({}, {"limit": 4}, "fewbench chooses the samples"),
+            ({}, {"log_samples": False}, "cannot be checked"),
         ):
             task = estimated(quiz.quiz(**given), scores, ADAPTIVE, 8)
             (log,) = inspect_ai.eval(task, **options, **evaluated)

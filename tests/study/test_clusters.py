@@ -253,8 +253,8 @@ def test_processes_survive_too(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ("spark://host:1", "cannot run on 'spark://host:1'"),
-        (-1, "-1 workers"),
+        ("spark://host:1", "unknown executor 'spark://host:1'"),
+        (-1, "-1 workers are too few"),
         ("dask://10.0.0.1", "dask://10.0.0.1 is no address"),
         ("dask://127.0.0.1:PORT", "nothing answers there"),
         ("ray://127.0.0.1:PORT", "nothing answers there"),

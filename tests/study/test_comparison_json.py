@@ -21,8 +21,8 @@ def test_json_has_the_promised_schema(outcome):
     for cell, row in zip(found["cells"], outcome.cells.to_dict("records"), strict=True):
         own = {"method", "budget", "split", "n_sources", "n_targets", "n_repeats"}
         own |= {"expected_random_mae"}
-        assert set(cell) == own | {"level_with_best", "failed", "metrics"}
-        for key in (*own, "level_with_best"):
+        assert set(cell) == own | {"tied_with_best", "failed", "metrics"}
+        for key in (*own, "tied_with_best"):
             assert cell[key] == row[key]
         metrics = cell["metrics"]
         for name in ("mae", "kendall_tau", "spearman", "ratio_to_random", "coverage90", "width90"):

@@ -13,12 +13,9 @@ from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, make_split
 from fewbench.study.inference import (
-    FEWEST_TARGETS,
     expected_random_mae,
-    level_with_best,
     model_groups,
-    over_tables,
-    table_groups,
+    tied_with_best,
     too_few_repeats,
     two_way,
 )
@@ -211,7 +208,7 @@ def test_families_and_copies_are_one_group():
 # Level with the best
 
 
-def test_level_with_the_best_is_what_cannot_be_told_from_it():
+def test_tied_with_the_best_is_what_cannot_be_told_from_it():
     rng = np.random.default_rng(0)
     resampled = two_way(drawn_splits(8, 60, 30))
     size = {"good": 0.020, "as good": 0.0203, "bad": 0.06}
@@ -220,14 +217,14 @@ def test_level_with_the_best_is_what_cannot_be_told_from_it():
         for name, one in size.items()
     }
     errors["failed"] = resampled.parts([None] * 8)
-    found = level_with_best(resampled, errors)
+    found = tied_with_best(resampled, errors)
     assert found.judged
     assert found.best in ("good", "as good")
     assert found.level == {"good", "as good"}
     few = two_way(drawn_splits(2, 60, 30))
-    found = level_with_best(few, {"a": few.parts([np.ones(30)] * 2)})
+    found = tied_with_best(few, {"a": few.parts([np.ones(30)] * 2)})
     assert (found.best, found.level, found.judged) == ("a", frozenset(), False)
-    assert level_with_best(few, {}).best is None
+    assert tied_with_best(few, {}).best is None
 
 
 @pytest.mark.parametrize(("n_methods", "repeats"), [(4, 5), (8, 10)])
@@ -245,9 +242,9 @@ def test_random_sampling_is_not_worse_than_the_luckiest_of_its_equals(n_methods,
             for name in ("random", *map(str, range(n_methods)))
         }
         exact = {"random": resampled.parts([expected[at] for at in targets])}
-        worse.append("random" not in level_with_best(resampled, errors, exact=exact).level)
+        worse.append("random" not in tied_with_best(resampled, errors, exact=exact).level)
         errors["better"] = errors["0"] / 2
-        found.append("random" not in level_with_best(resampled, errors, exact=exact).level)
+        found.append("random" not in tied_with_best(resampled, errors, exact=exact).level)
     assert np.mean(worse) <= 0.15
     assert np.mean(found) >= 0.95
 
@@ -321,34 +318,3 @@ def test_drawn_and_exact_expectations_agree():
         np.where(table.values == 1, 1 - 1e-9, table.values), models=table.model_ids
     )
     np.testing.assert_allclose(expected_random_mae(nearly, 20), exact, rtol=0.08)
-
-
-# Over tables
-
-
-def test_tables_of_a_group_weigh_as_one():
-    found = over_tables([0.2, 0.2, 0.2, 0.4, 0.8], groups=["g", "g", "g", "x", "y"])
-    plain = over_tables([0.2, 0.4, 0.8])
-    assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
-    assert (found.n_tables, found.n_groups) == (5, 3)
-
-
-def test_a_table_with_few_targets_does_not_count():
-    counts = [FEWEST_TARGETS - 1, FEWEST_TARGETS, 40, 50]
-    found = over_tables([9.0, 0.5, 0.6, 0.7], counts)
-    assert (found.n_tables, found.left_out) == (3, 1)
-    assert found.value == over_tables([0.5, 0.6, 0.7]).value
-    assert np.isnan(over_tables([0.5], [1]).value)
-
-
-def test_few_tables_have_no_interval_and_more_level_is_wider():
-    assert np.isnan(over_tables([0.5, 0.6]).low)
-    ninety, more = over_tables([0.5, 0.6, 0.9]), over_tables([0.5, 0.6, 0.9], level=0.95)
-    assert more.low < ninety.low < ninety.value < ninety.high < more.high
-
-
-def test_tables_that_share_models_or_items_are_grouped():
-    models = {"a": ["m", "n"], "b": ["n"], "c": ["o"], "d": ["p"]}
-    items = {"c": ["i1"], "d": ["i1", "i2"], "a": ["i9"]}
-    assert table_groups(models, items) == {"a": 0, "b": 0, "c": 1, "d": 1}
-    assert table_groups({}) == {}

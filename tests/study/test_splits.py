@@ -100,7 +100,7 @@ def test_a_gap_that_leaves_no_sources_is_an_error():
 
 
 def test_only_the_performance_split_has_a_gap():
-    with pytest.raises(StudyError, match="split random has no gap"):
+    with pytest.raises(StudyError, match="split random cannot have a gap"):
         SplitSettings("random", 0.3, gap=0.2)
 
 

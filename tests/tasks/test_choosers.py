@@ -265,7 +265,7 @@ def test_tasks_for_ridge_leave_whole_families_out():
     level = rng.random(8)[family]
     rows = np.stack([level + 0.05 * rng.normal(size=32), rng.random(8)[family], rng.random(32)])
     given = TaskMatrix(
-        rows, ("a", "b", "c"), np.array([5, 5, 5]), None, "past models' scores",
+        rows, ("a", "b", "c"), np.array([5, 5, 5]), None, "scores of source models",
         families=tuple(map(str, family)),
     )  # fmt: skip
     assert given.groups.tolist() == family.tolist()

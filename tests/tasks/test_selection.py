@@ -187,7 +187,7 @@ def test_two_tasks_and_one_chosen():
 def test_tasks_are_compared_by_past_scores_too():
     given = TaskMatrix.of_scores(simulate(12, 80, 6, seed=1))
     selection = select("tasks-fit", given, 2)
-    assert selection.matrix == {"rows": "past models' scores"}
+    assert selection.matrix == {"rows": "scores of source models"}
     assert select(selection.method, given, 2) == selection
 
 

@@ -80,7 +80,7 @@ class Abilities:
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def distance(self, weights: FloatArray) -> float:
-        """Return how far a target is above 95 % or below 5 % of the sources.
+        """Return how far a target is above 95% or below 5% of the sources.
 
         In standard deviations of the sources, from the posterior mean; positive above, negative
         below, 0 between.
@@ -100,7 +100,7 @@ class Abilities:
         return max(mean - float(high), 0.0) + min(mean - float(low), 0.0)
 
     def chance_beyond(self, weights: FloatArray) -> float:
-        """Return the probability that a target is above 95 % or below 5 % of the sources."""
+        """Return the probability that a target is above 95% or below 5% of the sources."""
         if not self.tell_apart:
             return 0.0
         low, high = np.quantile(self.sources, EDGES)

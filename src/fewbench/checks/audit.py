@@ -9,7 +9,6 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
-from fewbench._page import Page, Shown
 from fewbench.checks.duplicates import Kinship, alike_findings, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
@@ -23,6 +22,7 @@ from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
+from fewbench.show.page import Page, Shown
 
 FORMAT = 1
 LEAST = 1
@@ -64,7 +64,7 @@ class Audit(Shown):
     use : tuple of Advice
         Recommended methods, by the relation of targets to sources.
     alike : tuple of tuple of str
-        Groups of models with one name, identical rows, or near-twins, for `with_families`.
+        Groups of models with one name, identical rows, or near-duplicates, for `with_families`.
     table : dict
         Size and kind of the table: models, items, tasks, share of missing cells and so on.
     numbers : dict
@@ -121,8 +121,8 @@ class Audit(Shown):
 def audit(scores: Scores) -> Audit:
     """Check a results table for problems and suggest fixes.
 
-    Nothing is changed. Of models that ran less than half of the items, only their likeness to
-    others is checked.
+    Nothing is changed. Models that ran less than half of the items are only compared with other
+    models.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def audit(scores: Scores) -> Audit:
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
     found: list[set[int]] = []
-    for group in (*kin.same_name, *kin.same_row, *kin.near_twins):
+    for group in (*kin.same_name, *kin.same_row, *kin.near_duplicates):
         joined = set(group)
         for other in [other for other in found if other & joined]:
             joined |= other
@@ -243,7 +243,7 @@ def _distinct_sources(scores: Scores, kinship: Kinship) -> Finding:
     few = round(distinct) < FEW
     what = f"the {counted(scores.n_models, 'model counts', 'models count')} as about "
     what += f"{distinct:.0f} distinct {'one' if round(distinct) == 1 else 'ones'}"
-    what += " (models that answer alike, beyond what easy and hard items explain, count as one)"
+    what += " (models that answer alike, more than easy and hard items explain, count as one)"
     if not few:
         return Finding(
             "distinct-sources", "fact", what, "enough for most methods that learn from sources"

@@ -12,7 +12,7 @@ from fewbench.scores import Scores
 
 DROPS: dict[str, tuple[str, ...]] = {
     "duplicates": ("same-name", "identical"),
-    "near-twins": ("near-twins",),
+    "near-duplicates": ("near-duplicates",),
     "constant": ("constant",),
     "wrong-way": ("wrong-way",),
 }
@@ -21,15 +21,15 @@ DROPS: dict[str, tuple[str, ...]] = {
 def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, tuple[str, ...]]:
     """Remove what an audit of the scores found.
 
-    Each group of duplicates or near-twins keeps the model with fewest missing cells, then with the
-    shortest name. A duplicate is removed only if the other has all its scores. Near-twins are
-    removed until none is left.
+    Each group of duplicates or near-duplicates keeps the model with fewest missing cells, then with
+    the shortest name. A duplicate is removed only if the other has all its scores. Near-duplicates
+    are removed until none is left.
 
     Parameters
     ----------
     scores : Scores
     found : Audit
-    words : collection of {"duplicates", "near-twins", "constant", "wrong-way"}
+    words : collection of {"duplicates", "near-duplicates", "constant", "wrong-way"}
 
     Returns
     -------
@@ -64,7 +64,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
                 of = finding.of
                 ids += [one for one in finding.spare if one not in ids]
         gone[of].update(ids)
-        if word == "near-twins" and ids:
+        if word == "near-duplicates" and ids:
             more = _more_twins(scores, gone["models"])
             gone[of].update(more)
             ids += more
@@ -92,13 +92,13 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
 
 def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
-    """Return near-twins that appear as items' difficulty shifts without the others."""
+    """Return near-duplicates that appear as items' difficulty shifts without the others."""
     more: list[str] = []
     while True:
         rows = [at for at, m in enumerate(scores.model_ids) if m not in gone and m not in more]
         items = np.flatnonzero(scores.run[rows].any(axis=0))
         left = scores.take(rows, items)
-        spare = spare_twins(left, kinship(left).near_twins)
+        spare = spare_twins(left, kinship(left).near_duplicates)
         if not spare:
             return more
         more += spare

@@ -1,4 +1,4 @@
-"""Which models are alike, and findings on them: duplicates, near-twins, kin."""
+"""Which models are alike, and findings on them: duplicates, near-duplicates, relatives."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -33,17 +33,17 @@ DROP = "keep one of each (fewbench audit SCORES --drop duplicates -o FILE)"
 class Kinship:
     """Likeness of models, and groups of two or more positions of alike models.
 
-    `same_row` excludes rows that are equal by chance; `kin` includes `near_twins`. `kin_least` is
-    the mean likeness from which models count as kin, None if no pair stands out. `weights` and
-    `independent`, shape (models,), are what a model counts for learning patterns of answers, and
-    for averaging answers to an item. `same`, shape (models, models): equal scores wherever both
-    ran.
+    `same_row` excludes rows that are equal by chance; `kin`, related models, includes
+    `near_duplicates`. `kin_least` is the mean likeness from which models count as related, None if
+    no pair does. `weights` and `independent`, shape (models,), are what a model counts for learning
+    patterns of answers, and for averaging answers to an item. `same`, shape (models, models): equal
+    scores wherever both ran.
     """
 
     likeness: Likeness
     same_name: Groups
     same_row: Groups
-    near_twins: Groups
+    near_duplicates: Groups
     kin: Groups
     kin_least: float | None
     weights: FloatArray
@@ -177,7 +177,7 @@ def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
     found = [
         *_same_name(scores, kinship),
         _same_row(scores, kinship),
-        _near_twins(scores, kinship),
+        _near_duplicates(scores, kinship),
         _kin(scores, kinship),
     ]
     return [finding for finding in found if finding is not None]
@@ -288,11 +288,11 @@ def _same_row(scores: Scores, kinship: Kinship) -> Finding | None:
     )
 
 
-def _near_twins(scores: Scores, kinship: Kinship) -> Finding | None:
+def _near_duplicates(scores: Scores, kinship: Kinship) -> Finding | None:
     copies = {frozenset(pair) for group in kinship.same_row for pair in combinations(group, 2)}
     groups = tuple(
         group
-        for group in kinship.near_twins
+        for group in kinship.near_duplicates
         if any(frozenset(pair) not in copies for pair in combinations(group, 2))
     )
     if not groups:
@@ -307,18 +307,18 @@ def _near_twins(scores: Scores, kinship: Kinship) -> Finding | None:
         )
         advice = (
             "never split a group between sources and targets: compare with --split group, and "
-            f"{advice}; or keep one of each (fewbench audit SCORES --drop near-twins -o FILE)"
+            f"{advice}; or keep one of each (fewbench audit SCORES --drop near-duplicates -o FILE)"
         )
     return _finding(
-        "near-twins",
+        "near-duplicates",
         "fact" if held else "caution",
         scores,
         groups,
-        f"{_in_groups(groups)} are near-twins: they answer almost alike, beyond what easy and "
+        f"{_in_groups(groups)} are near-duplicates: they answer almost alike, more than easy and "
         f"hard items explain (correlation {TWIN:g} or more, on average in a group){across}",
         advice,
         spare_twins(scores, groups),
-        _likeness_table("near-twins", scores, kinship, groups),
+        _likeness_table("near-duplicates", scores, kinship, groups),
     )
 
 
@@ -331,7 +331,7 @@ def spare_twins(scores: Scores, groups: Groups) -> tuple[str, ...]:
 
 def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
     groups = kinship.kin
-    if kinship.kin_least is None or not groups or groups == kinship.near_twins:
+    if kinship.kin_least is None or not groups or groups == kinship.near_duplicates:
         return None
     held, across = _held(scores, groups)
     return _finding(
@@ -357,7 +357,7 @@ def _held(scores: Scores, groups: Groups) -> tuple[bool, str]:
     families = scores.models["family"].fillna("").astype(str).to_numpy()
     named = [{families[m].strip() for m in group} for group in groups]
     if all(len(names) == 1 and "" not in names for names in named):
-        return True, "; each group lies in one family"
+        return True, "; each group is in one family"
     n = sum(len(names - {""}) > 1 for names in named)
     spans = counted(n, "group spans", "groups span")
     return False, f"; {spans} several families" if n else ""

@@ -23,7 +23,7 @@ class Finding:
     Attributes
     ----------
     kind : str
-        A fixed name, such as "near-twins".
+        A fixed name, such as "near-duplicates".
     severity : {"problem", "caution", "fact"}
         A problem makes estimates wrong; a caution may affect them; a fact describes the table.
     what : str
@@ -35,7 +35,7 @@ class Finding:
     ids : tuple of str
         All ids concerned.
     groups : tuple of tuple of str
-        The ids by group, if they form groups.
+        The ids by group if they form groups.
     spare : tuple of str
         The ids that `drop` removes for this kind.
     table : Table, optional
@@ -57,7 +57,7 @@ class Finding:
 
 
 def share(value: float) -> str:
-    """Return a share as a percentage, with a decimal below 2 %.
+    """Return a share as a percentage, with a decimal below 2%.
 
     Examples
     --------

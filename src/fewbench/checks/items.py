@@ -23,7 +23,7 @@ class ItemNumbers:
 
     `mean` is in [0, 1], over the models that ran the item; `saturated` items have a mean of `EASY`
     or more without being constant. `wrong_way` is at a false discovery rate of `LEVEL`; `suspect`
-    at one test's level `SUSPECT`, if these are more than chance gives.
+    at one test's level `SUSPECT` if these are more than chance gives.
     """
 
     mean: FloatArray

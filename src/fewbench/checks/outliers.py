@@ -66,8 +66,8 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
 def _follows_difficulty(scores: Scores, kinship: Kinship) -> tuple[FloatArray, FloatArray]:
     """Return how much easier a model's right items are than its wrong ones, and the standard error.
 
-    In standard deviations of the easiness for other models, near-twins excluded. NaN for a model
-    with constant scores or no others.
+    In standard deviations of the easiness for other models, near-duplicates excluded. NaN for a
+    model with constant scores or no others.
     """
     weight, n = kinship.weights, scores.n_models
 
@@ -79,7 +79,7 @@ def _follows_difficulty(scores: Scores, kinship: Kinship) -> tuple[FloatArray, F
     each = [sums(rows) for rows in row_blocks(scores.cells)]
     right, ran = (total(part) for part in zip(*each, strict=True))
     follows, error = np.full(n, np.nan), np.full(n, np.nan)
-    twins = {m: list(group) for group in kinship.near_twins for m in group}
+    twins = {m: list(group) for group in kinship.near_duplicates for m in group}
     for m in range(n):
         of_twins, ran_by_twins = sums(twins.get(m, [m]))
         others = ran - ran_by_twins

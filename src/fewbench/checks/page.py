@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted, fixed, some
-from fewbench._page import Page, Section, Table
-from fewbench.charts import auditing
 from fewbench.checks.finding import Cell, Finding
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import auditing
+from fewbench.show.page import Page, Section, Table
 
 if TYPE_CHECKING:
     from fewbench.checks.audit import Audit
@@ -116,7 +116,7 @@ def audit_page(found: "Audit", source: str) -> Page:
         f"{problems} and {cautions} in {counted(shape['models'], 'model')}".capitalize(),
         lesser,
         sections=[one for one in sections if one.tables or one.charts or one.lines or one.facts],
-        next=[_compare(found, path)],
+        next=[_compare(found, shlex.quote(found.changed["written"]) if found.changed else path)],
     )
 
 
@@ -194,6 +194,7 @@ def _methods(found: "Audit") -> list[Section]:
         Section(
             "unfit",
             "Methods that cannot run here",
+            said="These methods cannot run here:" if unfit else "",
             tables=[Table("Methods", head[1:], unfit)] if unfit else [],
             detail=True,
         ),

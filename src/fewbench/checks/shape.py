@@ -95,7 +95,7 @@ def _spread(scores: Scores) -> Finding:
     low, q1, q2, q3, high = (shown(float(v)) for v in np.quantile(full, [0, 0.25, 0.5, 0.75, 1]))
     best = min(m for m, v in zip(scores.model_ids, unit, strict=True) if v > unit.max() - 1e-9)
     if scores.n_models == 1:
-        return Finding("spread", "fact", f"the one model, {best}, scores {high}")
+        return Finding("range", "fact", f"the one model, {best}, scores {high}")
     what = (
         f"scores range from {low} to {high}, half of them between {q1} and {q3} (median {q2}); the "
         f"best model is {best}"
@@ -109,7 +109,7 @@ def _spread(scores: Scores) -> Finding:
     if level and np.ptp(unit) > 1e-9:
         others = counted(level, "other is", "others are")
         what += f"; {others} equal within the noise of {counted(scores.n_items, 'item')}"
-    return Finding("spread", "fact", what, advice)
+    return Finding("range", "fact", what, advice)
 
 
 def _level(scores: Scores, best: int) -> int:

@@ -35,7 +35,7 @@ CACHE = typer.Option(
     "directory).",
 )
 CACHED = typer.Option("--cached/--no-cache", help="Reuse finished results of earlier runs.")
-DETAILS = typer.Option("--details", help="Also print what the text leaves out.")
+DETAILS = typer.Option("--details", help="Print all details.")
 
 
 class Call:
@@ -163,10 +163,10 @@ def command(
     read : mapping of parameter to (type, Reader, str), optional
         What is typed, how it is read and written, where the annotation does not tell it.
     around : callable, optional
-        Called with a `Call` in place of the function; its other parameters are options, too. It
+        Called with a `Call` in place of the function; its other parameters become options. It
         returns the result.
     page : callable, optional
-        Returns the page of a result, which is called with what is typed, too.
+        Returns the page of a result, which is also called with what is typed.
     """
     summary, said = _documented(function)
     known = dict(flags or {}), {*arguments}
@@ -341,7 +341,7 @@ def _shared(
         found.append(_parameter("details", Annotated[bool, DETAILS], False))
     if report is not None:
         flags = ["--report"] if report == "report" else ["--output", "-o"]
-        file = typer.Option(*flags, help=f"{WRITES}.")
+        file = typer.Option(*flags, help=WRITES)
         found.append(_parameter(report, Annotated[Path | None, file], None))
         found.append(_parameter("as_json", Json, False))
     return found if "force" in known else [*found, _parameter("force", Force, False)]

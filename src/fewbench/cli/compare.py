@@ -11,7 +11,7 @@ from fewbench.errors import StudyError
 from fewbench.study import Comparison, SplitSettings
 from fewbench.study import compare as run_study
 
-GAP = 0.2  # DISCO's: targets from the best 30 %, sources from the worst 50 %
+GAP = 0.2  # DISCO's: targets from the best 30%, sources from the worst 50%
 
 
 def _compare(
@@ -31,7 +31,7 @@ def _compare(
     targets
         Share of the models used as targets.
     gap
-        Split performance: leave out the 20 % of models between sources and targets.
+        Split performance: leave out the 20% of models between sources and targets.
     group_by
         Split group: column of the models that names the group.
     resample

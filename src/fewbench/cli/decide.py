@@ -32,7 +32,7 @@ def _run(
     budget: int = 160,
     seed: int = 0,
 ) -> Versus:
-    """Run both models first, if a folder and a program are given.
+    """Run both models first if a folder and a program are given.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def _run(
     if given["ask"] or given["next_items"] or given["sequential"]:
         raise EvaluationError(
             "--next-items, --ask and --sequential are for two evaluations that exist",
-            hint="leave them out: --run chooses the items, and looks until it is decided",
+            hint="leave them out: --run chooses the items, and stops once it is decided",
         )
     if run is None or not program or given["scores"] is None:
         raise EvaluationError(
@@ -154,7 +154,10 @@ def _track(
         found: Track = call()
         return found
     if given["steps"]:
-        raise EvaluationError("a step with --add", hint="give --steps when you print the curve")
+        raise EvaluationError(
+            "--steps is given with --add",
+            hint="leave --steps out; give it when you print the curve",
+        )
     scores = None if given["scores"] is None else load(given["scores"])
     _add(given["checkpoints"], add, answers, Columns(None, item, score), scores)
     return None

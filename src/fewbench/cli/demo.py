@@ -37,7 +37,7 @@ def demo(
     fewbench demo
     """
     from fewbench.datasets import load_zoo, train_newcomer, zoo_file
-    from fewbench.report import write_report
+    from fewbench.show.html import write_report
     from fewbench.study import SplitSettings, compare
 
     page = output / "report.html"

@@ -39,7 +39,7 @@ from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
 from fewbench.methods.base import AUTO
-from fewbench.runners import EXPORTS, check_export, export_items, positions_in
+from fewbench.runners import check_export, export_items, positions_in
 from fewbench.scores import Sources
 from fewbench.scores.table import HARNESS_VERSION
 
@@ -58,7 +58,7 @@ def start(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option("--budget", "-n", help=f"Most items to run per target model{SHARE}."),
+        typer.Option("--budget", "-n", help=f"Largest number of items to run per target{SHARE}."),
     ] = None,
     target: Annotated[
         list[str] | None,
@@ -126,7 +126,9 @@ def start(
             ) from error
         made = chosen.provenance
         if method is not None or budget is not None:
-            raise EvaluationError("--subset brings its method and budget", hint="leave them out")
+            raise EvaluationError(
+                "--subset sets the method and the budget", hint="leave out --method and --budget"
+            )
         if made is None:
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = made.method, str(made.budget), made.seed
@@ -197,8 +199,7 @@ def ask(
         str,
         typer.Option(
             "--for",
-            help=f"Output format: {', '.join(EXPORTS)} (plain ids, lm-eval --samples, Inspect "
-            "--sample-id).",
+            help="Output format: ids, lm-eval or inspect (for their own options).",
         ),
     ] = "ids",
     target: TargetName = None,
@@ -209,7 +210,7 @@ def ask(
         Path | None,
         typer.Option(
             metavar="LOGS",
-            help="With --for lm-eval, if the dataset changed: logs of any model on all of its "
+            help="With --for lm-eval if the dataset changed: logs of any model on all of its "
             "documents. Positions are taken from them.",
         ),
     ] = None,
@@ -297,7 +298,7 @@ def _positions_now(
 
 def estimate(
     folder: Folder,
-    level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
+    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
     target: TargetName = None,
     scores: MovedScores = None,
     workers: MeasuringWorkers = 1,
@@ -308,10 +309,10 @@ def estimate(
 ) -> None:
     """Estimate full scores from the answers so far.
 
-    Prints score, interval, rank and task scores, and how wide the interval of as many random items
-    is at that score. The rank is among the source models and the target (1 is best), with the ranks
-    at the ends of the interval in brackets. Of several targets, prints a row for each finished one
-    and lists the others; --target NAME prints one target in any case.
+    Prints score, interval, rank, task scores, and the half width that the same number of random
+    items would give. The rank is among the source models and the target (1 is best), with the ranks
+    at the ends of the interval in brackets. For several targets, prints one row per finished target
+    and lists the others; --target NAME prints one target in full.
 
     \b
     fewbench estimate run

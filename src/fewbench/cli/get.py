@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from fewbench._names import counted
-from fewbench._page import as_text
 from fewbench._progress import at_work, progress_bar
 from fewbench._text import table
 from fewbench.cli.commands import Call, command
@@ -20,6 +19,7 @@ from fewbench.public import (
 )
 from fewbench.public import get as fetch
 from fewbench.public.get import megabytes, source_file
+from fewbench.show.page import as_text
 
 PACK = "pack"
 SHOWN = 5

@@ -10,7 +10,7 @@ from fewbench.cli.text import echo, say
 
 def view(
     folder: Folder,
-    level: Annotated[float, typer.Option(help="Stated coverage of the intervals.")] = 0.9,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.9,
     port: Annotated[
         int, typer.Option(help="Port on this machine (default: any free one).", min=0, max=65535)
     ] = 0,
@@ -25,7 +25,7 @@ def view(
     fewbench view run
     fewbench view run --port 8000
     """
-    from fewbench.report.live import view as serve
+    from fewbench.evaluation.view import view as serve
 
     try:
         serve(

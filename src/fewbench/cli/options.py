@@ -26,7 +26,10 @@ ScoresOrPack = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
-MovedScores = Annotated[Path | None, typer.Option("--scores", help="Scores file if it was moved.")]
+MovedScores = Annotated[
+    Path | None,
+    typer.Option("--scores", help="Scores file of the source models if it was moved."),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 AverageOption = Annotated[
     Average | None,
@@ -59,8 +62,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse replies that were cut at a token limit or filtered and are not right, and "
-        "those of another model. By default they count, and the estimate carries a warning.",
+        help="Refuse wrong replies that were truncated at a token limit or filtered, and replies "
+        "of another model. By default they count, and the estimate carries a warning.",
     ),
 ]
 Key = Annotated[
@@ -71,7 +74,7 @@ AcceptDifferences = Annotated[
     bool,
     typer.Option(
         "--accept-differences",
-        help="Take answers that were asked or scored in another way than those of the source "
+        help="Accept answers that were asked or scored differently from those of the source "
         "models: other prompts, settings, answer keys. Estimates then carry a warning.",
     ),
 ]
@@ -102,7 +105,7 @@ def load(path: Path, average: Average | None = None, *, items: bool = False) -> 
     """
     if is_pack(path):
         raise PackError(
-            f"{path}: a pack serves to evaluate models; this command needs a scores file",
+            f"{path}: a pack; this command needs a scores file",
             hint="use the scores that the pack was made from",
         )
     notes: tuple[str, ...] = ()

@@ -9,9 +9,9 @@ import typer
 
 from fewbench._files import written_whole
 from fewbench._names import as_cell
-from fewbench._page import Page, as_markdown, as_text
 from fewbench.cli.text import echo, say
 from fewbench.errors import FewbenchError
+from fewbench.show.page import Page, as_markdown, as_text
 
 FORMATS = (".html", ".md", ".json", ".csv")
 WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
@@ -63,7 +63,7 @@ def check_outputs(
         real = os.path.realpath(output)
         if real in seen:
             raise FewbenchError(
-                f"{output} is named for two results", hint="name two different files"
+                f"{output} is given for two results", hint="give two different files"
             )
         seen.add(real)
         if not os.path.lexists(output):
@@ -118,7 +118,7 @@ def write(page: Page, found: Any, output: Path) -> None:
     """Write a result as its file's name says."""
     with written_whole(output) as temporary:
         if output.suffix == ".html":
-            from fewbench.report.sections import render
+            from fewbench.show.html import render
 
             temporary.write_text(render(page), encoding="utf-8")
         elif output.suffix == ".csv":

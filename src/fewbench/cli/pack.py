@@ -36,7 +36,7 @@ pack = typer.Typer(
 def _all() -> None:
     """Make a pack: a benchmark's few items in one file.
 
-    A pack holds the chosen items, and of the source models what estimates from these items need.
+    A pack contains the chosen items and what estimates from them need of the source models.
     Use a pack in place of SCORES in start and run. Options of fewbench pack SCORES: see
     fewbench pack make --help.
 

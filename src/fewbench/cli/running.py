@@ -70,7 +70,7 @@ class Settings:
         return replace(self, scores_path=None, of_run=of_run), self.scores_path
 
     def load(self) -> Sources | None:
-        """Check the outputs, and read the scores, if there are any."""
+        """Check the outputs, and read the scores if there are any."""
         inputs = [self.scores_path] if self.scores_path is not None else []
         check_output_folder(self.folder, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
@@ -111,7 +111,7 @@ def _settings(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Folder of the evaluation. Rerun the command to resume there."
+            "--output", "-o", help="Folder of the evaluation. Rerun the command to resume."
         ),
     ],
     method: Annotated[
@@ -124,12 +124,13 @@ def _settings(
         ),
     ] = "auto",
     budget: Annotated[
-        str | None, typer.Option("--budget", "-n", help=f"Most items to run per target{SHARE}.")
+        str | None,
+        typer.Option("--budget", "-n", help=f"Largest number of items to run per target{SHARE}."),
     ] = None,
     half_width: Annotated[
         float | None,
         typer.Option(
-            help="Stop once the interval is at most this much to either side, on the scale of the "
+            help="Stop once the half width of the interval is at most this, on the scale of the "
             "scores."
         ),
     ] = None,
@@ -137,37 +138,41 @@ def _settings(
     cost: Annotated[
         float | None,
         typer.Option(
-            help="Most to spend per target: by the column `cost` of the items, and as reported."
+            help="Largest cost per target: from the items' column `cost`, and as reported."
         ),
     ] = None,
-    tokens: Annotated[int | None, typer.Option(help="Most tokens per target, as reported.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option(help="Largest number of tokens per target, as reported.")
+    ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Longest time, of all targets together.")
+        float | None, typer.Option(help="Longest time for all targets together, in minutes.")
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(help="Most items per batch (default: all that are asked at a time)."),
+        typer.Option(
+            help="Largest number of items per batch (default: all that are asked at a time)."
+        ),
     ] = None,
     target: Annotated[
         list[str] | None,
         typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
     ] = None,
     tries: Annotated[
-        int, typer.Option(help="How often an item may fail until it is skipped.", min=1)
+        int, typer.Option(help="Number of failures after which an item is skipped.", min=1)
     ] = 3,
     accept_differences: AcceptDifferences = False,
     accept_fractions: Annotated[
         bool,
         typer.Option(
             "--accept-fractions",
-            help="Take scores between right and wrong where the source models have none.",
+            help="Accept scores between right and wrong where the source models have none.",
         ),
     ] = False,
     accept_changes: Annotated[
         bool,
         typer.Option(
             "--accept-changes",
-            help="Resume in the folder although the model is run in another way.",
+            help="Resume although the model or its settings have changed.",
         ),
     ] = False,
     strict: Strict = False,

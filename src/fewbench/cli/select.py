@@ -17,7 +17,7 @@ def _select(call: Call, *, harness: str = "ids", output: Path | None = None) -> 
     Parameters
     ----------
     harness
-        Output format: ids, lm-eval or inspect.
+        Output format: ids, lm-eval or inspect (for their own options).
     output
         JSON file for the chosen items (default: print the ids).
     """

@@ -7,7 +7,7 @@ from fewbench.study import plan as make_plan
 
 
 def _plan(call: Call) -> Plan | SamplePlan:
-    """Print a first answer, too."""
+    """Also print a first answer."""
 
     def early(first: Plan) -> None:
         echo(f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n")

@@ -33,7 +33,7 @@ def _audit(
     """
     if (output is None) != (drop is None and not families):
         raise FewbenchError(
-            "--output needs --drop or --families, and they need --output",
+            "--output and one of --drop and --families belong together",
             hint="pass both, as in --drop duplicates -o FILE",
         )
     found: Audit = call()
@@ -70,9 +70,9 @@ fewbench audit scores.parquet --families -o named.parquet
 
 \b
 Kinds to leave out:
-duplicates  models with the same answers as another model
-near-twins  all but one model of each group that answers almost alike
-constant    items with the same score from every model
-wrong-way   items on which better models do worse
+duplicates       models with the same answers as another model
+near-duplicates  all but one of each group of models with almost the same answers
+constant         items with the same score from every model
+wrong-way        items on which better models do worse
 """,
 )

@@ -16,7 +16,7 @@ from fewbench.cli.select import give_subset
 from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.readers.tables import read_question_counts, read_task_table
+from fewbench.readers.task_tables import read_question_counts, read_task_table
 from fewbench.scores import Average, Scores
 from fewbench.tasks import (
     TaskAnalysis,
@@ -97,7 +97,7 @@ def _select(
     results
         Results to judge the selection on: scores, or a .csv of models × tasks.
     questions
-        Number of questions per task, if the matrix does not have it: a number, a .csv with columns
+        Number of questions per task if the matrix does not have it: a number, a .csv with columns
         task and questions, or a scores file.
     metric
         Metric of the entries of a .csv matrix (default: accuracy).
@@ -187,7 +187,7 @@ def _judge(
     matrix
         Matrix of transferability, to compare with other methods and draw maps.
     questions
-        Number of questions per task, if the selection does not have it: a number, a .csv with
+        Number of questions per task if the selection does not have it: a number, a .csv with
         columns task and questions, or a scores file.
     metric
         Metric of the entries of a .csv matrix (default: accuracy).
@@ -239,7 +239,7 @@ def _items(
     output
         Subset file to write, for fewbench start --subset.
     harness
-        Output format: ids, lm-eval or inspect.
+        Output format: ids, lm-eval or inspect (for their own options).
     seed
         Random seed.
     """

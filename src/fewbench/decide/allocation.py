@@ -8,7 +8,7 @@ import numpy as np
 from fewbench._types import BoolArray, FloatArray, IntArray
 
 STEPS = 50
-"""The items are given out in about so many steps."""
+"""Number of steps in which the items are given out, about."""
 
 
 def own_variances(errors: FloatArray) -> FloatArray:

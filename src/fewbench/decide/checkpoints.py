@@ -100,7 +100,7 @@ def read_run(
     sources = given if isinstance(given, Scores) else _scores_of(evaluations)
     if sources.origin is not None:
         raise EvaluationError(
-            "a pack holds no source models that checkpoints could join",
+            "checkpoints cannot be added to the source models of a pack",
             hint="start the evaluations from the scores that the pack was made from",
         )
     scores = sources.table()
@@ -122,7 +122,7 @@ def read_run(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
-            f"checkpoint {twice!r} is there twice", hint="give each checkpoint a name of its own"
+            f"two checkpoints are called {twice!r}", hint="give each checkpoint a name of its own"
         )
     silent = tuple(one.name for one in found if not len(one.items))
     found = [one for one in found if len(one.items)]
@@ -138,10 +138,6 @@ def read_run(
     found, every = [found[at] for at in order], every[order]
     full = [one for one in found if len(one.items) >= (1 - NEARLY_COMPLETE) * scores.n_items]
     sources = _joined(scores, rows, full, run)
-    if sources.n_models < 2:
-        raise EvaluationError(
-            f"{sources.n_models} source models", hint="add results of other models, 20 or more"
-        )
     partial = [one for one in found if one not in full]
     name = run or _common_start([one.name for one in found])
     return Run(name, sources, tuple(found), every, _again(sources, partial, folder), silent)
@@ -230,7 +226,7 @@ def _joined(
     kept += [at for at in rows if scores.model_ids[at] in whole]
     if not new and len(kept) == scores.n_models:
         return scores if run is None or not rows else _as_family(scores, whole, run)
-    if not kept:
+    if not kept and not new:
         raise EvaluationError(
             "there are no source models besides the run's checkpoints",
             hint="add results of other models, 20 or more",

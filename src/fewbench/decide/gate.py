@@ -5,16 +5,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell, issue
-from fewbench.charts import deciding
 from fewbench.decide.operands import (
     Given,
     Operand,
     at_score,
+    checked_at,
     contrast,
     labels,
-    looks,
     operand,
     scores_of,
     warnings_of,
@@ -27,6 +25,8 @@ from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ class Check(BaseModel):
     verdict : str
         pass if all of the interval meets the condition, fail if none of it does.
     items_needed, items_if_known : int or None
-        About how many items would decide it, if the value stays as it is; and if the baseline ran
+        About how many items would decide it if the value stays as it is; and if the baseline ran
         all items once, so that its score is known.
     """
 
@@ -89,9 +89,9 @@ class Gate(Shown, BaseModel):
     checks : tuple of Check
     level : float
         As given. With two checks, each interval has a higher one, `Check.level`.
-    looks : tuple of int
-        Numbers of answers at which you may look; the level applies to all looks jointly. Empty for
-        a single look.
+    checked_at : tuple of int
+        Numbers of answers after which you may check the verdict; the level applies to all of these
+        checks together. Empty for a single check.
     items_run, items_total, items_open : int
         Items answered, all items, and items asked without an answer.
     warnings : tuple of str
@@ -104,7 +104,7 @@ class Gate(Shown, BaseModel):
     verdict: Verdict
     checks: tuple[Check, ...]
     level: float
-    looks: tuple[int, ...] = ()
+    checked_at: tuple[int, ...] = ()
     items_run: int
     items_total: int
     items_open: int
@@ -151,7 +151,7 @@ class Gate(Shown, BaseModel):
             "fail": f"{self.target} fails",
             "undecided": f"It is undecided whether {self.target} passes",
         }[self.verdict]
-        together = f" ({', '.join(map(str, self.looks))} answers)"
+        together = f", also if you check after {', '.join(map(str, self.checked_at))} answers"
         values = "; ".join(
             f"{one.rule}: {value} ({ends})"
             for one, (value, ends, _) in zip(self.checks, words, strict=True)
@@ -160,7 +160,7 @@ class Gate(Shown, BaseModel):
             f"{values}.",
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. At most "
             f"{(1 - self.level) / 2:.0%} of the models that should not pass do"
-            f"{f', for all looks jointly{together}' if self.looks else ''}.",
+            f"{together if self.checked_at else ''}.",
         ]
         facts, further = {}, []
         if self.verdict == "undecided":
@@ -202,8 +202,8 @@ def gate(
 ) -> Gate:
     """Check whether a target reaches a threshold or is no worse than a baseline.
 
-    The interval is the one that fewbench estimate prints. With two conditions, each is checked at
-    half of the allowed errors.
+    The interval is the one that fewbench estimate prints. With two conditions, each may be wrong in
+    half of the allowed share of cases.
 
     Parameters
     ----------
@@ -217,11 +217,11 @@ def gate(
     margin : float, optional
         With `not_below`: largest loss that passes, on the scale of the scores (default: 0).
     level : float
-        Level of the interval. At most (1 - level) / 2 of the models that should not pass do, and
-        of the models that should not fail: 5 % at 0.9.
+        Level of the interval. At most (1 - level) / 2 of the models that should fail pass, and as
+        many of those that should pass fail (5% at level 0.9).
     sequential : bool
-        You look again after 10, 20, 40, … answers up to the budget, and stop at pass or fail. The
-        interval is wide enough for all looks together.
+        You check again after 10, 20, 40, … answers up to the budget, and stop at pass or fail. The
+        interval is valid for all of these checks together.
 
     Raises
     ------
@@ -241,11 +241,13 @@ def gate(
     check_level(level)
     if at_least is None and not_below is None:
         raise EvaluationError(
-            "nothing to check", hint="give a threshold (--at-least) or a baseline (--not-below)"
+            "there is no condition to check",
+            hint="give a threshold (--at-least) or a baseline (--not-below)",
         )
     if margin is not None and not_below is None:
         raise EvaluationError(
-            "a margin without a baseline", hint="give a baseline (--not-below), or omit the margin"
+            "a margin is given without a baseline",
+            hint="give a baseline (--not-below), or omit the margin",
         )
     given = (target,) if not_below is None else (target, not_below)
     scores = scores_of(*given)
@@ -290,7 +292,7 @@ def gate(
         verdict="fail" if "fail" in verdicts else overall,
         checks=tuple(checks),
         level=level,
-        looks=looks(own) if sequential else (),
+        checked_at=checked_at(own) if sequential else (),
         items_run=len(own.items),
         items_total=scores.n_items,
         items_open=_open(own),

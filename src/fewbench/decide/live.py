@@ -26,7 +26,7 @@ DECIDED = "the difference is decided"
 
 
 def difference_method(n_targets: int) -> str:
-    """Return the method whose items are chosen for the differences of so many targets.
+    """Return the method whose items are chosen for the differences of this number of targets.
 
     One target is compared with known scores: items for its own score are those for the difference.
 
@@ -52,7 +52,7 @@ def run_versus(
 ) -> Versus:
     """Run two models on the same items and stop as soon as the difference is decided.
 
-    Looks after 10, 20, 40, … items of each, up to the budget; the level holds for all looks
+    Checks after 10, 20, 40, … items of each, up to the budget; the level applies to all checks
     together.
 
     Parameters
@@ -82,7 +82,7 @@ def run_versus(
     EvaluationError
         Unless there are two models, or if none could be run.
     RunError
-        From the runner, or if the folder holds another run.
+        From the runner, or if the folder contains another run.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def run_versus(
     else:
         runner = answer
     if names is None or len(set(names)) != 2:
-        raise EvaluationError("not two models", hint="give two functions, or names=(A, B)")
+        raise EvaluationError("two models are needed", hint="give two functions, or names=(A, B)")
     a, b = names
     ended: list[Evaluation] = []
     seen = 0
@@ -146,7 +146,9 @@ def run_versus(
     )
     if not ended:
         if folder is None:
-            raise EvaluationError("no item was run", hint="see the reasons that the runner gave")
+            raise EvaluationError(
+                "no item was run successfully", hint="see the reasons that the runner gave"
+            )
         ended.append(Evaluation.open(folder, scores))  # all was run before
     found = compared(ended[0])
     found = found.model_copy(update={"warnings": (*found.warnings, *_failures(ran))})

@@ -27,7 +27,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     ----------
     targets : sequence of Operand
     n : int
-        At most so many, of those that none of the targets has answered.
+        Most items, among those that none of the targets has answered.
     scores : Sources
         The sources.
     """

@@ -18,7 +18,7 @@ from fewbench.evaluation.contrast import (
 from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
 from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.intervals import Scored, Uncertainty
+from fewbench.evaluation.uncertainty import Scored, Uncertainty
 from fewbench.scores import Sources
 
 Given = Evaluation | tuple[Evaluation, str] | str
@@ -94,7 +94,7 @@ def contrast(
 ) -> Contrast:
     """Return the difference of the full scores of two operands.
 
-    With `sequential`, for whoever looks after 10, 20, 40 … answers up to the budget, and stops at
+    With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
     a verdict at this level.
     """
     wider = _wider(one, other, level) if sequential else 1.0
@@ -120,6 +120,8 @@ def _correlation(one: Operand, other: Operand) -> float:
     assert one.evaluation is not None
     assert other.evaluation is not None
     made, theirs = one.evaluation.provenance, other.evaluation.provenance
+    if made.fingerprint != theirs.fingerprint:
+        return 0.0  # errors are measured on pairs of the same source models
     if a.kind != "held-out" or (made.settings, made.budget) != (theirs.settings, theirs.budget):
         return 0.0
     if made.seed != theirs.seed and one.evaluation.method.asks_once:
@@ -148,8 +150,8 @@ def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
     )
 
 
-def looks(*operands: Operand) -> tuple[int, ...]:
-    """Return the numbers of answers of each look, of the longest evaluation."""
+def checked_at(*operands: Operand) -> tuple[int, ...]:
+    """Return the numbers of answers after which the longest evaluation is checked."""
     budgets = [one.budget for one in operands if not one.is_known]
     return looks_of(max(budgets)) if budgets else ()
 
@@ -168,24 +170,40 @@ def labels(one: Operand, other: Operand) -> tuple[str, str]:
 
 
 def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
-    """Return the source scores that all sides share; EvaluationError if they have not the same."""
+    """Return the source scores to compare with: `scores`, or the table with the most models.
+
+    Evaluations may have different source models: their tables grow with every run. EvaluationError
+    if they are of different benchmarks.
+    """
     found = [one[0] if isinstance(one, tuple) else one for one in given]
     tables = [one.scores for one in found if isinstance(one, Evaluation)]
     tables += [] if scores is None else [scores]
     if not tables:
         raise EvaluationError(
-            "two names, but no evaluation and no scores to find them in",
+            "the two names can only be found in an evaluation or in scores",
             hint="pass scores (--scores), or an evaluation folder in place of a name",
         )
     first = tables[0]
     for other in tables[1:]:
-        if (other.fingerprint, other.average) != (first.fingerprint, first.average):
+        if not _same_benchmark(first, other):
             raise EvaluationError(
-                "the evaluations rest on different source scores, so their estimates do not "
-                "compare",
-                hint="start both from the same scores file, with the same --average",
+                "the evaluations are of different benchmarks (items, tasks, weights or "
+                "--average), so their estimates cannot be compared",
+                hint="start both from the same benchmark, with the same --average",
             )
-    return first
+    return scores if scores is not None else max(tables, key=lambda one: one.n_models)
+
+
+def _same_benchmark(one: Sources, other: Sources) -> bool:
+    if one.average != other.average:
+        return False
+    return one.fingerprint == other.fingerprint or (
+        one.scale == other.scale
+        and np.array_equal(one.item_ids, other.item_ids)
+        and one.tasks == other.tasks
+        and np.array_equal(one.task_of, other.task_of)
+        and np.array_equal(one.item_weights, other.item_weights)
+    )
 
 
 def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Operand:
@@ -232,7 +250,8 @@ def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     made = scored(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
-    if n_open := len(evaluation.record.open(target)):
+    n_open = len(evaluation.record.open(target))
+    if n_open and evaluation.stop.half_width is None:  # otherwise the width decides
         notes = (*notes, f"{counted(n_open, 'asked item')} not answered yet")
     return Operand(
         target, made.estimates, answers.items, answers.scores[0], evaluation, made, notes

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
 from fewbench.evaluation.contrast import Contrast
-from fewbench.evaluation.intervals import Uncertainty
+from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Sources
 
 PAIRS = 20
@@ -39,16 +39,18 @@ def random_pairs(
 ) -> RandomPairs | None:
     """Return what random sampling would give; None if nothing was run for this difference.
 
-    How often two models disagree is guessed from the source models that are closest to them.
+    How often two models disagree is guessed from the source models that are closest to them, of
+    those that ran most items. None if there are fewer than two.
     """
     from scipy.special import ndtri
 
-    if made.is_known:
+    whole = scores.whole
+    if made.is_known or whole.n_models < 2:
         return None
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
-    full = scores.full_scores()
+    full = whole.full_scores()
     rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
-    cells = scores.table().filled_cells
+    cells = whole.table().filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])
@@ -97,7 +99,7 @@ def items_if_known(
 
 
 def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:
-    """Return how many items give another half width, if n of them give this one.
+    """Return how many items give another half width if n of them give this one.
 
     Examples
     --------

@@ -9,10 +9,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted, some
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
-from fewbench.charts import deciding
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
@@ -30,6 +28,8 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import holm
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Ranked(BaseModel):
         Best and worst rank; the level applies to the ranges of all targets jointly.
     chance_best, chance_top : float
         Probability of rank 1, and of being among the best `top`.
-    level_with : tuple of str
+    tied_with : tuple of str
         Targets that may be as good, worse or better.
     items_run : int
     """
@@ -67,7 +67,7 @@ class Ranked(BaseModel):
     rank_high: int
     chance_best: float
     chance_top: float
-    level_with: tuple[str, ...]
+    tied_with: tuple[str, ...]
     items_run: int
 
 
@@ -109,9 +109,7 @@ class Ranking(Shown, BaseModel):
         """Return one row per target, the best first."""
         import pandas as pd
 
-        rows = [
-            one.model_dump() | {"level_with": ", ".join(one.level_with)} for one in self.targets
-        ]
+        rows = [one.model_dump() | {"tied_with": ", ".join(one.tied_with)} for one in self.targets]
         return pd.DataFrame(rows).set_index("target").assign(warnings=in_cell(self.warnings))
 
     def to_json(self) -> str:
@@ -128,7 +126,7 @@ class Ranking(Shown, BaseModel):
             [
                 *(one.target, str(one.rank), f"{one.rank_low} to {one.rank_high}"),
                 *(unit.score(one.score), f"{one.chance_best:.2f}", f"{one.chance_top:.2f}"),
-                *(f"{one.items_run:,}", some(one.level_with)),
+                *(f"{one.items_run:,}", some(one.tied_with)),
             ]
             for one in self.targets
         ]
@@ -171,9 +169,9 @@ def rank(
 ) -> Ranking:
     """Rank several targets, with the probability of each rank.
 
-    The result is the order, the range of ranks of each target, and which targets to run more items
-    of. Two targets differ if the interval of their difference excludes 0, as in fewbench versus.
-    With more than two targets, p values are adjusted by Holm's rule for the number of pairs.
+    The result is the order, each target's range of ranks, and which targets need more items. Two
+    targets differ if the interval of their difference excludes 0, as in fewbench versus. With more
+    than two targets, p values are adjusted by Holm's rule for the number of pairs.
 
     Parameters
     ----------
@@ -186,10 +184,10 @@ def rank(
     level : float
         Level of the rank ranges, all together.
     sequential : bool
-        You look again after 10, 20, 40, … answers up to the budget, until the best `top` are
-        settled. The ranges are wide enough for all looks together.
+        You check again after 10, 20, 40, … answers up to the budget, until the best `top` are
+        settled. The ranges are valid for all of these checks together.
     next_items : int, optional
-        Number of items, over all targets, that settle the best `top`.
+        Number of further items to distribute over the targets so that they settle the best `top`.
     ask : bool
         With `next_items`: ask for these items. fewbench ask DIR then lists them.
 
@@ -213,7 +211,7 @@ def rank(
     check_number("next_items", next_items, 0)
     if ask and next_items is None:
         raise EvaluationError(
-            "no number of items to ask for", hint="add their number, as in --next-items 50"
+            "the number of items to ask for is missing", hint="add it, as in --next-items 50"
         )
     given: list[Given] = [
         (evaluation, name)
@@ -236,7 +234,8 @@ def rank(
         )
     if not 1 <= top < len(sides):
         raise EvaluationError(
-            f"the best {top} of {len(sides)} targets", hint=f"use 1 to {len(sides) - 1}"
+            f"top = {top} is not possible with {len(sides)} targets",
+            hint=f"use 1 to {len(sides) - 1}",
         )
     sides.sort(key=lambda one: (-round(float(one.estimates[0]), EXACT), one.name))
     pairs = {
@@ -261,7 +260,7 @@ def rank(
             rank_high=len(sides) - int(surely[at].sum()),
             chance_best=float(chances[at, 0]),
             chance_top=float(chances[at, :top].sum()),
-            level_with=tuple(
+            tied_with=tuple(
                 sides[other].name
                 for other in range(len(sides))
                 if other != at and not surely[at, other] and not surely[other, at]

@@ -20,8 +20,8 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.contrast import Contrast
 from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.intervals import Uncertainty
 from fewbench.evaluation.sampling import check_level
+from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Scores
 from fewbench.study.multiple import adjusted_p_values
 
@@ -52,8 +52,8 @@ def track(
 
     The result is the score of each checkpoint with its interval, which changes are real, and which
     checkpoint is probably the best. Checkpoints that ran all items join the source models; the
-    others are estimated. Run one checkpoint in full every few steps: the others are tested against
-    the last such checkpoint, which finds more of the real changes.
+    others are estimated. If you run one checkpoint in full every few steps, the others are tested
+    against it, which finds more of the real changes.
 
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column step
     of the models, or from `steps`.
@@ -64,18 +64,18 @@ def track(
         Scores whose models include the checkpoints, or a folder of evaluations whose targets are
         the checkpoints.
     run : str, optional
-        Checkpoints in the scores: their family, or how their names start.
+        Checkpoints in the scores: their family, or the start of their names.
     steps : mapping of name to number, optional
-        Steps of checkpoints whose names do not tell them.
+        Steps of checkpoints whose names contain no step.
     scores : Scores, optional
-        Scores of the source models, if their file was moved.
+        Scores file of the source models if it was moved.
     level : float
         Level of each interval, and of all verdicts together.
     half_width : float, optional
         Print how many items the next checkpoint needs for an interval of this half width, on the
         scale of the scores.
     change : float, optional
-        Print how many items the next checkpoint needs to find a change of this size in 80 % of
+        Print how many items the next checkpoint needs to find a change of this size in 80% of
         cases, on the scale of the scores.
 
     Raises
@@ -112,7 +112,7 @@ def track(
                 hint=f"give a number between 0 and {span:g}, on the scale of the scores",
             )
     if half_width is not None and change is not None:
-        raise EvaluationError("a half width and a change given", hint="give one of the two")
+        raise EvaluationError("a half width and a change are given", hint="give one of the two")
     tracked = _Tracker(found, level).track(half_width, change)
     issue(tracked.warnings)
     return tracked

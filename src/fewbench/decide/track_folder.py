@@ -53,7 +53,7 @@ def add_checkpoint(
     scores: Scores | None = None,
     is_whole: bool = False,
 ) -> Evaluation:
-    """Open the evaluation of a checkpoint, or start it like those that the folder holds.
+    """Open the evaluation of a checkpoint, or start it with the settings of those in the folder.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def add_checkpoint(
         Of at least one evaluation.
     name : str
     scores : Scores, optional
-        The source models, if their file was moved.
+        The source models if their file was moved.
     is_whole : bool
         Whether the checkpoint runs all items. It then joins the source models, and takes the place
         of an evaluation of some items.
@@ -69,7 +69,7 @@ def add_checkpoint(
     Raises
     ------
     EvaluationError
-        If the folder holds no evaluation, or the name is that of a source model.
+        If the folder contains no evaluation, or the name is that of a source model.
     """
     root = Path(folder)
     place = root / (folder_name(name) + (ALL if is_whole else ""))

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
-from fewbench.charts.estimating import tracked
 from fewbench.evaluation.estimate import Interval
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts.estimating import tracked
+from fewbench.show.page import Page, Section, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd

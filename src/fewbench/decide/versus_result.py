@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
-from fewbench.charts import deciding
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.intervals import basis
+from fewbench.evaluation.uncertainty import basis
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import ADJUSTS, Adjust
 
 if TYPE_CHECKING:
@@ -80,16 +80,16 @@ class Versus(Shown, BaseModel):
         a margin.
     kind, sources
         What the interval rests on, of the less sure side (see `Estimate.interval_kind`), or known;
-        and the number of independent source models or families behind it, if there are any.
-    looks : tuple of int
-        Numbers of answers at which you may look; the level applies to all looks jointly;
-        empty for a single look.
+        and the number of independent source models or families behind it if there are any.
+    checked_at : tuple of int
+        Numbers of answers after which you may check the verdict; the level applies to all of these
+        checks together. Empty for a single check.
     items_a, items_b, items_common, items_total : int
         Items answered by A, by B, by both, and all.
     random : RandomPairs or None
         What random sampling of as many items would give.
     items_needed : int or None
-        About how many items of each would decide it, if the difference stays as it is.
+        About how many items of each would decide it if the difference stays as it is.
     items_if_known : int or None
         About how many items of A would decide it if B ran all items once, so that its score is
         known. None if one of the scores is known, or if that does not decide sooner.
@@ -122,7 +122,7 @@ class Versus(Shown, BaseModel):
     equivalent: bool | None = None
     kind: str
     sources: int | None
-    looks: tuple[int, ...] = ()
+    checked_at: tuple[int, ...] = ()
     items_a: int
     items_b: int
     items_common: int
@@ -254,8 +254,8 @@ class Versus(Shown, BaseModel):
             f"{self.items_common:,}, of {self.items_total:,}",
             f"{self.level:.0%} interval": basis(self.kind, self.sources),
         }
-        if self.looks:
-            facts["Valid together at"] = f"{', '.join(map(str, self.looks))} answers"
+        if self.checked_at:
+            facts["Valid together at"] = f"{', '.join(map(str, self.checked_at))} answers"
         if self.margin is not None:
             within = {True: "yes", False: "not sure", None: "not sure"}
             less = f"less than {unit.points(self.margin, exact=True)}"

@@ -47,8 +47,8 @@ def add(
         The table to add to (default: the one that the runs were started with; of several, the one
         with most models). Its models come first.
     names : mapping of str to str, optional
-        Names of the models in the table: FOLDER or FOLDER:TARGET to name. By default the name of
-        the target, or that of the folder where the target has no name of its own (`target`).
+        Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the name of the
+        target; the name of the folder for a target called `target`).
     accept_differences : bool
         Add runs of other items, or whose items were asked or scored in another way than in the
         table. Answers to items that are not in the table are left out.
@@ -61,7 +61,7 @@ def add(
     Raises
     ------
     EvaluationError
-        If a folder holds no evaluation or no answers, a run is in the table already, a name is
+        If a folder contains no evaluation or no answers, a run is in the table already, a name is
         taken, or the run's items or conditions differ from the table's.
 
     Examples
@@ -89,7 +89,7 @@ def add(
     given = as_sources(_started_with(found) if scores is None else scores)
     if not isinstance(given, Scores) or given.origin is not None:
         raise EvaluationError(
-            "a pack takes no further models", hint="add to the scores that it was made from"
+            "models cannot be added to a pack", hint="add to the scores that it was made from"
         )
     table = given
     again: list[str] = []
@@ -152,7 +152,7 @@ class _Run:
 
     @cached_property
     def table(self) -> Sources | None:
-        """The scores that it was started with, if their file is there and of fewbench."""
+        """The scores that it was started with, if their file is still there."""
         path = self.journal.scores_path()
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_sources(path) if is_there and path is not None else None

@@ -35,11 +35,11 @@ OWN = ("fewbench", "fewbench-static")
 """fewbench's own methods, the first to prefer, where the catalogue has them."""
 DEFAULT = OWN[0]
 SAFE = "aipw"
-"""A method that rests little on the source models."""
+"""A method that depends little on the source models."""
 MOST_MODELS, MOST_ITEMS = 80, 2000
 """Size of the part of the table that the quick backtest uses."""
 STRONGEST = 0.75
-"""Sources above this quantile stand for targets that beat all others."""
+"""Sources above this quantile serve as targets that beat all others."""
 ALPHA = 0.1
 LOOKS = (10, 20, 40, 80)
 """Numbers of items at which methods are judged, at most half of the table's."""
@@ -128,7 +128,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     Methods are judged by their error over that of random sampling, mean over 10, 20, 40 and 80
     items. It is compared by Student's t test over the folds of a cross-fit: the
     models of a fold share the items that were drawn, so their errors move together. The level is
-    10 %, divided by the number of methods compared (Bonferroni).
+    10%, divided by the number of methods compared (Bonferroni).
 
     Examples
     --------
@@ -173,10 +173,10 @@ def choose_for(scores: Scores, stop: Stop, seed: int) -> Choice:
 
 
 def pick(names: Sequence[str], means: Mapping[str, float], beats: Beats) -> str:
-    """Return the method to take: the first, unless another one clearly errs less.
+    """Return the method to take: the first, unless another one has a clearly lower error.
 
-    Whatever is taken must clearly err less than random sampling, or another one is taken that does,
-    or random sampling.
+    A method is taken only if its error is clearly lower than that of random sampling. If no method
+    is, random sampling is taken.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def pick(names: Sequence[str], means: Mapping[str, float], beats: Beats) -> str:
     means : mapping of str to float
         Their errors.
     beats : callable
-        Whether one method errs clearly less than another, of so many comparisons.
+        Whether the error of one method is clearly lower, given the number of comparisons.
     """
     preferred, *others = names
     better = [name for name in others if beats(name, preferred, len(others))]
@@ -212,7 +212,7 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
     over = f"random sampling's, mean over {looks[0]} to {looks[-1]} items"
     shares = {name: float(one.mean()) for name, one in errors.items()}
     nearer = dict[str, str]()
-    """Methods that err less than the preferred one, but not beyond the sources."""
+    """Methods with a lower error than the preferred one, but not for stronger targets."""
 
     def beats(name: str, other: str, comparisons: int) -> bool:
         apart = errors[name] - (every[name][1] if other == RANDOM else errors[other])
@@ -271,7 +271,7 @@ def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> Fl
 
 
 def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, seed: int) -> bool:
-    """Whether a method errs no more than the preferred one where targets beat all sources."""
+    """Whether a method's error is not above the preferred one's where targets beat all sources."""
     order = np.argsort(part.full_scores(), kind="stable")
     below = round(STRONGEST * len(order))
     sources = part.take(models=np.sort(order[:below]))

@@ -40,7 +40,7 @@ class Settings:
     reason : str or None
         Why `auto` chose the method.
     opened : Provenance or None
-        What the evaluation was started with, if it was saved before.
+        What the evaluation was started with if it was saved before.
     """
 
     method: str | Method
@@ -66,7 +66,7 @@ class Settings:
         items = None if budget is None else count_items(budget, scores)
         if (origin := scores.origin) is not None:
             if subset is not None:
-                raise EvaluationError("a pack brings its items", hint="leave out the subset")
+                raise EvaluationError("a pack has its own items", hint="leave out the subset")
             wanted = Stop(items=items) if stop is None and items is not None else stop
             method, stop, seed = check_settings(
                 provenance_of(origin, scores.n_items), method, wanted, seed
@@ -74,7 +74,7 @@ class Settings:
             items, subset = None, subset_of(origin)
         if (items is None) == (stop is None):
             raise EvaluationError(
-                "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
+                "one of budget and stop is needed", hint="pass budget=100 or stop=Stop(items=100)"
             )
         limits = stop or Stop(items=items)
         if not is_run:
@@ -185,7 +185,7 @@ class Choosing:
 
     @property
     def subset(self) -> Subset | None:
-        """The chosen items, if the method chose them all before any target is run."""
+        """The chosen items if the method chose them all before any target is run."""
         if not self.method.asks_once or self.session.subset is None:
             return None
         return self.session.subset.model_copy(update={"provenance": self.provenance})

@@ -22,7 +22,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.errors import HeldOut, equal_weights, looks_of
-from fewbench.evaluation.intervals import Uncertainty
+from fewbench.evaluation.uncertainty import Uncertainty
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""
@@ -33,7 +33,7 @@ PRIOR_ITEMS = 1.0
 """So many items count for answers that do not."""
 STEPS = 30
 DIGITS = 12
-"""Differences are rounded to so many: scores that are sums in another order are equal."""
+"""Decimals to which differences are rounded: sums in another order are then equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class Contrast:
 
     @property
     def standard_error(self) -> float:
-        """Half the width of the interval that a normal distribution has at 68 %."""
+        """Half the width of the interval that a normal distribution has at 68%."""
         return self.half(0.6826894921370859)
 
 
@@ -236,7 +236,7 @@ def look_bounds(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
 
 
 def look_factor(answered: int, budget: int, level: float) -> float:
-    """Return how much wider an interval is after so many answers, of looks up to a budget.
+    """Return how much wider an interval is after a number of answers, for checks up to a budget.
 
     At the last look that was reached; beyond the budget looks were not planned, and it is wider by
     the root of the answers' ratio.

@@ -39,7 +39,7 @@ CHEAP = 250_000
 MOST_JUDGED = 60
 """Held-out sources of a method that chooses items for each of them."""
 MOST_ITEMS, PER_ITEM = 4000, 10
-"""Of a larger table so many items, spread over tasks and difficulty, and ten for each item run."""
+"""Items used of a larger table, across tasks and difficulties; at least ten for each item run."""
 NEARLY_COMPLETE = 0.01
 FIRST_LOOK, GROWTH = 10, 2
 SAMPLED = -1.0
@@ -72,7 +72,7 @@ class HeldOut:
     errors : ndarray, shape (judged, looks, 1 + tasks)
         True score minus estimate, in [-1, 1].
     units : ndarray, same shape
-        Units of the errors; -1 where the estimate rests on a sample with known chances, whose
+        Units of the errors; -1 where the estimate rests on a sample with known probabilities, whose
         interval needs no held-out errors.
     estimates : ndarray, shape (judged,)
         Estimated full scores after the last look.
@@ -122,7 +122,7 @@ class HeldOut:
         return to_arrays(self)
 
     def at(self, answered: int) -> int:
-        """Return the place of the last look at so many answers, or of the first."""
+        """Return the position of the last check up to this number of answers, or of the first."""
         return max(0, int(np.searchsorted(self.looks, answered, side="right")) - 1)
 
     @property
@@ -162,7 +162,7 @@ def measure(
     ----------
     method : Method
     scores : Scores
-        The sources. Models with over 1 % of cells missing are learned from but not judged.
+        The sources. Models with over 1% of cells missing are learned from but not judged.
     budget, seed : int
         As for the evaluation.
     looks : sequence of int, optional
@@ -231,7 +231,7 @@ def _measure(
     for one in (pool or InProcess()).in_order(_judge, table, list(jobs)):
         if isinstance(one, Lost):
             raise EvaluationError(
-                f"measuring the method's errors: {one.reason}",
+                f"the method's errors cannot be measured: {one.reason}",
                 hint="use one worker, or workers with more memory",
             )
         if one is not None:

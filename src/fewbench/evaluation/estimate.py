@@ -7,12 +7,12 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
 from fewbench._names import counted, some
-from fewbench._page import Page, Shown
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Unit
+from fewbench.show.page import Page, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ class Estimate(Shown, BaseModel):
         Number of items run, and of all items.
     answers_mean, answers_right
         Mean of the answers, on the user's scale, and the number of right ones (None if they are not
-        right or wrong). They say nothing of the full score if items were chosen by difficulty.
+        right or wrong). They say nothing about the full score if items were chosen by difficulty.
     task_items
         Number of items run per task; 0 means that the task's score is predicted from the other
         tasks. Empty in old files.
@@ -84,7 +84,7 @@ class Estimate(Shown, BaseModel):
         Expected absolute error; None if unknown.
     interval_kind, interval_sources
         Kind of interval (exact, betting, sampled, held-out, random; see `intervals.Uncertainty`),
-        and the number of independent source models or families behind it, if there are any.
+        and the number of independent source models or families behind it if there are any.
     random
         Plain random sampling of as many items.
     warnings
@@ -127,7 +127,7 @@ class Estimate(Shown, BaseModel):
     @property
     def interval_basis(self) -> str:
         """What the interval rests on, in words."""
-        from fewbench.evaluation.intervals import basis
+        from fewbench.evaluation.uncertainty import basis
 
         if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
             return "exact if the answered items are a random sample of all"

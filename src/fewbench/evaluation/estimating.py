@@ -12,10 +12,11 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, past_scores, places
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
-from fewbench.evaluation.intervals import Judge, Scored
+from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.evaluation.sampling import error_within, sampling_effect
+from fewbench.evaluation.uncertainty import Scored
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import Answers, Method, Prediction, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability

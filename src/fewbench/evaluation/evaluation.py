@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fewbench._page import Page
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
@@ -33,6 +32,7 @@ from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
+from fewbench.show.page import Page
 
 if TYPE_CHECKING:
     from fewbench.evaluation.estimating import Estimating
@@ -132,7 +132,7 @@ class Evaluation:
 
     @property
     def subset(self) -> Subset | None:
-        """The chosen items, if the method chose them all before any target is run."""
+        """The chosen items if the method chose them all before any target is run."""
         return self._choosing.subset
 
     @property
@@ -146,7 +146,7 @@ class Evaluation:
 
     @property
     def folder(self) -> Path | None:
-        """The folder it is saved in, if it is."""
+        """The folder of a saved evaluation, else None."""
         return self._ledger.folder
 
     # -- on disk -----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class Evaluation:
         Parameters
         ----------
         folder : path
-            Created if missing; EvaluationError if it holds an evaluation.
+            Created if missing; EvaluationError if it contains an evaluation.
         scores_path : path, optional
             File of the scores, for `open` to read. A benchmark alone is saved in the folder, and
             so is a table that runs were added to, as their rows may change.
@@ -206,7 +206,7 @@ class Evaluation:
         Raises
         ------
         EvaluationError
-            If the folder holds no evaluation, the scores differ, or a file is damaged.
+            If the folder contains no evaluation, the scores differ, or a file is damaged.
         """
         journal = Journal(Path(folder))
         header, path = journal.header(), journal.scores_path()
@@ -247,7 +247,7 @@ class Evaluation:
         return asked
 
     def ask_more(self, items: Mapping[str, Sequence[str]]) -> None:
-        """Ask targets for further items, beyond the budget and the method's own choice.
+        """Ask targets for further items, in addition to those that the method chooses.
 
         `ask` lists them, and `tell` takes their answers. Items that were asked already are left
         out. The mean of a random sample (method `random`) stays right only if these items are drawn
@@ -319,7 +319,7 @@ class Evaluation:
         ----------
         target : str
         answers : mapping of item id to score
-            Scores on the scale of the sources. The same score may be told again.
+            Scores on the scale of the sources. Recording the same score again changes nothing.
         probabilities : mapping of item id to option probabilities, optional
             For methods that use option probabilities, in the order of the sources' options.
         replies : mapping of item id to str, optional
@@ -342,7 +342,7 @@ class Evaluation:
         ------
         AnswersError
             If an item was not asked, or a score is out of range, differs from an earlier one, or
-            is a fraction where the sources have none; or for such a reply, if `strict`.
+            is a fraction where the sources have none; or for such a reply if `strict`.
         ScoresError
             If an item is not in the scores.
         """
@@ -375,7 +375,7 @@ class Evaluation:
         target : str, optional
             Record only this target. A table of one model may name it differently.
         replies : mapping of item id to str, optional
-            As in `tell`, in addition to those that the table's log holds.
+            As in `tell`, in addition to those in the table's log.
         accept_differences : bool
             Accept answers that were asked or scored in another way than the sources', or of other
             tasks, as far as the logs or the table record that. Estimates then carry a warning.
@@ -410,7 +410,8 @@ class Evaluation:
     def skip(self, target: str, items: Iterable[str]) -> int:
         """Record that a target cannot answer some asked items; return its number of open items.
 
-        An answer told later counts. Raises AnswersError if an item was not asked, or is answered.
+        An answer that is recorded later counts. Raises AnswersError if an item was not asked, or
+        is answered.
         """
         self._ledger.check_target(target)
         at = self.scores.positions(list(items))
@@ -445,7 +446,7 @@ class Evaluation:
         Parameters
         ----------
         level : float
-            Stated coverage of the interval.
+            Level of the interval.
         targets : sequence of str, optional
             Default: all targets with answers.
         workers, executor
@@ -506,7 +507,7 @@ class Evaluation:
         """Return one row per item of the benchmark, for one target.
 
         Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` and
-        `expected` (the method's expected score, if it has one), on the scale of the sources.
+        `expected` (the method's expected score if it has one), on the scale of the sources.
         """
         self._ledger.check_target(target)
         expected = None

@@ -1,8 +1,8 @@
 """How far a full score may be from its estimate: one rule for every command.
 
 - Plain random sampling: exact for right and wrong answers, betting for others (`sampling`).
-- Items that are a sample with known chances: Wilson's interval with the number of random items that
-  would be as precise, and Student's t.
+- Items that are a sample with known probabilities: Wilson's interval with the number of random
+  items that would be as precise, and Student's t.
 - Every other estimate: quantiles of the method's errors on held-out sources (`errors`).
 
 Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,
@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -43,132 +42,34 @@ from fewbench.evaluation.sampling import (
     sampling_effect,
     standard_error,
 )
+from fewbench.evaluation.uncertainty import (
+    NORMAL,
+    TINY,
+    Kind,
+    Scored,
+    Uncertainty,
+    around,
+    inward,
+    sampled_uncertainty,
+    student,
+    wilson,
+)
 from fewbench.executors import Pool
 from fewbench.methods.base import Answers, Method
 from fewbench.methods.sources import source_groups
 from fewbench.scores import Sources
 
-Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
-
-EXTREME = 0.05
-"""Scores so near to 0 or 1 that the variance of a few answers says little of them."""
-NORMAL = math.sqrt(2 / math.pi)
-"""Mean absolute value of a standard normal."""
 FEWEST_GROUPS = 3
 MISFIT = 0.02
 """p-value of the answers' fit from which an estimate warns."""
 BEYOND = 0.75
 """Share of random sampling's width that the interval of a target beyond the sources has at least:
 on eight tables the errors of such targets were .5 to .75 of random sampling's."""
-TINY = 1e-9
 UNLIKE = {
     "above": "the target scores far above nearly all source models",
     "below": "the target scores far below nearly all source models",
     "misfit": "the target does not answer like the source models",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """How far a score may be from its estimate, in [0, 1].
-
-    Attributes
-    ----------
-    estimate : float
-    kind : str
-        exact: hypergeometric; betting: valid for any random sample of scores; sampled: Wilson's
-        interval of a sample with known chances; held-out: errors on held-out sources; random: that
-        of as many random items, for lack of anything better.
-    half : callable
-        Half width at a level, growing with it. It makes differences of two scores.
-    ends : callable
-        Ends of the interval at a level, before it is cut to what the answers leave possible.
-    least, most : float
-        What the answers leave possible.
-    error : float or None
-        Expected absolute error.
-    sources : int or None
-        Number of independent source models or families behind it.
-    influence : ndarray, optional, shape (items,)
-        What each answer of a sample adds to the estimate's error; their squares sum to its
-        variance. Errors of two targets that ran the same sample move together by it.
-    warnings : tuple of str
-    """
-
-    estimate: float
-    kind: Kind
-    half: Callable[[float], float]
-    ends: Callable[[float], tuple[float, float]]
-    least: float
-    most: float
-    error: float | None = None
-    sources: int | None = None
-    influence: FloatArray | None = None
-    warnings: tuple[str, ...] = ()
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval, which contains the estimate and what the answers leave possible."""
-        low, high = self.ends(level)
-        return (
-            max(self.least, min(low, self.estimate)),
-            min(self.most, max(high, self.estimate)),
-        )
-
-
-def basis(kind: str, sources: int | None) -> str:
-    """Return what an interval of this kind rests on, in words.
-
-    >>> basis("held-out", 42)
-    'errors of the method on 42 independent source models or families, held out'
-    """
-    return {
-        "known": "no error: the scores are known",
-        "exact": "exact for a random sample; no assumption about the model",
-        "betting": "valid for any random sample of scores; no assumption about the model",
-        "sampled": "a random sample with known chances; no assumption about the model",
-        "held-out": f"errors of the method on {sources} independent source models or families, "
-        "held out",
-        "random": "as wide as that of as many random items: too few source models for more",
-    }[kind]
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A target's estimate as a method made it, in [0, 1]: the full score, then every task.
-
-    Attributes
-    ----------
-    answers : Answers
-        One row.
-    estimates : ndarray, shape (1 + tasks,)
-        Within what the answers leave possible.
-    spread : float or None
-    task_spread : ndarray, shape (tasks,), or None
-    freedom : ndarray, shape (1 + tasks,), or None
-        See `fewbench.methods.Prediction`.
-    influence : ndarray, shape (items,), or None
-    is_plain : bool
-    """
-
-    answers: Answers
-    estimates: FloatArray
-    spread: float | None = None
-    task_spread: FloatArray | None = None
-    freedom: FloatArray | None = None
-    influence: FloatArray | None = None
-    is_plain: bool = False
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether the full score rests on a sample with known chances."""
-        return self.sample() is not None
-
-    def sample(self, at: int = 0) -> tuple[float, float] | None:
-        """Return the sample's standard error and degrees of freedom of a score, if it has any."""
-        if self.freedom is None or not np.isfinite(self.freedom[at]):
-            return None
-        spread = self.task_spread[at - 1] if at and self.task_spread is not None else self.spread
-        return None if spread is None else (float(spread), float(self.freedom[at]))
 
 
 @dataclass(eq=False)
@@ -220,7 +121,7 @@ class Judge:
         return measure(*how, folder=self.folder, pool=self.pool)
 
     def quantiles(self, answered: int, *, tasks: bool = False) -> Quantiles | None:
-        """Return the quantiles of errors with so many answers; None if sources are too few."""
+        """Return the quantiles of errors with this number of answers; None with too few sources."""
         held = self.errors(answered)
         at = held.at(answered)
         key = (int(held.looks[at]), tasks)
@@ -277,8 +178,8 @@ class Judge:
         if (sample := one.sample()) is not None:
             spread, freedom = sample
             if stopping:
-                spread *= _inward(estimate, wilson(estimate, spread, freedom, self.level))
-            return _sampled(estimate, spread, freedom, (least, most), one.influence)
+                spread *= inward(estimate, wilson(estimate, spread, freedom, self.level))
+            return sampled_uncertainty(estimate, spread, freedom, (least, most), one.influence)
         return self._held_out(one, least, most, stopping)
 
     def _of_random(
@@ -327,7 +228,7 @@ class Judge:
             def ends(level: float) -> tuple[float, float]:
                 return wilson(estimate, spread, freedom, level)
 
-        half = _student(spread, freedom)
+        half = student(spread, freedom)
         error = NORMAL * spread
         return Uncertainty(estimate, kind, half, ends, *bounds, error, influence=influence)
 
@@ -355,9 +256,9 @@ class Judge:
         found = self.quantiles(n)
         plain = self._plain_error(estimate, n)
         if found is None or (unit > 0 and found.mean < TINY):
-            as_random = _student(plain, max(n - 1.0, 1.0))
+            as_random = self._as_random(estimate, n)
             return Uncertainty(
-                estimate, "random", as_random, _around(estimate, as_random), least, most,
+                estimate, "random", as_random, around(estimate, as_random), least, most,
                 NORMAL * plain, warnings=(self._too_few(found),),
             )  # fmt: skip
         share, why = self._random_share(one.answers)
@@ -371,7 +272,7 @@ class Judge:
         error = max(found.mean * unit, share * NORMAL * plain)
         error = min(error, max(estimate - least, most - estimate))
         return Uncertainty(
-            estimate, "held-out", half, _around(estimate, half), least, most, error,
+            estimate, "held-out", half, around(estimate, half), least, most, error,
             found.groups, None, warnings,
         )  # fmt: skip
 
@@ -381,7 +282,7 @@ class Judge:
         return error * math.sqrt(sampling_effect(self.scores, self.budget))
 
     def _random_share(self, answers: Answers) -> tuple[float, str | None]:
-        """Return the least share of random sampling's width, and why it is whole, if it is.
+        """Return the least share of random sampling's width, and why it is whole, or None.
 
         Kept, for the full score and the tasks both ask.
         """
@@ -396,8 +297,18 @@ class Judge:
         self, share: float, estimate: float, n: int, found: Quantiles, unit: float
     ) -> Callable[[float], float]:
         """Return by how much intervals from held-out errors widen to this share of random's."""
-        least = _student(share * self._plain_error(estimate, n), max(n - 1.0, 1.0))
-        return lambda level: max(1.0, least(level) / max(found.at(level) * unit, TINY))
+        least = self._as_random(estimate, n)
+        return lambda level: max(1.0, share * least(level) / max(found.at(level) * unit, TINY))
+
+    def _as_random(self, estimate: float, n: int) -> Callable[[float], float]:
+        """Return the half width of as many random items by level, at least that of `random_at`."""
+        normal = student(self._plain_error(estimate, n), max(n - 1.0, 1.0))
+
+        def half(level: float) -> float:
+            low, high = self.random_at(estimate, n, level)
+            return max(normal(level), (high - low) / 2)
+
+        return half
 
     def _too_few(self, found: Quantiles | None) -> str:
         if found is None:
@@ -468,11 +379,11 @@ class Judge:
                     made[-1] = self._of_random(estimate, answers, size, bounds)
             elif one.is_sampled:
                 if (sample := one.sample(1 + task)) is not None:
-                    made[-1] = _sampled(estimate, *sample, bounds)
+                    made[-1] = sampled_uncertainty(estimate, *sample, bounds)
             elif found is not None:
                 half = _times(found.at, wider, float(units[1 + task]))
                 made[-1] = Uncertainty(
-                    estimate, "held-out", half, _around(estimate, half), *bounds,
+                    estimate, "held-out", half, around(estimate, half), *bounds,
                     found.mean * float(units[1 + task]), found.groups,
                 )  # fmt: skip
         return made
@@ -486,75 +397,7 @@ class Judge:
         return interval_at(score, n, self.scores.n_items, level, effect, any_time=any_time)
 
 
-def _sampled(
-    estimate: float,
-    spread: float,
-    freedom: float,
-    bounds: tuple[float, float],
-    influence: FloatArray | None = None,
-) -> Uncertainty:
-    return Uncertainty(
-        estimate,
-        "sampled",
-        _student(spread, freedom),
-        lambda level: wilson(estimate, spread, freedom, level),
-        *bounds,
-        NORMAL * spread,
-        influence=influence,
-    )
-
-
-def _inward(estimate: float, interval: tuple[float, float]) -> float:
-    """Return the standard deviation at the end of an interval nearest to 1/2, over the estimate's.
-
-    A run that a narrow interval ends is one whose answers look extreme, sometimes by chance alone.
-
-    >>> round(_inward(0.9, (0.8, 0.95)), 2)
-    1.33
-    """
-    nearest = min(max(0.5, interval[0]), interval[1])
-    own = max(estimate * (1 - estimate), EXTREME * (1 - EXTREME))
-    return max(1.0, math.sqrt(nearest * (1 - nearest) / own))
-
-
-def _student(spread: float, freedom: float) -> Callable[[float], float]:
-    from scipy.special import stdtrit
-
-    return lambda level: spread * float(stdtrit(freedom, 0.5 + level / 2))
-
-
 def _times(
     half: Callable[[float], float], wider: Callable[[float], float], unit: float
 ) -> Callable[[float], float]:
     return lambda level: half(level) * wider(level) * unit
-
-
-def _around(
-    estimate: float, half: Callable[[float], float]
-) -> Callable[[float], tuple[float, float]]:
-    return lambda level: (estimate - half(level), estimate + half(level))
-
-
-def wilson(estimate: float, spread: float, freedom: float, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of a score with this standard error.
-
-    With the number of independent answers that would be as precise, and Student's t. Errors near 0
-    and 1 are skewed, so an interval of plus and minus the same would miss too often.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in wilson(0.95, 0.03, 29, 0.9)]
-    [0.872, 0.982]
-    """
-    from scipy.special import stdtrit
-
-    if spread < TINY:
-        return estimate, estimate
-    t = float(stdtrit(freedom, 0.5 + level / 2))
-    p = estimate
-    n = p * (1 - p) / spread**2
-    if not EXTREME < p < 1 - EXTREME:  # at least as precise as random answers
-        n = max(n, freedom + 1)
-    middle = (p + t**2 / (2 * n)) / (1 + t**2 / n)
-    half = t / (1 + t**2 / n) * math.sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -128,12 +128,12 @@ class Journal:
         """Raise EvaluationError if an evaluation, or answers to something else, are there."""
         if (self.folder / HEADER).exists():
             raise EvaluationError(
-                f"{self.folder}: already holds an evaluation",
+                f"{self.folder}: already contains an evaluation",
                 hint="continue with ask, tell and estimate, or choose another folder",
             )
         if (self.folder / ANSWERS).exists():  # of a transfer measurement, say
             raise EvaluationError(
-                f"{self.folder}: holds {ANSWERS} but no {HEADER}",
+                f"{self.folder}: contains {ANSWERS} but no {HEADER}",
                 hint="choose another folder",
             )
 
@@ -194,7 +194,7 @@ class Journal:
             n_answers = sum(len(one.items) for one in entries if isinstance(one, Told))
             raise EvaluationError(
                 f"{self.folder}: {HEADER} is lost or damaged, and with it the scores file, method, "
-                f"budget and seed; {ANSWERS} still holds {counted(n_answers, 'answer')}"
+                f"budget and seed; {ANSWERS} still contains {counted(n_answers, 'answer')}"
                 + (f" of {some(targets)}" if targets else ""),
                 hint=f"restore {HEADER} from a backup; or run fewbench start with the same scores "
                 f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",

@@ -48,7 +48,7 @@ class Ledger:
 
     @property
     def folder(self) -> Path | None:
-        """Where entries are written, if anywhere."""
+        """Where entries are written, or None."""
         return None if self._journal is None else self._journal.folder
 
     def write_to(self, journal: Journal) -> None:

@@ -99,7 +99,7 @@ class Stop(BaseModel):
         """Return how many items a method may choose.
 
         Where only the width of the interval is given: three times what plain random sampling needs
-        if it is not looked at before.
+        if its width is checked only at the end.
 
         Raises
         ------
@@ -156,7 +156,7 @@ def count_items(budget: int | str, scores: Sources | None) -> int:
     Raises
     ------
     MethodError
-        If the text is no number and no share above 0 % and up to 100 %, or the items are unknown.
+        If the text is no number and no share above 0% and up to 100%, or the items are unknown.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def started_scores(
 
 
 def with_items(method: Method, subset: Subset) -> Method:
-    """Return the method with the subset as selector, if the subset is the user's own."""
+    """Return the method with the subset as selector if the subset is the user's own."""
     if not isinstance(method, StaticMethod):
         raise EvaluationError(
             f"{method.describe()} is adaptive and takes no given subset",

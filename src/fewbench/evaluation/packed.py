@@ -37,7 +37,7 @@ def provenance_of(origin: Origin, n_items: int) -> Provenance:
     items = made.budget if subset is None else len(subset.get("items", ()))
     if made.budget != items or not 1 <= made.budget <= n_items:
         raise PackError(
-            f"the pack is for {made.budget} items and holds {items} of {n_items}",
+            f"the pack is for {made.budget} items and contains {items} of {n_items}",
             hint="make the pack again",
         )
     return made

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbench._names import counted, fixed
-from fewbench._page import Page, Section, Table
 from fewbench._types import FloatArray
-from fewbench.charts import estimating as figures
 from fewbench.errors import PackError
 from fewbench.scores import Sources, Unit
+from fewbench.show.charts import estimating as figures
+from fewbench.show.page import Page, Section, Table
 
 if TYPE_CHECKING:
     from fewbench.evaluation.estimate import Estimate, Estimates

@@ -11,7 +11,7 @@ from fewbench.evaluation.errors import equal_weights
 DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0)
 """Degrees of freedom of the Student distributions that errors are fitted by."""
 CONFORMAL = 40.0
-"""With so many groups the conformal quantile counts as much as Student's."""
+"""Number of groups at which the conformal quantile counts as much as Student's."""
 TINY = 1e-9
 
 
@@ -85,7 +85,7 @@ class Quantiles:
         share = groups / (groups + 1)
         if level <= share * (1 - 1e-12):
             conformal = self.plain(level / share)
-        else:  # beyond what so many groups can show, it grows as Student's
+        else:  # more than these groups can show: it grows as Student's
             ratio = float(stdtrit(nu, 0.5 + level / 2) / stdtrit(nu, 0.5 + share / 2))
             conformal = float(self._sizes[-1]) * ratio
         weight = groups / (groups + CONFORMAL)

@@ -93,7 +93,7 @@ def replays(
 
 
 def _answer(session: Session, targets: Scores, limit: int) -> None:
-    """Answer what a session asks, up to so many answers per target."""
+    """Answer what a session asks, up to a number of answers per target."""
     record = session.record
     rows = {name: row for row, name in enumerate(targets.model_ids)}
     left = {name: limit - len(record.answered(name)) for name in rows}

@@ -82,7 +82,7 @@ def exact_sequence(hits: int, n: int, n_items: int, level: float) -> tuple[float
 def hypergeometric(
     hits: NDArray[Any], n_items: int, right: NDArray[Any], n: int
 ) -> NDArray[np.float64]:
-    """Return the chance of so many hits among n of n_items items, of which some are right.
+    """Return the chance of a number of hits among n of n_items items, of which some are right.
 
     SciPy's own takes a second to import.
 

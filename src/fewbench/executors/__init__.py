@@ -60,7 +60,7 @@ def _pool(executor: Executor, workers: int) -> Pool:
     if isinstance(executor, int) and not isinstance(executor, bool):
         executor, workers = None, executor
     if workers < 1:
-        raise ClusterError(f"{workers} workers", hint="give 1 or more")
+        raise ClusterError(f"{workers} workers are too few", hint="give 1 or more")
     if executor is None:
         return InProcess() if workers == 1 else Processes(workers)
     if isinstance(executor, FuturesExecutor):
@@ -80,5 +80,6 @@ def _pool(executor: Executor, workers: int) -> Pool:
 
             return connect_ray(place) if colon else start_ray(workers)
     raise ClusterError(
-        f"cannot run on {executor!r}", hint=f"use one of {', '.join(KINDS)}, or a number of workers"
+        f"unknown executor {executor!r}",
+        hint=f"use one of {', '.join(KINDS)}, or a number of workers",
     )

@@ -85,7 +85,7 @@ class Pool(ABC):
             raise ClusterError(f"{len(items) - wanted} results are missing", hint="start again")
 
     def close(self) -> None:  # noqa: B027
-        """End what this pool started, if anything."""
+        """End what this pool started."""
 
 
 @dataclass(frozen=True)

@@ -54,22 +54,22 @@ class Prediction:
     ----------
     scores : ndarray, shape (targets,)
     tasks : ndarray, shape (targets, tasks), optional
-        Task scores, if requested.
+        Task scores, or None if not requested.
     items : ndarray, shape (targets, items), optional
-        Expected score of each item, clipped to [0, 1], if the method has it. `scores` may be
+        Expected score of each item, clipped to [0, 1]; None if the method has none. `scores` may be
         computed before clipping.
     outside : ndarray of bool, shape (targets,), optional
         Whether a target is unlike all sources, so that a method that cannot extrapolate is off.
     notes : tuple of str
         What a user should know of all these predictions.
     spread : ndarray, shape (targets,), optional
-        Standard error of each score, if the method has one. Intervals are calibrated in units of
+        Standard error of each score if the method has one. Intervals are calibrated in units of
         it; without it, in units of the standard error of random sampling.
     task_spread : ndarray, shape (targets, tasks), optional
         The same of each task score.
     freedom : ndarray, shape (targets, 1 + tasks), optional
         Degrees of freedom of the standard errors, first of the full score, where they come from a
-        sample with known chances: intervals then need no calibration. NaN elsewhere.
+        sample with known probabilities: intervals then need no calibration. NaN elsewhere.
     influence : ndarray, shape (targets, items), optional
         With `freedom`: what each answer adds to the error of the full score, up to a factor. By it
         the errors of two targets that ran the same sample move together.
@@ -183,7 +183,7 @@ class Session(ABC):
             for name, items in chosen.items():
                 if len(items) and np.isin(items, record.asked(name)).all():
                     raise MethodError(
-                        f"the method chose items for {name!r} that it was asked before",
+                        f"the method chose items for {name!r} that were asked before",
                         hint="choose must leave out a target that needs nothing more",
                     )
                 if len(items):
@@ -265,9 +265,9 @@ class Method(ABC):
 
     @property
     def reach(self) -> float:
-        """How far beyond the sources its errors on held-out sources still hold.
+        """How far outside the range of the sources its errors on held-out sources still apply.
 
-        In standard deviations of the sources' abilities above 95 % or below 5 % of them.
+        In standard deviations of the sources' abilities above 95% or below 5% of them.
         """
         return 0.5
 

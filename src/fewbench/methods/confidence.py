@@ -51,12 +51,12 @@ class Confidence:
     def of_targets(self, answers: Answers) -> FloatArray:
         """Return targets' confidence, shape (targets, n); a missing one counts as the score.
 
-        Raises AnswersError if the answers have no option probabilities.
+        Raises AnswersError unless the answers have option probabilities.
         """
         if answers.probabilities is None:
             raise AnswersError(
-                "the method compares option probabilities, and the answers have none",
-                hint="pass the option probabilities too, or use values=scores",
+                "the method compares option probabilities, and not all answers have them",
+                hint="pass the option probabilities of every item, or use values=scores",
             )
         at = np.arange(len(answers.items))
         found = answers.probabilities[:, at, self.right[answers.items]]

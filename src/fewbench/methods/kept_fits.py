@@ -1,6 +1,6 @@
 """Fits of the sources that an evaluation keeps, in memory and in its folder.
 
-Fitting takes seconds on large tables, and each command that goes on with an evaluation would fit
+Fitting takes seconds on large tables, and each command that continues an evaluation would fit
 again. A file `NAME-FINGERPRINT.npz` holds a fit as arrays, and a hash of what it was made of.
 """
 

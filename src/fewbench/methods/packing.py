@@ -31,12 +31,12 @@ def packed_as(method: Method, scores: Scores) -> Keeps:
     needed = {need.what for need in needs_of(learner)}
     if "probabilities" in needed and scores.probabilities is not None:
         raise PackError(
-            f"{method.describe()} learns from option probabilities, and packs hold none",
+            f"{method.describe()} learns from option probabilities, and packs contain none",
             hint="use greedy-ridge, or scores without option probabilities",
         )
     if needed & {"text", "task text"}:
         raise PackError(
-            f"{method.describe()} learns from the items' texts, and packs hold none",
+            f"{method.describe()} learns from the items' texts, and packs contain none",
             hint="use greedy-ridge or fewbench",
         )
     if method.plain_sampling and scores.counts_equally and not scores.is_binary:

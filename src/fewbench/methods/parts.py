@@ -140,7 +140,8 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
         if len(made) > 2:
             name = next(piece.name for piece in pieces if piece.name in PREDICTORS)
             raise MethodError(
-                f"{name} takes plain answers", hint=f"put nothing between the selector and {name}"
+                f"{name} works on plain answers",
+                hint=f"put nothing between the selector and {name}",
             )
         return cast(Selector, made["selector"]), cast(Predictor, made["predictor"])
     if "regressor" not in made:

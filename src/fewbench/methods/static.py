@@ -50,7 +50,7 @@ class StaticMethod(Method):
 
     @property
     def reach(self) -> float:
-        """How far beyond the sources the predictor's errors still hold."""
+        """How far outside the range of the sources the predictor's errors still apply."""
         return float(getattr(self.predictor, "reach", super().reach))
 
     @property

@@ -88,7 +88,7 @@ def settings_of(part: type[Any]) -> str:
 
 
 def choices(setting: Field[Any]) -> tuple[str, str]:
-    """Return a setting's default and its few possible values, if it has a fixed list.
+    """Return a setting's default and its few possible values if it has a fixed list.
 
     >>> from fewbench.methods.selection.clusters import Medoids
     >>> choices(fields(Medoids)[0])

@@ -12,8 +12,6 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
-from fewbench.charts import deciding
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
@@ -30,6 +28,8 @@ from fewbench.scores.pack_files import (
     scores_of,
     write_pack,
 )
+from fewbench.show.charts import deciding
+from fewbench.show.page import Page, Section, Shown, Table
 
 MOST_ITEMS = 2000
 TARGETS = {
@@ -97,7 +97,7 @@ class Pack(Shown):
         targets : sequence of str
             Names of the target models.
         name : str, optional
-            The benchmark, if there are several.
+            The benchmark if there are several.
         stop : Stop, optional
             Further limits, such as the width of the interval.
         """
@@ -171,7 +171,7 @@ class Pack(Shown):
         return json.dumps(self.to_dict(), indent=2)
 
     def page(self) -> Page:
-        """Return what the pack holds, how good it is, and how to use it."""
+        """Return what the pack contains, how good it is, and how to use it."""
         made = self.to_dict()
         rows = made["benchmarks"]
         path = str(self.source if self.source.suffix else f"{self.source}{SUFFIX}")
@@ -217,14 +217,12 @@ class Pack(Shown):
             tables.append(Table(title, [("Item", False)], items, "an item", folded=title))
         facts = {
             "Method": one["method"],
-            "Items": f"{one['items']:,} of {one['of_items']:,}",
             "Asks": one["asks"],
             "Tasks": str(one["tasks"]),
             "Source models": f"{one['source_models']:,}, full scores from "
             f"{unit.score(one['source_scores_low'])} to {unit.score(one['source_scores_high'])}",
             "Seed": str(one["seed"]),
             "Fingerprint": one["fingerprint"],
-            "fewbench": one["version"],
         }
         notes = ["It was not backtested."]
         if rows:

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.page import Page, Section, Shown, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +111,7 @@ def refresh_pack(
     PackError
         If the pack is not of the run's benchmark: no recorded answer is of its items.
     EvaluationError
-        If the folder holds no evaluation.
+        If the folder contains no evaluation.
     """
     journal = Journal(Path(folder))
     header, entries = journal.header(), list(journal.fresh())

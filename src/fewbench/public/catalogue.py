@@ -110,7 +110,7 @@ def find_source(name: str) -> Source:
 def public_sources() -> pd.DataFrame:
     """Return the sources of public per-item results, one row each, indexed by name.
 
-    Numbers and sizes are approximate, as others last saw them. See `fewbench.get`.
+    Numbers and sizes are approximate. See `fewbench.get`.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class Remote:
     path : str
         Where the file goes, below the cache folder of its source.
     size : int, optional
-        Bytes, if the host's listing says so.
+        Bytes if the host's listing says so.
     digest : str
         `sha256:HEX` or `md5:HEX`; "" if unknown.
     is_at_hub : bool

@@ -250,7 +250,7 @@ def find_public_files(
     with Fetcher() as fetcher:
         found = source.find(ask, fetcher)
     if not found.files:
-        raise PublicError(f"{name}: no files to fetch", hint=MOVED)
+        raise PublicError(f"{name}: there are no files to fetch", hint=MOVED)
     found = replace(found, files=list({one.path: one for one in found.files}.values()))
     base = default_cache() if cache is None else Path(cache)
     folder = base.joinpath(*name.replace(":", "/").split("/"), found.commit.replace(" ", "-"))
@@ -287,20 +287,20 @@ def get(
     output : path, optional
         Scores file to write (.parquet). NAME.source.json says where the results come from.
     benchmark : str, optional
-        Benchmark, if the source has several.
+        Benchmark if the source has several.
     models : int, optional
-        Fetch a fixed random sample of so many models (default: all). A larger sample contains a
+        Fetch a fixed random sample of this many models (default: all). A larger sample contains a
         smaller one.
     split : str, optional
         Part of the benchmark. For hub:ORG/DATASET, a folder.
     revision : str, optional
         Commit, tag or release (default: the newest).
     form : str, optional
-        For hub:ORG/DATASET: format, if it is not recognized, such as lm-eval, or pack.
+        For hub:ORG/DATASET: format if it is not recognized (such as lm-eval), or pack.
     metric : str, optional
-        Logs: metric to read, if there are several.
+        Logs: metric to read if there are several.
     filter : str, optional
-        Logs: filter to read, if there are several.
+        Logs: filter to read if there are several.
     cache : path, optional
         Folder for fetched files (default: fewbench/get in your cache directory).
     force : bool

@@ -86,11 +86,11 @@ class Files:
     patterns : tuple of str
         Globs of paths, of which each has a file; `{benchmark}` is the one that is asked for.
     under : str
-        Folder to list (default: all), which may hold `{benchmark}`, too.
+        Folder to list (default: all), which may contain `{benchmark}`.
     optional : tuple of str
         Globs of paths that need not be there.
     sample : slice, optional
-        Parts of a path that say which model a file is of, if `--models` chooses files.
+        Parts of a path that say which model a file is of if `--models` chooses files.
     is_one : bool
         Whether only the file with the shortest path is meant.
     """
@@ -175,7 +175,7 @@ class Source:
                 raise PublicError(f"{self.name} has no {option} {given!r}", hint=hint)
         if ask.form is not None and not self.name.startswith(HUB):
             hint = "omit --from, which is for hub:ORG/DATASET"
-            raise PublicError(f"the form of {self.name} is known", hint=hint)
+            raise PublicError(f"{self.name} has a fixed format", hint=hint)
         if ask.form is not None and ask.form not in FORMS:
             raise PublicError(f"unknown form {ask.form!r}", hint=did_you_mean(ask.form, FORMS))
         if ask.revision is not None and not self.has_revisions:
@@ -240,7 +240,7 @@ def from_rows(
     rows : DataFrame
         Columns `model`, `item`, `score` (numbers in [0, 1]; empty if not run) and `task`.
     models : int, optional
-        Keep a fixed random sample of so many models.
+        Keep a fixed random sample of this many models.
     item_columns : iterable of str
         Columns to keep with the items.
     what : str

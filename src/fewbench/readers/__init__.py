@@ -1,10 +1,11 @@
 """Read result files of harnesses and plain tables into Scores."""
 
+from fewbench.readers.attributes import join_attributes
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
 from fewbench.readers.loading import load_scores
 from fewbench.readers.reading import DAMAGED, FORMS, SAME_MODEL, are_logs, read
-from fewbench.readers.tables import Columns, join_attributes
+from fewbench.readers.tables import Columns
 
 __all__ = [
     "DAMAGED",

@@ -161,7 +161,7 @@ def gather(
     workers : int
         Number of processes, used if `work` is given and the files are large.
     executor : Executor, optional
-        Where to read in place of processes of this machine, if `work` is given; see
+        Where to read in place of processes of this machine if `work` is given; see
         `fewbench.executors`. Its workers need the files and the folder.
     damaged : {"stop", "skip", "rows"}
         For files that cannot be read: stop, skip them, or also use whole rows of truncated files.

@@ -39,7 +39,7 @@ def load_scores(
     ReaderError, ScoresError
         If the kind is unknown, or the content is invalid.
     PackError
-        For a pack that holds the chosen items alone. Use `open_pack`.
+        For a pack that contains only the chosen items. Use `open_pack`.
 
     Warns
     -----

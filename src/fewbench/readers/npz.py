@@ -99,7 +99,7 @@ def _notes(arrays: dict[str, NDArray[Any]]) -> Iterator[str]:
         beyond = int((answers >= listed).sum())
         note += f" than the file's {listed.min()} to {listed.max()}"
         if beyond:
-            note += f", or more where answers lie beyond its last option ({beyond} do)"
+            note += f", or more where answers are above its last option ({beyond} do)"
     yield note
 
 
@@ -108,7 +108,7 @@ def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:
     if options is None and "answers" in arrays:
         options, n_options = _certain(arrays["answers"], n_options)
     if arrays["scores"].dtype.kind not in "biuf":
-        raise ReaderError(f"array 'scores' holds {arrays['scores'].dtype}, not numbers")
+        raise ReaderError(f"array 'scores' has type {arrays['scores'].dtype}, not numbers")
     scores = from_arrays(
         arrays["scores"],
         models=_texts(arrays, "models") or [],

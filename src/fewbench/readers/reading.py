@@ -82,7 +82,7 @@ class LogOptions:
         ):
             if value not in known:
                 raise ReaderError(
-                    f"--{option} cannot be {value!r}", hint=f"one of {', '.join(known)}"
+                    f"--{option} cannot be {value!r}", hint=f"use one of {', '.join(known)}"
                 )
 
     def wants(self, task: str) -> bool:
@@ -293,7 +293,7 @@ def _find_logs(
         there = sorted(entry.name for entry in folders[0].iterdir())
         if EVALUATION in there:
             raise ReaderError(
-                f"{folders[0]}: an evaluation, whose answers are of some items only",
+                f"{folders[0]}: an evaluation; its answers are for some items only",
                 hint=f"add it to a table of scores: fewbench add {folders[0]} -o scores.parquet",
             )
         raise ReaderError(

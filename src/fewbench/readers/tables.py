@@ -15,7 +15,6 @@ from fewbench._json import loads
 from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
-from fewbench.readers.values import is_unicode
 from fewbench.scores import Scale, Scores, from_long, from_wide
 
 # Columns that are text whatever they look like: '007' is not 7.
@@ -75,7 +74,7 @@ def read_table(
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
     has_tasks : bool
-        Whether a column `task` of a long table holds the tasks, if `columns` names none.
+        Whether a column `task` of a long table contains the tasks if `columns` names none.
 
     Raises
     ------
@@ -109,7 +108,7 @@ def read_table(
         model = columns.model
         if model is None and columns.only_model is not None:
             # Checked before a column is added that the user does not know.
-            _require(frame, [str(columns.item), str(columns.score)])
+            require_columns(frame, [str(columns.item), str(columns.score)])
             model = "(model)"
             frame[model] = pd.Categorical([columns.only_model]).repeat(len(frame))
         if model is None:
@@ -160,7 +159,8 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
         )
 
 
-def _require(frame: pd.DataFrame, names: list[str]) -> None:
+def require_columns(frame: pd.DataFrame, names: list[str]) -> None:
+    """Raise ReaderError if a column is missing."""
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
         raise ReaderError(
@@ -312,221 +312,3 @@ def _jsonl(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
         if all(isinstance(cell, str) for cell in cells):
             columns[name] = pd.Categorical(cells)
     return pd.DataFrame(columns)
-
-
-def join_attributes(
-    scores: Scores,
-    models: str | os.PathLike[str] | None = None,
-    items: str | os.PathLike[str] | None = None,
-) -> Scores:
-    """Add columns from a table of models and a table of items to scores.
-
-    Parameters
-    ----------
-    scores : Scores
-    models : path, optional
-        A table (.csv, .tsv, .parquet, .jsonl, .ndjson) with one row per model: a column `model`
-        with the ids, and any others. `date`, `family` and `role` have a meaning.
-    items : path, optional
-        The same for items, with a column `item`. A column `task` replaces the tasks.
-
-    Raises
-    ------
-    ReaderError
-        If a file cannot be read, its ids differ from those of the scores, or a column other than
-        `task` contradicts one of the scores.
-    ScoresError
-        If the result is invalid, such as an item without a task.
-    """
-    for kind, path in (("model", models), ("item", items)):
-        if path is None:
-            continue
-        source = Path(path)
-        frame = load_table(source, text=list(TEXT))
-        try:
-            given = _attributes(frame, kind)
-            if kind == "model":
-                table = _join(scores.models, given, kind)
-                scores = scores.changed(models=table)
-            else:
-                table = _join(scores.items, given, kind)
-                scores = scores.changed(items=table)
-        except FewbenchError as error:
-            raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
-    return scores
-
-
-def _attributes(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the table by id, with names as text and positions as whole numbers."""
-    _require(frame, [kind])
-    names = pd.Index([str(name) for name in frame.columns])
-    if names.duplicated().any():
-        raise ReaderError(f"two columns are named {some(names[names.duplicated()])}")
-    if not all(is_unicode(name) for name in names):
-        raise ReaderError("the name of a column is not valid Unicode")
-    if not all(name.strip() for name in names):
-        raise ReaderError("a column has no name", hint="write the table without an index")
-    reserved = sorted(({"model", "item", "score"} - {kind}) & set(names))
-    if reserved:
-        raise ReaderError(f"an attribute may not be named {some(reserved)}", hint="rename it")
-    plain = pd.DataFrame({name: _column(frame.iloc[:, at], name) for at, name in enumerate(names)})
-    if plain[kind].duplicated().any():
-        twice = plain[kind][plain[kind].duplicated()].unique()
-        raise ReaderError(
-            f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
-            hint=f"keep one row per {kind}",
-        )
-    return plain.set_index(kind)
-
-
-def _column(column: "pd.Series[Any]", name: str) -> "pd.Series[Any]":
-    if name in TEXT:
-        column = column.astype(object)
-    if column.dtype == object:
-        for row, value in enumerate(column, start=1):
-            if not pd.api.types.is_scalar(value):
-                raise ReaderError(f"column {name!r} has a list or an object at row {row}")
-            if isinstance(value, str) and not is_unicode(value):
-                raise ReaderError(f"column {name!r} is not valid Unicode at row {row}")
-    if name in TEXT:
-        return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
-    if name != "doc_id":
-        return column
-    numbers = pd.to_numeric(column, errors="coerce").astype("Float64")
-    bad = (numbers.isna() & column.notna()) | (numbers % 1 != 0).fillna(False) | (numbers < 0)
-    if bad.any():
-        at = int(bad.to_numpy(bool, na_value=False).argmax())
-        raise ReaderError(
-            f"column {name!r} has {str(column.iloc[at])!r} at row {at + 1}, not a position",
-            hint="positions are 0, 1, 2, …; leave unknown ones empty",
-        )
-    return numbers.astype("Int64" if numbers.isna().any() else "int64")
-
-
-def _join(table: pd.DataFrame, given: pd.DataFrame, kind: str) -> pd.DataFrame:
-    unknown = given.index.difference(table.index, sort=False)
-    if len(unknown):
-        raise ReaderError(
-            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
-            hint=f"remove them; {kind}s there look like {some(table.index[:2])}",
-        )
-    lacking = table.index.difference(given.index, sort=False)
-    if len(lacking):
-        raise ReaderError(
-            f"{len(lacking)} {kind}s of the scores are missing: {some(lacking)}",
-            hint=f"add a row for each {kind}, with empty cells for unknown values",
-        )
-    given = given.loc[table.index]
-    if "role" in given and kind == "model" and not set(given["role"]) <= {"source", "target"}:
-        raise ReaderError("column 'role' must be source or target for every model")
-    added = {}
-    for name, column in given.items():
-        if name not in table or name == "task":
-            added[str(name)] = column
-            continue
-        for label, here, there in zip(table.index, table[name], column, strict=True):
-            one, other = ("" if pd.isna(value) else value for value in (here, there))
-            if one != other and str(one) != str(other):
-                raise ReaderError(
-                    f"column {name!r} contradicts the scores: {kind} {label!r} has {one!r} there "
-                    f"and {other!r} here",
-                    hint="rename the column, or correct it",
-                )
-    return table.assign(**added)
-
-
-def read_task_table(
-    path: str | os.PathLike[str], tasks: list[str]
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read scores of models on tasks from a .csv with a column `model` and one column per task.
-
-    Parameters
-    ----------
-    tasks : list of str
-        The columns to read; all are required.
-
-    Returns
-    -------
-    DataFrame, shape (models, tasks)
-        Indexed by model.
-    tuple of str
-        Notes for the user: columns that were not read.
-
-    Raises
-    ------
-    ReaderError
-        If the file is no such table, a task is missing, a model appears twice or a score is not a
-        number.
-    """
-    path = Path(path)
-    table = _pandas_csv(path, dtype={"model": str})
-    if "model" not in table:
-        raise ReaderError(
-            f"{path}: no column 'model'; it has {some(list(table.columns))}",
-            hint="write one row per model, with a column model and one column per task",
-        )
-    if lacking := [task for task in tasks if task not in table]:
-        raise ReaderError(
-            f"{path}: no column for {len(lacking)} of {len(tasks)} tasks: {some(lacking)}",
-            hint="add a column for every task",
-        )
-    if not len(table):
-        raise ReaderError(f"{path}: no models", hint="write one row per model under the header")
-    models = table["model"]
-    if models.isna().any():
-        raise ReaderError(f"{path}: row {models.isna().argmax() + 2} names no model")
-    if (twice := models.duplicated()).any():
-        raise ReaderError(f"{path}: models named twice: {some(models[twice].unique())}")
-    scores = table.set_index("model")[tasks]
-    for task in tasks:
-        column = pd.to_numeric(scores[task], errors="coerce")
-        if column.isna().any():
-            model = scores.index[column.isna()][0]
-            raise ReaderError(
-                f"{path}: {model} has {scores.loc[model, task]!r} for {task}, not a number",
-                hint="run the model on the task, or remove the model",
-            )
-        scores[task] = column
-    others = [str(column) for column in table.columns if column not in {"model", *tasks}]
-    notes = (f"{path}: columns that are not tasks were skipped: {some(others)}",) if others else ()
-    return scores.astype(float), notes
-
-
-def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
-    """Read the number of questions of each task from a .csv with columns `task` and `questions`.
-
-    Raises
-    ------
-    ReaderError
-        If the file is no such table, a task appears twice, or a number is not 1 or more.
-    """
-    path = Path(path)
-    table = _pandas_csv(path, dtype=str, keep_default_na=False)
-    if lacking := [name for name in ("task", "questions") if name not in table]:
-        raise ReaderError(
-            f"{path}: no column {some(lacking)}; it has {some(list(table.columns))}",
-            hint="write one row per task, with columns task and questions",
-        )
-    if (twice := table["task"].duplicated()).any():
-        raise ReaderError(f"{path}: tasks named twice: {some(table['task'][twice].unique())}")
-    for task, number in zip(table["task"], table["questions"], strict=True):
-        if not number.isdecimal() or int(number) < 1:
-            raise ReaderError(
-                f"{path}: {task} has {number!r} questions", hint="use whole numbers from 1"
-            )
-    return dict(zip(table["task"], map(int, table["questions"]), strict=True))
-
-
-def _pandas_csv(path: Path, **options: Any) -> pd.DataFrame:
-    try:
-        refuse_pointer(path, ReaderError)
-        if other := other_separator(path, ","):
-            raise ReaderError(f"{path}: {other[0]}", hint=other[1])
-        return cast(pd.DataFrame, pd.read_csv(path, encoding=text_encoding(path), **options))
-    except FileNotFoundError as error:
-        raise ReaderError(f"{path}: no such file") from error
-    except UnicodeError as error:
-        what, hint = why_not_utf8(path) or ("not a .csv table", None)
-        raise ReaderError(f"{path}: {what}", hint=hint) from error
-    except (ValueError, OSError) as error:
-        raise ReaderError(f"{path}: not a .csv table") from error

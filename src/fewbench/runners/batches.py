@@ -87,7 +87,7 @@ class Batches:
     def check_facts(self, facts: Mapping[str, str], *, accept: bool) -> str | None:
         """Compare how the model is run with how it was run before, and keep it.
 
-        Return what has changed, if that is accepted; else raise RunError.
+        Return what has changed if that is accepted; else raise RunError.
         """
         facts = {name: masked(value) for name, value in facts.items()}  # as they are in the file
         known = [one.facts for one in self._all if one.facts is not None]

@@ -172,7 +172,7 @@ class CommandRunner:
         return None
 
     def _check_again(self, line: Line) -> bool:
-        """Whether an item was answered before, if so alike; RunError if it was otherwise."""
+        """Whether an item had this answer before; RunError if it had another one."""
         before = self._said.get(line.item)
         if before is not None and before.score != line.score:
             raise RunError(

@@ -52,7 +52,7 @@ class Runner(Protocol):
     """A way of running a model on chosen items.
 
     It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
-    run. A run in the same folder goes on only with the same facts. And it may have `batch`, the
+    run. A run in the same folder resumes only with the same facts. And it may have `batch`, the
     most items per batch where the user gives none: a batch in flight is lost in a crash.
     """
 
@@ -204,7 +204,7 @@ def run_with(
         if scores is None:
             if not isinstance(runner, KnowsItems):
                 raise RunError(
-                    f"{runner.name} does not know the benchmark's items",
+                    f"{runner.name} cannot list the benchmark's items",
                     hint="give scores of source models, or a file of items",
                 )
             scores = runner.benchmark()

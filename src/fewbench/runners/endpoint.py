@@ -33,7 +33,7 @@ from fewbench.scores import Benchmark, Sources
 from fewbench.scores.table import KEYS, NO_TASK, as_sources
 
 Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
-RETRIES = "5"  # of a request, in about 90 s; Inspect's own default is to go on forever
+RETRIES = "5"  # of a request, in about 90 s; Inspect's own default is to retry forever
 TEXT = "text"
 """Column of the sources' items with the text of each, which must be the question's."""
 

@@ -197,7 +197,7 @@ def run(
     Raises
     ------
     RunError
-        If the folder holds another run, or another process runs there.
+        If the folder contains another run, or another process runs there.
     AnswersError
         If a score does not fit the sources.
 

@@ -35,11 +35,11 @@ MakeTasks = Callable[[], Sequence[Any]]
 LOGS = "logs"
 """Folder of the logs, in that of the evaluation."""
 REFUSED = {
-    "limit": "--limit chooses samples, and fewbench chooses them too; give fewbench's -n instead",
-    "sample_id": "--sample-id chooses samples, and fewbench chooses them too; leave it out",
+    "limit": "--limit cannot be used: fewbench chooses the samples; give fewbench's -n instead",
+    "sample_id": "--sample-id cannot be used: fewbench chooses the samples; leave it out",
     "sample_shuffle": "--sample-shuffle has no effect: fewbench chooses the order; leave it out",
     "no_score": "--no-score leaves answers without scores; leave it out",
-    "no_log_samples": "--no-log-samples leaves logs that nobody can check; leave it out",
+    "no_log_samples": "answers cannot be checked with --no-log-samples; leave it out",
     "detach": "--detach starts another process; leave it out",
     "json_output": "--json is fewbench's own option here; give it before the --",
 }
@@ -222,7 +222,7 @@ def run_inspect(
     target_of = dict(zip(models, names, strict=False))
     if len(names) != max(1, len(models)):
         raise RunError(
-            f"{len(names)} targets for {max(1, len(models))} models",
+            f"{len(names)} target names for {max(1, len(models))} models",
             hint="name each model of --model, in their order, or none",
         )
     place = Path(folder)

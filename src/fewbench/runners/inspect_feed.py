@@ -189,7 +189,7 @@ class Feed:
             self.pool.take(self.target, self._table([item], [value], chances), whole, reply)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
-        """Return option probabilities, shape (1, 1, options), if the sources have them too."""
+        """Return option probabilities, shape (1, 1, options), if the sources have them."""
         if options is None or self.pool.scores.probabilities is None:
             return None
         columns = OptionTable.columns([options])
@@ -233,13 +233,13 @@ class Feed:
         config = spec.config
         if config.limit is not None or config.sample_id is not None:
             raise RunError(
-                "--limit and --sample-id (in Python limit and sample_id) choose samples, and "
-                "fewbench chooses them too",
+                "--limit and --sample-id (in Python limit and sample_id) cannot be used: fewbench "
+                "chooses the samples",
                 hint="leave them out; say how many items to run with fewbench's own limits",
             )
         if config.log_samples is False:
             raise RunError(
-                "without samples in the log, nobody can check the answers",
+                "answers cannot be checked without samples in the log",
                 hint="leave out --no-log-samples",
             )
         self.target = pool.target_of(spec.model)
@@ -276,7 +276,7 @@ class Feed:
         if named and known not in [one.strip() for one in named.split(",")]:
             raise RunError(
                 f"the run in this folder scores task {self._task!r} by {known!r}, not {named!r}",
-                hint="give the same --metric to resume, or another folder to start anew",
+                hint="use the same --metric to resume, or another folder",
             )
         return known
 
@@ -394,7 +394,7 @@ def _metric_of(scores: Sources, items: list[str]) -> str | None:
 
 
 def inspect_with_sources() -> Any:
-    """Return Inspect, if it is there and can choose samples while a task runs."""
+    """Return Inspect if it is there and can choose samples while a task runs."""
     try:
         import inspect_ai
     except ImportError as error:

@@ -53,7 +53,7 @@ class LmEvalRunner:
     folder : path, optional
         For logs, in lm-eval's own form (default: they are not kept).
     key : str, optional
-        The field that identifies a document, if the scores were imported with `--key`.
+        The field that identifies a document if the scores were imported with `--key`.
     accept_differences : bool
         Run items although they would be asked or scored in another way than for the source models.
     metric, filter : str, optional
@@ -337,7 +337,7 @@ def run_lm_eval(
         Keep every answer there, and logs in lm-eval's form in its folder `lm_eval`. Repeat
         the call to resume after a stop or a crash.
     key : str, optional
-        The field that identifies a document, if the scores were imported with `--key`.
+        The field that identifies a document if the scores were imported with `--key`.
     batch, seed, tries, accept_differences, accept_fractions, accept_changes
         As for `Run.open`.
     metric, filter : str, optional

@@ -105,7 +105,7 @@ def check_installed() -> None:
     except Exception as error:  # such as another version of a library than it needs
         raise RunError(
             f"lm-eval cannot be imported: {type(error).__name__}: {first_line(error)}",
-            hint="update it with pip install -U lm-eval, or give it the libraries of its time",
+            hint="update it with pip install -U lm-eval, or install the library versions it needs",
         ) from error
 
 
@@ -271,7 +271,7 @@ def make_model(setup: Setup) -> Any:
 
 
 def cached(model: Any, setup: Setup) -> Any:
-    """Return the model with lm-eval's cache of answers, if --use_cache names one."""
+    """Return the model with lm-eval's cache of answers if --use_cache names one."""
     if setup.use_cache is None:
         return model
     from lm_eval.api.model import CachingLM

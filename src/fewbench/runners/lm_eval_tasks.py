@@ -131,7 +131,7 @@ class Task:
         """Return what the task's own code says of a document; None if it fails."""
         try:
             return of(self.documents[at])
-        except Exception:  # the document fails when it runs, too
+        except Exception:  # the document also fails when it runs
             return None
 
     @property

@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
 from fewbench.scores import Scale
+from fewbench.show.page import Page, Section, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -479,7 +479,7 @@ def saved_benchmark(folder: str | Path | None) -> Sources | None:
     if not path.exists():
         raise RunError(
             f"{folder}: the evaluation there has scores of source models",
-            hint="name them to resume, or another folder to start anew",
+            hint="pass these scores to resume, or use another folder",
         )
     return open_sources(path)
 
@@ -530,6 +530,6 @@ def _reopened(
     if differ:
         raise RunError(
             f"{folder}: the evaluation there has {' and '.join(differ)}",
-            hint="give the same settings to resume, or another folder to start anew",
+            hint="use the same settings to resume, or another folder",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)

@@ -1,13 +1,13 @@
 """Benchmark and Scores: the labeled tables that everything else takes and returns."""
 
 from fewbench.scores.benchmark import Average, Benchmark
-from fewbench.scores.build import from_long, from_wide
+from fewbench.scores.build import from_arrays, from_long, from_wide
 from fewbench.scores.costs import read_costs
 from fewbench.scores.files import load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale, Unit
 from fewbench.scores.sources import Sources
-from fewbench.scores.table import Scores, from_arrays
+from fewbench.scores.table import Scores
 
 __all__ = [
     "Average",

@@ -1,17 +1,21 @@
 """Scores from pandas tables whose columns the user names."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
+from fewbench._blocks import is_large
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
-from fewbench._types import IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
+from fewbench.scores.cells import Cells, compact
+from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import Scores, from_arrays
+from fewbench.scores.table import NO_TASK, Scores, frozen
 
 
 def from_long(
@@ -239,3 +243,118 @@ def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) ->
             hint=f"give a {kind} the same value in all its rows",
         )
     return values.iloc[first].reset_index(drop=True)
+
+
+def from_arrays(
+    values: ArrayLike,
+    *,
+    models: Sequence[str],
+    items: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    dates: Sequence[str] | None = None,
+    families: Sequence[str] | None = None,
+    probabilities: NDArray[Any] | OptionProbabilities | None = None,
+    n_options: ArrayLike | None = None,
+    scale: Scale | None = None,
+) -> Scores:
+    """Build Scores from arrays.
+
+    Parameters
+    ----------
+    values : array-like, shape (models, items)
+        Scores on `scale`; NaN where a model was not run.
+    models, items : sequences of str
+        Ids. Items are named "item-0", "item-1", … by default.
+    tasks : sequence of str, length items, optional
+        One task named "all" by default.
+    dates, families : sequences of str, length models, optional
+        Release dates (ISO text) and families.
+    probabilities : ndarray, shape (models, items, options), optional
+        Option probabilities, 0 for options that an item does not have.
+    n_options : array-like of int, shape (items,), optional
+        Number of options of each item; all by default.
+    scale : Scale, optional
+        The scale of `values`, [0, 1] by default.
+
+    Raises
+    ------
+    ScoresError
+        If shapes, labels or values do not fit.
+
+    Examples
+    --------
+    >>> from_arrays([[50, 100]], models=["a"], scale=Scale(0, 100)).full_scores().tolist()
+    [0.75]
+    """
+    scale = scale or Scale()
+    unit = cast(FloatArray, _in_unit(values, scale))
+    n_models, n_items = unit.shape
+    model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "models")))
+    names = [f"item-{i}" for i in range(n_items)] if items is None else items
+    item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "items")))
+    item_table["task"] = _column([NO_TASK] * n_items if tasks is None else tasks, n_items, "tasks")
+    if dates is not None:
+        model_table["date"] = _column(dates, n_models, "dates")
+    if families is not None:
+        model_table["family"] = _column(families, n_models, "families")
+    options = None
+    if probabilities is not None:
+        options = (
+            probabilities
+            if isinstance(probabilities, OptionProbabilities)
+            else OptionProbabilities(np.asarray(probabilities))
+        )
+        counts = options.shape[2] if n_options is None else n_options
+        item_table["n_options"] = _counts(counts, n_items, options.shape[2])
+        if options.shape[:2] == unit.shape:  # else Scores itself says so
+            options.check(item_table["n_options"].to_numpy(np.intp), [str(m) for m in models])
+    return Scores(unit, model_table, item_table, options, scale)
+
+
+def _in_unit(values: ArrayLike, scale: Scale) -> FloatArray | Cells:
+    """Return scores in [0, 1], a large table as bytes if it can be."""
+    if isinstance(values, np.ndarray) and values.ndim == 2 and is_large(values.size):
+        if values.dtype.kind in "biuf":
+            cells = compact(values, None if scale.is_unit else scale.to_unit)
+            if cells is not None:
+                return cells
+        check_fits(
+            8.0 * values.size * (1 if scale.is_unit else 2),
+            f"a table of {counted(values.shape[0], 'model')} × {counted(values.shape[1], 'item')} "
+            "with more than 255 distinct scores",
+        )
+    try:
+        raw = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ScoresError(f"the scores are not numbers: {error}") from error
+    if raw.ndim != 2:
+        raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
+    return frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
+
+
+def _counts(counts: ArrayLike, n_items: int, most: int) -> NDArray[np.int64]:
+    try:
+        whole = np.broadcast_to(np.asarray(counts, dtype=np.float64), n_items)
+    except (TypeError, ValueError) as error:
+        raise ScoresError(f"n_options does not fit {n_items} items: {error}") from error
+    bad = np.flatnonzero(~((whole >= 1) & (whole <= most) & (whole == np.round(whole))))
+    if len(bad):
+        raise ScoresError(
+            f"n_options of item {int(bad[0])} is {whole[bad[0]]:g}, not a count from 1 to {most}"
+        )
+    return whole.astype(np.int64)
+
+
+def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_]:
+    if len(values) != length:
+        raise ScoresError(f"there are {len(values)} {what} for {length} rows or columns of scores")
+    texts = [str(value) for value in values]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        cut = "".join(texts)[max(0, error.start - 10) : error.end]
+        raise ScoresError(
+            f"{what} contain text that is not valid Unicode, at {cut!a}",
+            hint="the text contains half of a surrogate pair; write the file as UTF-8",
+        ) from error
+    return np.array(texts, dtype=object)

@@ -90,7 +90,7 @@ class Cells:
         return bool((scores == np.arange(len(scores))).all() and not np.signbit(scores).any())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return all cells as float64, if there is memory for them."""
+        """Return all cells as float64 if there is memory for them."""
         n_models, n_items = self.shape
         check_fits(
             8.0 * n_models * n_items,

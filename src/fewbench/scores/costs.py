@@ -23,7 +23,7 @@ def read_costs(
     costs : str, mapping of item id to number, or None
         The items' column that holds the costs, or the costs. None: every item costs 1.
     positive : bool
-        Refuse a cost of 0, too.
+        Refuse a cost of 0 as well.
 
     Raises
     ------

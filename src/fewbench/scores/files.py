@@ -110,7 +110,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     ScoresError
         If the file is not fewbench's, or was changed.
     PackError
-        For a pack that holds the chosen items alone. Use `fewbench.open_pack`.
+        For a pack that contains only the chosen items. Use `fewbench.open_pack`.
     """
     if is_pack(path):
         return open_packed(path).table()

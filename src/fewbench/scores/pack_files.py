@@ -106,7 +106,7 @@ def is_pack(path: str | os.PathLike[str]) -> bool:
 
 
 def pack_file(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """Return the file and the name of the benchmark in it, if the path names one.
+    """Return the file and the name of the benchmark in it if the path names one.
 
     >>> pack_file("mmlu.few:anatomy")[1]
     'anatomy'
@@ -186,7 +186,7 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     if source.stat().st_size > MOST_FILE:
         raise PackError(
             f"{source}: larger than a pack, which has at most {MOST_FILE / 2**20:,.0f} MB",
-            hint="do not use this file",
+            hint="fetch or make the pack again",
         )
     try:
         with safe_open(source, "numpy") as file:

@@ -60,8 +60,8 @@ class ChosenAnswers(Sources):
         """Raise PackError: the other items are not here."""
         kept = counted(len(self.chosen), "chosen item")
         raise PackError(
-            f"the pack holds the source models' answers on its {kept} only",
-            hint="use the scores that the pack was made from, or a pack that is made for this",
+            f"the pack contains the source models' answers to its {kept} only",
+            hint="use the table that the pack was made from, in its place or with --scores",
         )
 
     def averaged(self, average: Average) -> Sources:

@@ -116,7 +116,7 @@ class OptionProbabilities:
     models, items : ndarray of int, optional
         Rows and columns of `array` in this view, in order; all by default.
     known : str, optional
-        The digest of this view, if known.
+        The digest of this view if known.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Scores: what models scored on items, with their labels."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +10,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
-from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ScoresError
@@ -46,7 +44,7 @@ class _Values:
             large = given.ndim == 2 and is_large(given.size)
             held = (compact(given) if large else None) or (
                 # copied, as the caller may change it later
-                _frozen(given.copy()) if given.flags.writeable else given
+                frozen(given.copy()) if given.flags.writeable else given
             )
         object.__setattr__(scores, "_given", held)
 
@@ -85,6 +83,7 @@ class Scores(Sources):
 
     Examples
     --------
+    >>> from fewbench import from_arrays
     >>> scores = from_arrays([[1, 0, 1], [0, 0, 1]], models=["a", "b"], tasks=["x", "x", "y"])
     >>> scores.full_scores().round(2).tolist()
     [0.67, 0.33]
@@ -140,7 +139,7 @@ class Scores(Sources):
 
     @cached_property
     def _whole(self) -> FloatArray:
-        return self.held if self._bytes is None else _frozen(np.asarray(self._bytes))
+        return self.held if self._bytes is None else frozen(np.asarray(self._bytes))
 
     @property
     def held(self) -> FloatArray:
@@ -201,13 +200,13 @@ class Scores(Sources):
         if not self.has_missing:
             return self.values
         if self._bytes is not None:
-            return _frozen(np.asarray(self.filled_cells))
+            return frozen(np.asarray(self.filled_cells))
         run = ~np.isnan(self.values)
         item_mean = _item_means(self.values, self.task_of)
         # Each model is compared with the others on the items that it answered.
         above = np.where(run, self.values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1)
         guess = np.clip(item_mean + above[:, None], 0.0, 1.0)
-        return _frozen(np.where(run, self.values, guess))
+        return frozen(np.where(run, self.values, guess))
 
     def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
@@ -259,11 +258,11 @@ class Scores(Sources):
             kept = self.probabilities.take(rows, None if items is None else columns)
         held = self._bytes
         if held is None:
-            part = _frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)]))
+            part = frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)]))
         else:
             taken = held.take(None if models is None else rows, None if items is None else columns)
             small = not is_large(taken.codes.size)
-            part = _frozen(np.asarray(taken)) if small else cast(FloatArray, taken)
+            part = frozen(np.asarray(taken)) if small else cast(FloatArray, taken)
         return replace(
             self,
             values=part,
@@ -352,7 +351,7 @@ class Scores(Sources):
         return f"<p>{self!r}</p>{full.to_html(max_rows=10)}"
 
     def equals(self, other: "Scores") -> bool:
-        """Whether both tables hold the same labels, scores, probabilities and attributes."""
+        """Whether both tables have the same labels, scores, probabilities and attributes."""
         return self.digest == other.digest
 
 
@@ -462,121 +461,7 @@ def as_sources(given: object) -> Sources:
     return given
 
 
-def from_arrays(
-    values: ArrayLike,
-    *,
-    models: Sequence[str],
-    items: Sequence[str] | None = None,
-    tasks: Sequence[str] | None = None,
-    dates: Sequence[str] | None = None,
-    families: Sequence[str] | None = None,
-    probabilities: NDArray[Any] | OptionProbabilities | None = None,
-    n_options: ArrayLike | None = None,
-    scale: Scale | None = None,
-) -> Scores:
-    """Build Scores from arrays.
-
-    Parameters
-    ----------
-    values : array-like, shape (models, items)
-        Scores on `scale`; NaN where a model was not run.
-    models, items : sequences of str
-        Ids. Items are named "item-0", "item-1", … by default.
-    tasks : sequence of str, length items, optional
-        One task named "all" by default.
-    dates, families : sequences of str, length models, optional
-        Release dates (ISO text) and families.
-    probabilities : ndarray, shape (models, items, options), optional
-        Option probabilities, 0 for options that an item does not have.
-    n_options : array-like of int, shape (items,), optional
-        Number of options of each item; all by default.
-    scale : Scale, optional
-        The scale of `values`, [0, 1] by default.
-
-    Raises
-    ------
-    ScoresError
-        If shapes, labels or values do not fit.
-
-    Examples
-    --------
-    >>> from_arrays([[50, 100]], models=["a"], scale=Scale(0, 100)).full_scores().tolist()
-    [0.75]
-    """
-    scale = scale or Scale()
-    unit = cast(FloatArray, _in_unit(values, scale))
-    n_models, n_items = unit.shape
-    model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "models")))
-    names = [f"item-{i}" for i in range(n_items)] if items is None else items
-    item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "items")))
-    item_table["task"] = _column([NO_TASK] * n_items if tasks is None else tasks, n_items, "tasks")
-    if dates is not None:
-        model_table["date"] = _column(dates, n_models, "dates")
-    if families is not None:
-        model_table["family"] = _column(families, n_models, "families")
-    options = None
-    if probabilities is not None:
-        options = (
-            probabilities
-            if isinstance(probabilities, OptionProbabilities)
-            else OptionProbabilities(np.asarray(probabilities))
-        )
-        counts = options.shape[2] if n_options is None else n_options
-        item_table["n_options"] = _counts(counts, n_items, options.shape[2])
-        if options.shape[:2] == unit.shape:  # else Scores itself says so
-            options.check(item_table["n_options"].to_numpy(np.intp), [str(m) for m in models])
-    return Scores(unit, model_table, item_table, options, scale)
-
-
-def _in_unit(values: ArrayLike, scale: Scale) -> FloatArray | Cells:
-    """Return scores in [0, 1], a large table as bytes if it can be."""
-    if isinstance(values, np.ndarray) and values.ndim == 2 and is_large(values.size):
-        if values.dtype.kind in "biuf":
-            cells = compact(values, None if scale.is_unit else scale.to_unit)
-            if cells is not None:
-                return cells
-        check_fits(
-            8.0 * values.size * (1 if scale.is_unit else 2),
-            f"a table of {counted(values.shape[0], 'model')} × {counted(values.shape[1], 'item')} "
-            "with more than 255 distinct scores",
-        )
-    try:
-        raw = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ScoresError(f"the scores are not numbers: {error}") from error
-    if raw.ndim != 2:
-        raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
-    return _frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
-
-
-def _frozen(array: FloatArray) -> FloatArray:
+def frozen(array: FloatArray) -> FloatArray:
+    """Return the array, from now on read-only."""
     array.flags.writeable = False
     return array
-
-
-def _counts(counts: ArrayLike, n_items: int, most: int) -> NDArray[np.int64]:
-    try:
-        whole = np.broadcast_to(np.asarray(counts, dtype=np.float64), n_items)
-    except (TypeError, ValueError) as error:
-        raise ScoresError(f"n_options does not fit {n_items} items: {error}") from error
-    bad = np.flatnonzero(~((whole >= 1) & (whole <= most) & (whole == np.round(whole))))
-    if len(bad):
-        raise ScoresError(
-            f"n_options of item {int(bad[0])} is {whole[bad[0]]:g}, not a count from 1 to {most}"
-        )
-    return whole.astype(np.int64)
-
-
-def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_]:
-    if len(values) != length:
-        raise ScoresError(f"there are {len(values)} {what} for {length} rows or columns of scores")
-    texts = [str(value) for value in values]
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError as error:
-        cut = "".join(texts)[max(0, error.start - 10) : error.end]
-        raise ScoresError(
-            f"{what} contain text that is not valid Unicode, at {cut!a}",
-            hint="the text contains half of a surrogate pair; write the file as UTF-8",
-        ) from error
-    return np.array(texts, dtype=object)

@@ -154,7 +154,7 @@ class Backtest:
     # What is run
 
     def method(self, name: str) -> Method:
-        """Return a method as it runs with all models as sources, or with so many as are set."""
+        """Return a method as it runs with all models as sources, or with the number that is set."""
         found = find_method(name)
         return found if self.settings.sources is not None else found.for_sources(self.scores)
 
@@ -245,13 +245,13 @@ class Backtest:
         return float(ndtri(0.5 + self.level / 2))
 
     def random_needs(self, measure: Measure, wanted: float) -> int:
-        """Return how many items plain random sampling needs; of half widths about so many."""
+        """Return how many items plain random sampling needs; for half widths, about how many."""
         unit = self.unit(measure)
         numbers = range(1, self.scores.n_items + 1)
         return numbers[bisect_left(numbers, True, key=lambda n: unit(n) <= wanted * (1 + 1e-9))]
 
     def ladder(self, needed: int) -> list[int]:
-        """Return the budgets to run where plain random sampling needs so many items."""
+        """Return the budgets to run where plain random sampling needs this number of items."""
         top = max(min(needed, MOST, self.scores.n_items // 2), min(FEWEST, self.scores.n_items))
         low = max(min(FEWEST, top), round(top / SAVING))
         return sorted({round(n) for n in np.geomspace(low, top, STEPS)})

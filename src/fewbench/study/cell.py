@@ -18,8 +18,9 @@ from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
 from fewbench.evaluation.contrast import Contrast, held_out_correlation, sample_correlation
 from fewbench.evaluation.errors import HeldOut
-from fewbench.evaluation.intervals import Judge, Scored, Uncertainty
+from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.replay import Replay, replay
+from fewbench.evaluation.uncertainty import Scored, Uncertainty
 from fewbench.methods import Answers, Method, find_method
 from fewbench.scores import Scores
 from fewbench.study.metrics import point_metrics
@@ -46,7 +47,7 @@ class Cell:
     held : HeldOut or None
         Errors that the intervals rest on; by default they are measured on the sources.
     pairs : bool
-        Whether to return the half widths of differences between targets, too.
+        Whether to return the half widths of differences between targets as well.
     """
 
     name: str

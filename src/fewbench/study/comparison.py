@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewbench._page import Page, Shown
 from fewbench._types import FloatArray
-from fewbench.charts import comparison as charts
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import comparison as charts
+from fewbench.show.page import Page, Shown
 from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
 from fewbench.study.learning_curve import LearningCurve
@@ -23,7 +23,7 @@ REFERENCES = ("random", "random-ridge")
 ERRORS = ("mae", "rmse", "max_error", "weighted_mae")
 BESIDE = ("_sd", "_se", "_low", "_high", "_repeats", "_tasks")
 """Suffixes of columns that qualify another column."""
-OWN = ("n_sources", "n_targets", "n_repeats", "expected_random_mae", "level_with_best")
+OWN = ("n_sources", "n_targets", "n_repeats", "expected_random_mae", "tied_with_best")
 """Columns of a cell that are not metrics."""
 KEYS = ["method", "budget", "split"]
 
@@ -39,11 +39,11 @@ class Comparison(Shown):
     cells : DataFrame
         One row per method, budget and split. `n_sources` and `n_targets` are per repeat,
         `n_repeats` counts those that did not fail. Each metric is a mean over repeats, with its
-        standard deviation over repeats (`…_sd`), and its standard error and 90 % interval (`…_se`,
+        standard deviation over repeats (`…_sd`), and its standard error and 90% interval (`…_se`,
         `…_low`, `…_high`) by resampling repeats and models (see `fewbench.study.inference`); NaN
         with fewer than 3 repeats. `ratio_to_random` divides the mean absolute error by
         `expected_random_mae`, the expected error of plain random sampling for the same targets;
-        `ratio_to_random_ridge` by the error of random-ridge. `level_with_best` says whether the
+        `ratio_to_random_ridge` by the error of random-ridge. `tied_with_best` says whether the
         method is as good as the best (missing without intervals). If a metric is undefined for
         some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean is.
     repeats : DataFrame
@@ -131,7 +131,9 @@ class Comparison(Shown):
         columns = [*KEYS, "n_sources", "mae", "expected_random_mae", "ratio_to_random"]
         columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
         kept = [name for name in columns if name in self.cells]
-        return self.cells[[*kept, "level_with_best"]].sort_values(["split", "budget", "mae"])
+        return self.cells[[*kept, "tied_with_best"]].sort_values(
+            ["split", "budget", "mae"], ignore_index=True
+        )
 
     @property
     def exit_code(self) -> int:
@@ -200,15 +202,15 @@ class Comparison(Shown):
                     part: _plain(row.get(f"{name}_{part}", math.nan))
                     for part in ("se", "low", "high")
                 }
-                for part in ("repeats", "tasks"):  # how many are in the mean, if not all
+                for part in ("repeats", "tasks"):  # how many are in the mean if not all
                     if _plain(row.get(f"{name}_{part}", math.nan)) is not None:
                         metrics[name][f"n_{part}"] = row[f"{name}_{part}"]
-            judged = row["level_with_best"]
+            judged = row["tied_with_best"]
             here = (self.failures[KEYS] == [row[key] for key in KEYS]).all(axis=1)
             cells.append(
                 {key: row[key] for key in [*KEYS, "n_sources", "n_targets", "n_repeats"]}
                 | {"expected_random_mae": _plain(row["expected_random_mae"])}
-                | {"level_with_best": None if pd.isna(judged) else bool(judged)}
+                | {"tied_with_best": None if pd.isna(judged) else bool(judged)}
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}
                 | {"metrics": metrics}
             )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from fewbench._names import fixed
-from fewbench._page import Page, Section, Table
-from fewbench.charts import comparison as figures
 from fewbench.scores import Unit
+from fewbench.show.charts import comparison as figures
+from fewbench.show.page import Page, Section, Table
 from fewbench.study.splits import whole_split
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
     named = {name: name for name in off}
     if reference in named and reference.lower() == "random":
         named[reference] = "random sampling"
-    level = {str(row["method"]) for row in known if _number(row, "level_with_best") == 1}
+    level = {str(row["method"]) for row in known if _number(row, "tied_with_best") == 1}
     best = next(iter(off))
     average = f"is off by {off[best]} on average"
     if len(off) == 1:
         return f"{where}, {named[best]} {average}."
-    if all(math.isnan(_number(row, "level_with_best")) for row in known):
+    if all(math.isnan(_number(row, "tied_with_best")) for row in known):
         said = f"{where}, {named[best]} has the lowest error, {off[best]} on average"
         if reference in off and best != reference:
             said += f"; {named[reference]} has {off[reference]}"
@@ -165,7 +165,7 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
     if "mae_se" in cells and cells["mae_se"].notna().any():
         notes.append("± one standard error. vs random: the error divided by the expected error.")
-    if "level_with_best" in cells and cells["level_with_best"].notna().any():
+    if "tied_with_best" in cells and cells["tied_with_best"].notna().any():
         notes.append("* the best method, and methods without a significant difference to it.")
     sections: list[Section] = []
     for (split, budget), rows in found:
@@ -187,7 +187,7 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
 def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
     if _number(row, "n_repeats") == 0:
         return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
-    error, level = _with_error(row, unit), _number(row, "level_with_best")
+    error, level = _with_error(row, unit), _number(row, "tied_with_best")
     if not math.isnan(level):
         error += " *" if level else "  "
     ratio = fixed(_number(row, "ratio_to_random"), 2)

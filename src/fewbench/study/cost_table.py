@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewbench._page import Section, Table
 from fewbench.scores import Scores
+from fewbench.show.page import Section, Table
 
 if TYPE_CHECKING:
     from fewbench.study.forecast import Plan
@@ -43,7 +43,7 @@ def bytes_per_item(scores: Scores) -> float:
 def cost_section(plan: "Plan", unit: str) -> Section:
     """Return what models cost and store, and after how many new models the sources have paid.
 
-    Costs are in `unit`, or in that of the price, if the plan has one.
+    Costs are in `unit`, or in that of the price if the plan has one.
     """
     one = plan.forecasts[0]
     head = [("Cost", False), (unit if plan.price is None else "At the price", True)]

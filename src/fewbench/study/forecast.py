@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
-from fewbench._page import Page, Section, Shown, Table
-from fewbench.charts import planning as figures
-from fewbench.charts import theme
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import planning as figures
+from fewbench.show.charts import theme
+from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.cost_table import cost_section
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
@@ -44,11 +44,11 @@ class Forecast:
     is_better : bool
         Whether the method is clearly better than plain random sampling.
     error, error_low, error_high : float
-        Expected absolute error at `items`, and its 90 % interval.
+        Expected absolute error at `items`, and its 90% interval.
     items_low, items_high : int or None
         The numbers of items at which the ends of that interval reach what is wanted.
     half_width, coverage : float
-        Mean half width of the estimates' intervals, and the share of them that held the truth.
+        Mean half width of the estimates' intervals, and the share of them that contained the truth.
     random_items : int
         What plain random sampling needs for the same.
     random_error : float
@@ -56,7 +56,7 @@ class Forecast:
     ratio, ratio_low, ratio_high : float
         Error over random sampling's; for `difference`, squared errors of differences.
     margin : float or None
-        For `difference`: the smallest difference that `items` tell.
+        For `difference`: the smallest difference that `items` distinguish.
     n_targets, n_sources : int
         Of a repeat of the backtest.
     is_extrapolated : bool
@@ -108,16 +108,16 @@ class Plan(Shown):
     level : float
         Level of the intervals.
     power : float
-        For `difference`: share of such pairs that are told apart.
+        For `difference`: share of such pairs that are distinguished.
     forecasts : tuple of Forecast
         One for each relation of the target to the sources; the first is the one of `answer`.
     curves : DataFrame
-        One row per relation, method and number of items: error with its 90 % interval, and plain
+        One row per relation, method and number of items: error with its 90% interval, and plain
         random sampling's.
     learning : LearningCurve or None
         Error by number of sources; None if plain random sampling is the answer.
     notes : tuple of str
-        What to know of these numbers.
+        Remarks on these numbers.
     n_items, n_models : int
         Of the table.
     bytes_per_item : float
@@ -168,7 +168,7 @@ class Plan(Shown):
             apart = (
                 f"{self.power:.0%} of pairs that differ by {unit.points(self.wanted, exact=True)}"
             )
-            return f"{run}: {apart} are told apart ({expected} per model)."
+            return f"{run}: {apart} are distinguished ({expected} per model)."
         if self.goal == "half_width":
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."

@@ -21,11 +21,12 @@ def read_goal(
     ((goal, wanted),) = named.items()
     if goal == "budget":
         if isinstance(wanted, float) and not wanted.is_integer():
-            raise StudyError(f"a budget of {wanted} items", hint="give a whole number")
+            raise StudyError(f"the budget is {wanted} items", hint="give a whole number")
         check_budget(int(wanted), scores.n_items)
         if int(wanted) == scores.n_items:
             raise StudyError(
-                f"a budget of all {scores.n_items} items needs no plan", hint="give a smaller one"
+                f"a budget of all {scores.n_items} items needs no plan",
+                hint="give a smaller budget",
             )
     elif not 0 < wanted < span:
         raise StudyError(

@@ -7,7 +7,7 @@ bootstrap", Ann. Appl. Stat. 1(2)).
 """
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,6 @@ LEVEL = 0.9
 RESAMPLES = 1999
 """Resamples; the smallest p-value is 0.001, enough for Holm's rule."""
 FEWEST_REPEATS = 3
-FEWEST_TABLES = 3
 FEWEST_TARGETS = 15
 """Fewest targets of a table in a mean over tables."""
 _KEPT = 0.8
@@ -95,10 +94,10 @@ class TwoWay:
     (Satterthwaite 1946, Biometrics Bulletin 2(6)). If targets are drawn, the ends are percentiles,
     stretched about the value to that width.
 
-    The level was measured in studies of models drawn from a simulated and a real population: 90 %
-    intervals of errors, ratios and differences contain the population's value in 85 to 97 % of
+    The level was measured in studies of models drawn from a simulated and a real population: 90%
+    intervals of errors, ratios and differences contain the population's value in 85 to 97% of
     200 studies each, with 3 and 10 repeats, drawn and fixed targets; of rank correlations in 92 to
-    99 % (`benchmarks/compare_level.py`). Without the correction, fixed targets had 97 to 100 %.
+    99% (`benchmarks/compare_level.py`). Without the correction, fixed targets had 97 to 100%.
     """
 
     repeats: FloatArray
@@ -351,15 +350,15 @@ class Best:
     judged: bool
 
 
-def level_with_best(
+def tied_with_best(
     resampled: TwoWay,
     errors: Mapping[str, FloatArray],
     level: float = LEVEL,
     exact: Mapping[str, FloatArray] | None = None,
 ) -> Best:
-    """Return the method with the lowest mean error, and all that are level with it.
+    """Return the method with the lowest mean error, and all that are tied with it.
 
-    A method is level with the best if the interval of its paired difference to the best contains
+    A method is tied with the best if the interval of its paired difference to the best contains
     0, by Holm's rule over the methods. A method with an exact error is judged by that one, not by
     the errors that were drawn: its p-value is that of the best's ratio to it, times the number of
     other methods, as any of them could have been the best by chance (Bonferroni).
@@ -438,101 +437,3 @@ def expected_random_mae(
     if binary and scores.counts_equally:
         return hypergeometric_error(values.sum(axis=1), budget, scores.n_items)
     return drawn_error(values, scores.item_weights, budget, seed)
-
-
-# Over tables
-
-
-@dataclass(frozen=True)
-class OverTables:
-    """Geometric mean of ratios over tables.
-
-    Attributes
-    ----------
-    value, low, high : float
-        NaN if there is none; no interval with fewer than 3 groups of tables.
-    n_tables, n_groups : int
-        Tables that count, and groups of tables that share models or items.
-    left_out : int
-        Tables with too few targets to count.
-    """
-
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    n_tables: int = 0
-    n_groups: int = 0
-    left_out: int = 0
-
-
-def over_tables(
-    ratios: Sequence[float],
-    n_targets: Sequence[int] | None = None,
-    groups: Sequence[Hashable] | None = None,
-    level: float = LEVEL,
-) -> OverTables:
-    """Return the geometric mean of tables' ratios and its interval.
-
-    The interval uses Student's t on logarithms, for the mean over tables like these. Tables with
-    fewer than `FEWEST_TARGETS` targets do not count; a group of tables weighs as one table.
-
-    Parameters
-    ----------
-    ratios : sequence of float
-        One per table; NaN and 0 do not count.
-    n_targets : sequence of int, optional
-        Targets per repeat of each table.
-    groups : sequence, optional
-        Group of each table (see `table_groups`); by default each table is its own.
-    level : float
-
-    Examples
-    --------
-    >>> found = over_tables([0.5, 0.8, 0.4], n_targets=[30, 40, 50])
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.543, 0.299, 0.986)
-    >>> over_tables([0.5, 0.8, 0.4], n_targets=[1, 40, 50]).n_tables
-    2
-    """
-    count = len(ratios)
-    enough = [n_targets is None or n_targets[at] >= FEWEST_TARGETS for at in range(count)]
-    logs: dict[Hashable, list[float]] = {}
-    for at, one in enumerate(ratios):
-        if enough[at] and 0 < one < math.inf:
-            logs.setdefault(("", at) if groups is None else groups[at], []).append(math.log(one))
-    left_out = enough.count(False)
-    if not logs:
-        return OverTables(left_out=left_out)
-    means = np.array([np.mean(of_group) for of_group in logs.values()])
-    n_tables, n_groups = sum(map(len, logs.values())), len(means)
-    value = float(np.exp(means.mean()))
-    if n_groups < FEWEST_TABLES:
-        return OverTables(value, math.nan, math.nan, n_tables, n_groups, left_out)
-    half = stats.t.ppf((1 + level) / 2, n_groups - 1) * means.std(ddof=1) / math.sqrt(n_groups)
-    low, high = value * math.exp(-half), value * math.exp(half)
-    return OverTables(value, low, high, n_tables, n_groups, left_out)
-
-
-def table_groups(
-    models: Mapping[str, Collection[str]], items: Mapping[str, Collection[str]] | None = None
-) -> dict[str, int]:
-    """Return each table's group: tables that share models or items, also via others, are one.
-
-    `models` and `items` give the names of each table's models and, if comparable, items.
-
-    Examples
-    --------
-    >>> table_groups({"a": ["m1", "m2"], "b": ["m3"], "c": ["m2", "m4"]})
-    {'a': 0, 'b': 1, 'c': 0}
-    """
-    group = {name: at for at, name in enumerate(models)}
-    for names in (models, items or {}):
-        first: dict[str, str] = {}
-        for table, members in names.items():
-            for member in members:
-                one, other = group[first.setdefault(member, table)], group[table]
-                if one != other:
-                    group = {name: min(one, other) if of in (one, other) else of
-                             for name, of in group.items()}  # fmt: skip
-    order = {of: at for at, of in enumerate(dict.fromkeys(group.values()))}
-    return {name: order[of] for name, of in group.items()}

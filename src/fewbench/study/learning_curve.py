@@ -67,15 +67,12 @@ class LearningCurve:
             return f"More source models would not help: {steps}, the error grows by {-lower:.0%}."
         # The interval says how much a doubling or so could gain at most.
         most = -self.gain.low / max(self.errors[-2].value, 1e-12)
-        if most < 2 * WORTH or lower < WORTH:
-            return (
-                f"More source models would hardly help: {steps}, the error changes by "
-                f"{-lower:+.0%} (at best {-most:+.0%})."
-            )
-        return (
-            f"More source models may help: {steps}, the error changes by {-lower:+.0%}, which "
-            "may be chance."
-        )
+        change = f"{steps}, the error changes by {-lower:+.0%}"
+        if most < 2 * WORTH:
+            return f"More source models would hardly help: {change} (at best {-most:+.0%})."
+        if lower < WORTH:
+            return f"The study is too small to say whether more source models would help: {change}."
+        return f"More source models may help: {change}, which may be chance."
 
 
 def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> LearningCurve:

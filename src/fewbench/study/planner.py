@@ -116,8 +116,8 @@ class Planner:
     ) -> None:  # fmt: skip
         """Run methods at budgets, with intervals.
 
-        Their errors on held-out models, at most so many, are measured once on all models, as those
-        of a run with all of them.
+        Their errors on at most `most` held-out models are measured once on all models, as for a run
+        with all of them.
         """
         names = dict.fromkeys(name for _, own, _ in wanted for name in own)
         every = sorted({n for _, _, budgets in wanted for n in budgets})

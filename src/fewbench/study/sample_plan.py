@@ -16,17 +16,17 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
 from fewbench._version import __version__
 from fewbench.algorithms.kriging import SampleModel
 from fewbench.algorithms.kriging.sample import PILOT, sizes_of
 from fewbench.errors import StudyError
-from fewbench.evaluation.intervals import NORMAL, wilson
 from fewbench.evaluation.sampling import expected_random_error, interval_at
+from fewbench.evaluation.uncertainty import NORMAL, wilson
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scale, Scores, Unit
+from fewbench.show.page import Page, Section, Shown, Table
 
 SCORES = tuple(at / 10 for at in range(1, 10))
 WORST = 0.5
@@ -77,7 +77,7 @@ class SamplePlan(Shown):
     scale : Scale
         The scale of the scores.
     cost : float
-        Of a run, if all items that it draws cost the mean.
+        Of a run if all items that it draws cost the mean.
     facts : dict of str
     """
 
@@ -108,7 +108,7 @@ class SamplePlan(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of these numbers."""
+        """Remarks on these numbers."""
         one, unit = self.expected, Unit(self.scale)
         if one.items >= self.n_items:
             return ()

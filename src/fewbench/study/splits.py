@@ -74,9 +74,11 @@ class SplitSettings:
                 f"targets={self.targets} is too large for split every", hint="use at most 0.5"
             )
         if self.gap and self.kind != "performance":
-            raise StudyError(f"split {self.kind} has no gap", hint="use split performance")
+            raise StudyError(f"split {self.kind} cannot have a gap", hint="use split performance")
         if self.sources is not None and self.sources < 2:
-            raise StudyError(f"{self.sources} sources", hint="keep at least 2 source models")
+            raise StudyError(
+                f"sources={self.sources} is too low", hint="keep at least 2 source models"
+            )
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
                 f"gap={self.gap} and targets={self.targets} leave no sources",
@@ -196,10 +198,11 @@ def _given(scores: Scores) -> tuple[IntArray, IntArray]:
 
 def _column(scores: Scores, name: str) -> NDArray[np.object_]:
     if name not in scores.models:
+        make = " make it with fewbench audit SCORES --families -o FILE," if name == "family" else ""
         raise StudyError(
             f"the models have no column {name!r}",
-            hint=f"their columns: {some(scores.models.columns, 9) or 'none'}; add the column when "
-            "importing, or use another split",
+            hint=f"their columns: {some(scores.models.columns, 9) or 'none'};{make} add the column "
+            "when importing, or use another split",
         )
     column = scores.models[name].to_numpy(dtype=object)
     return np.array(["" if pd.isna(value) else str(value) for value in column], dtype=object)
@@ -255,12 +258,17 @@ def _whole_groups(
 
 @dataclass(frozen=True)
 class TwinCount:
-    """Targets over all repeats, and those with (nearly) the answers of a source."""
+    """Targets over all repeats, and those with (nearly) the answers of a source.
+
+    `nearest` is the median over targets of the correlation of their answers with those of their
+    nearest source.
+    """
 
     targets: int
     twins: int
     identical: int
     examples: tuple[str, ...]
+    nearest: float
 
     def warning(self, split: str) -> str | None:
         """Return a warning; None if no target has a twin."""
@@ -280,9 +288,11 @@ def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
     """Count targets with (nearly) the answers of a source, over the splits."""
     targets = twins = identical = 0
     examples: dict[str, None] = {}
+    correlations = []
     for split in splits:
         sources, own = scores.filled_cells[split.sources], scores.filled_cells[split.targets]
         r, which = nearest_twin(own, sources)
+        correlations.append(r)
         near = np.flatnonzero(r >= TWIN_CORRELATION)
         targets += len(own)
         twins += len(near)
@@ -290,4 +300,5 @@ def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
         for at in near:
             target = scores.model_ids[split.targets[at]]
             examples.setdefault(f"{target} ~ {scores.model_ids[split.sources[which[at]]]}")
-    return TwinCount(targets, twins, identical, tuple(examples))
+    nearest = float(np.median(np.concatenate(correlations)))
+    return TwinCount(targets, twins, identical, tuple(examples), nearest)

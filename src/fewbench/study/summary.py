@@ -17,8 +17,8 @@ from fewbench.study.inference import (
     Figure,
     TwoWay,
     expected_random_mae,
-    level_with_best,
     model_groups,
+    tied_with_best,
     too_few_repeats,
     two_way,
 )
@@ -74,7 +74,7 @@ def summarise(
         warnings = warnings + study.warnings(mine)
         rows += mine
     table = pd.DataFrame(rows)
-    table["level_with_best"] = table["level_with_best"].astype("boolean")
+    table["tied_with_best"] = table["tied_with_best"].astype("boolean")
     each = pd.DataFrame(repeats) if repeats else pd.DataFrame(columns=[*KEYS, "repeat"])
     return Comparison(
         _on_scale(table, scores.scale),
@@ -137,7 +137,7 @@ class _OfSplit:
             for name, results in ran.items()
         }
         expected = self._expected(budget)
-        best = level_with_best(resampled, errors, exact={REFERENCES[0]: expected})
+        best = tied_with_best(resampled, errors, exact={REFERENCES[0]: expected})
         for name, results in ran.items():
             came = np.array([one is not None for one in results])
             row: dict[str, Any] = {"method": name, "budget": budget, "split": self.name}
@@ -146,7 +146,7 @@ class _OfSplit:
             row["n_repeats"] = int(came.sum())
             here = np.where(came[:, None], expected, np.nan)
             row["expected_random_mae"] = float(resampled.mean(here)[0])
-            row["level_with_best"] = name in best.level if best.judged and came.any() else pd.NA
+            row["tied_with_best"] = name in best.level if best.judged and came.any() else pd.NA
             for metric, parts in self._metrics(results).items():
                 self._put(row, metric, parts)
             references = dict(zip(REFERENCES, (expected, errors[REFERENCES[1]]), strict=True))

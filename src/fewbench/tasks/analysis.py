@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbench._names import did_you_mean
-from fewbench._page import Page, Shown
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.errors import StudyError
+from fewbench.show.page import Page, Shown
 from fewbench.study.inference import Figure
 from fewbench.tasks import (
     Similarity,
@@ -40,8 +40,9 @@ from fewbench.tasks.judgement import (
     nrmse,
     questions_by_chance,
     spread,
+    tasks_by_chance,
 )
-from fewbench.tasks.matrix import PAST_SCORES
+from fewbench.tasks.matrix import SOURCE_SCORES
 from fewbench.tasks.page import tasks_page
 from fewbench.tasks.selection import model_digest
 
@@ -67,9 +68,9 @@ class TaskAnalysis(Shown):
         The data for comparing tasks; without it, there are no maps and no other methods.
     anchor : str, optional
         The model of the results whose full score corrects the others; by default the measured
-        model, if every task was measured.
+        model if every task was measured.
     held_out : bool
-        Whether the results are the past scores that tasks were compared by. Each model is then
+        Whether the results are the source scores that tasks were compared by. Each model is then
         judged by a selection without it (and its family).
     """
 
@@ -81,7 +82,7 @@ class TaskAnalysis(Shown):
 
     @cached_property
     def _parts(self) -> HeldOut | None:
-        """The past scores in parts, if models are held out."""
+        """The source scores in parts if models are held out."""
         if not self.held_out:
             return None
         assert self.results is not None
@@ -232,12 +233,12 @@ class TaskAnalysis(Shown):
         if questions and _above(questions["difference"]):
             found.append(
                 f"{questions['questions']:,} random questions have a lower error (mean "
-                f"{questions['mean']:.3f}): if you can run single questions, run those"
+                f"{100 * questions['mean']:.1f}%): if you can run single questions, run those"
             )
         elif questions and not _below(questions["difference"]):
             found.append(
                 f"{questions['questions']:,} random questions have about the same error (mean "
-                f"{questions['mean']:.3f}; the interval of the difference contains 0)"
+                f"{100 * questions['mean']:.1f}%; the interval of the difference contains 0)"
             )
         known = int(self.results.sizes.sum()) if self.results and self.results.sizes_known else 0
         if known and self._sized and known != (whole := sum(self.selection.sizes.values())):
@@ -254,7 +255,7 @@ class TaskAnalysis(Shown):
                     f"the results include {measured}, which tasks were compared by: the error on "
                     "other models is larger"
                 ]
-            if selection.matrix.get("rows") == PAST_SCORES and self._compares:
+            if selection.matrix.get("rows") == SOURCE_SCORES and self._compares:
                 return [
                     "the selection does not record the models that its tasks were chosen by: if "
                     "the results include them, the error on other models is larger"
@@ -322,7 +323,7 @@ class TaskAnalysis(Shown):
         return self.selection.formula.of(results.scores, results.tasks)
 
     def _ridge(self, results: TaskResults) -> dict[str, Any] | None:
-        """NRMSE of the ridge formula, if the estimate is the plain score."""
+        """NRMSE of the ridge formula if the estimate is the plain score."""
         if self.selection.formula is None or self.selection.estimator == "ridge":
             return None
         if self._parts is not None:
@@ -352,7 +353,7 @@ class TaskAnalysis(Shown):
                 return None
             tasks = matrix.ease[[matrix.names.index(task) for task in results.tasks]]
             others = np.ones(len(results.models), dtype=bool)
-            name = "past models" if matrix.kind == PAST_SCORES else "the measured model"
+            name = "source models" if matrix.kind == SOURCE_SCORES else "the measured model"
         if not others.any() or (tasks < 0).any():  # a loss has no ratio
             return None
         said = anchor_ratio(results, chosen, tasks)[others]
@@ -405,7 +406,16 @@ class TaskAnalysis(Shown):
         if getattr(chooser, "exact", False):
             sizes = [self.selection.k]
         orders = parts.orders(chooser, sizes)
-        drawn = [spread(nrmse(parts.by_chance(k, RANDOM_RIDGES[1]), full)) for k in sizes]
+        # At the chosen number the same draws as in the judgement: one question has one answer.
+        draws = {k: RANDOM_RIDGES[k != self.selection.k] for k in sizes}
+        drawn = [
+            spread(
+                nrmse(parts.by_chance(k, draws[k]), full)
+                if parts.ridge
+                else tasks_by_chance(results, k, seed)
+            )
+            for k in sizes
+        ]
         questions: list[float | None] = [None] * len(sizes)
         if results.sizes_known and results.has_questions:
             mean = [np.mean([results.sizes[one].sum() for one in orders[k]]) for k in sizes]

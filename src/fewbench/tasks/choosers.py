@@ -22,7 +22,7 @@ from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.errors import MethodError
 from fewbench.methods.written import Piece, check_number, check_words, split, with_settings, write
 from fewbench.tasks.matrix import (
-    PAST_SCORES,
+    SOURCE_SCORES,
     Distance,
     Scaling,
     Similarity,
@@ -38,7 +38,7 @@ class Ordered:
 
     - `tasks`, shape (k,)
     - `nested`: Whether the first j tasks are the choice for j.
-    - `gains`, shape (k,): What each task adds to the coverage, if tasks are chosen by it.
+    - `gains`, shape (k,): What each task adds to the coverage if tasks are chosen by it.
     - `coverage`, `bound`: Coverage of the choice, and its upper bound over all choices.
     - `notes`: What a user should know about the choice.
     """
@@ -150,9 +150,9 @@ class RidgeTasks:
 
 
 def _check_scores(matrix: TaskMatrix, what: str) -> None:
-    if matrix.kind != PAST_SCORES:
+    if matrix.kind != SOURCE_SCORES:
         raise MethodError(
-            f"{what} past models' scores; these are {matrix.kind}",
+            f"{what} scores of source models; these are {matrix.kind}",
             hint="give scores instead of a matrix",
         )
 
@@ -222,7 +222,7 @@ class BentoSim:
     - `scaling`, `distance`: See `Similarity`.
     - `exact`: The best choice, by mixed-integer programming; up to 400 tasks.
     - `match`: Exchange tasks, at the least loss of coverage, until the chosen tasks are as easy as
-      all within this share (ours; 0.01 is 1 %).
+      all within this share (ours; 0.01 is 1%).
     - `tie` ("first", "last"): Which of tasks with equal gain is taken; the authors' program takes
       the last.
     """
@@ -294,7 +294,7 @@ def _best(s: FloatArray, greedy: Ordered) -> Ordered:
     if len(s) > EXACT_LIMIT:
         raise MethodError(
             f"exact choice among {len(s)} tasks is too slow",
-            hint=f"use it for up to {EXACT_LIMIT} tasks; the greedy choice reaches at least 63 %, "
+            hint=f"use it for up to {EXACT_LIMIT} tasks; the greedy choice reaches at least 63%, "
             "and usually nearly all",
         )
     best = best_facilities(s, len(greedy.tasks), start=greedy.tasks)

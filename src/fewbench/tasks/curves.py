@@ -65,7 +65,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Differences:
-    """NRMSE on S minus NRMSE on S', with 90 % intervals by resampled models.
+    """NRMSE on S minus NRMSE on S', with 90% intervals by resampled models.
 
     Above 0, the embedding ("le") is better.
     """

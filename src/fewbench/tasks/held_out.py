@@ -33,7 +33,7 @@ class HeldOut:
     Parameters
     ----------
     results : TaskResults
-        The past models' scores, with the tasks in the order of the matrix.
+        The source models' scores, with the tasks in the order of the matrix.
     matrix : TaskMatrix
         The same scores.
     ridge : bool
@@ -115,7 +115,7 @@ class TaskPlan:
     budget, task_cost : float
         The budget and the fixed cost of each task, in questions.
     errors : dict of int to float
-        Mean absolute error on held-out past models, by number of tasks.
+        Mean absolute error on held-out source models, by number of tasks.
     questions : dict of int to int
         Questions that the budget leaves, by number of tasks.
     """
@@ -140,7 +140,7 @@ class CostlyTasks:
     budget, task_cost : float
         The budget and the fixed cost of each task, in questions.
     chooser : TaskChooser
-        Orders the tasks by past scores.
+        Orders the tasks by source scores.
     predictor : Predictor
         Estimates full scores from the answers.
     """
@@ -162,7 +162,7 @@ class CostlyTasks:
         return curve_sizes(most, most) if most > 1 else [1]
 
     def plan(self, scores: Scores, seed: int = 0) -> TaskPlan:
-        """Choose the number of tasks on past models, each held out once with its family."""
+        """Choose the number of tasks on source models, each held out once with its family."""
         scores = replace(scores, probabilities=None)
         matrix, results = TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
         parts = HeldOut(results, matrix, ridge=False, seed=seed)

@@ -160,13 +160,13 @@ class Judgement:
     nrmse, nrmse_printed : float
         As in the authors' code, and by the printed equation.
     low, high : float
-        90 % interval of `nrmse`; models are resampled (Appendix C), families as one.
+        90% interval of `nrmse`; models are resampled (Appendix C), families as one.
     random_tasks : Spread
         NRMSE of as many random tasks, drawn without replacement.
     percentile : float
         Share of the random task sets that are as good or better.
     over_tasks : Figure
-        `nrmse` minus the mean of random task sets, with a 90 % interval by two-way resampling of
+        `nrmse` minus the mean of random task sets, with a 90% interval by two-way resampling of
         draws and models.
     random_questions : Spread, optional
         NRMSE of as many random questions; None if numbers of questions, or losses on single

@@ -17,7 +17,7 @@ from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 from fewbench.tasks.transferability import Transferability, sizes_of
 
-PAST_SCORES = "past models' scores"
+SOURCE_SCORES = "scores of source models"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class TaskMatrix:
             tuple(scores.tasks),
             sizes,
             rows.mean(axis=1),
-            PAST_SCORES,
+            SOURCE_SCORES,
             scores.average == "macro",
             tuple(scores.model_ids),
             families_of(scores),

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewbench._names import counted, fixed, p_value
-from fewbench._page import Page, Section, Table
-from fewbench.charts import task_sets as figures
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import task_sets as figures
+from fewbench.show.page import Page, Section, Table
+from fewbench.tasks.matrix import SOURCE_SCORES
 
 UNIT = Unit(Scale())  # task scores are in [0, 1]
 LISTED = 30  # strongest transfers
@@ -131,9 +132,9 @@ def _judgement(found: Mapping[str, Any]) -> Section:
         "Error of the chosen tasks",
         [
             "With the paper's Eq. 7 as printed (without a square), the error of these tasks is "
-            f"{_percent(part['nrmse_printed'])}.",
-            *([f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0)),
+            f"{_percent(part['nrmse_printed'])}."
         ],
+        legend=[f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0),
         charts=[
             ("Error, and that of random selections", lambda: figures.errors(part)),
             ("Full score, and score on these tasks", lambda: figures.models(part)),
@@ -152,8 +153,8 @@ def _formula(formula: Mapping[str, Any]) -> str:
 def _difficulty(part: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> list[str]:
     if part is None:
         return []
-    past = "past" in str(facts.get("rows"))
-    who = "source models" if past else facts.get("model") or "the measured model"
+    is_source = facts.get("rows") == SOURCE_SCORES
+    who = "source models" if is_source else facts.get("model") or "the measured model"
     chosen, every = UNIT.score(part["chosen"]), UNIT.score(part["all"])
     return [
         f"Mean score of {who}: {chosen} on these tasks, {every} on all; "
@@ -206,30 +207,33 @@ def _curves(found: Mapping[str, Any]) -> Section:
         "curves",
         "More tasks or fewer",
         [
-            "Gray: random tasks and random questions; the shade holds 90% of the random sets of "
-            "tasks. The upright line marks the tasks that were chosen.",
             "The lowest point of a curve is partly luck: read curves at a number of tasks that "
-            "you chose beforehand.",
+            "you chose beforehand."
         ],
         "Error (NRMSE) by number of tasks.",
         charts=charts,
         tables=[Table("Errors", [("Tasks", False), *((name, True) for name in shown)], rows)],
         lines=[better_where(difference)] if difference else [],
+        legend=[
+            "Gray: random tasks and random questions; the shade holds 90% of the random sets of "
+            "tasks. The upright line marks the tasks that were chosen."
+        ],
     )
 
 
 def better_where(found: Mapping[str, Any]) -> str:
-    """Return where BenTo-sim or BenTo-le is better, by the intervals that leave out zero."""
-    sides: dict[str, list[int]] = {"le": [], "sim": []}
+    """Return where BenTo-sim or BenTo-le has the lower error: intervals without 0."""
+    sides: dict[str, list[int]] = {"bento-le": [], "bento-sim": []}
     for k, low, high in zip(found["k"], found["low"], found["high"], strict=True):
         if low is not None and high is not None and (low > 0 or high < 0):
-            sides["le" if low > 0 else "sim"].append(k)
-    said = [
-        f"{name} is better at k = {', '.join(map(str, ks))}" for name, ks in sides.items() if ks
-    ]
+            sides["bento-le" if low > 0 else "bento-sim"].append(k)
+    said = [f"{name} with {', '.join(map(str, ks))}" for name, ks in sides.items() if ks]
     if not said:
-        return "At no k does the interval of sim - le leave out zero: neither is clearly better."
-    return f"By intervals that leave out zero, {' and '.join(said)}."
+        return "bento-sim or bento-le: at no number of tasks is either clearly better."
+    return (
+        "Clearly the lower error (90% interval of the difference without 0), by number of tasks: "
+        f"{'; '.join(said)}."
+    )
 
 
 def _maps(maps: Mapping[str, Any], names: Sequence[str]) -> Section:

@@ -16,7 +16,7 @@ from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.written import check_number
 from fewbench.tasks.choosers import TaskChooser, describe_chooser, mismatch
-from fewbench.tasks.matrix import PAST_SCORES, Similarity, TaskMatrix
+from fewbench.tasks.matrix import SOURCE_SCORES, Similarity, TaskMatrix
 from fewbench.tasks.transferability import Transferability
 
 RANDOM_SETS = 1000
@@ -61,7 +61,7 @@ class Stability(_Record):
     """The choice repeated on seeds drawn with replacement.
 
     `shared` is the mean share of the chosen tasks that are chosen again; `pairs` is the share that
-    two repetitions have in common. `tasks` has the share that chooses each task, if above 0.
+    two repetitions have in common. `tasks` has the share that chooses each task if above 0.
     `chance` is what two random choices have in common; `noise` is `pairs` with sources shuffled
     within each seed, so that they do not differ.
     """
@@ -254,7 +254,7 @@ def select_tasks(
         stability = _stability(again, transfer, ordered.tasks, seed, times, weigh_tasks)
     if chooser.compares and transfer is not None and transfer.n_seeds > 1:
         noise = seed_noise(transfer, child_seed(seed, NOISE))
-    past = matrix.kind == PAST_SCORES
+    past = matrix.kind == SOURCE_SCORES
     similarity = getattr(chooser, "similarity", Similarity())
     nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
     clusters = None

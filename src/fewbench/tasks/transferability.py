@@ -97,7 +97,7 @@ class Transferability:
         """Return losses as exp(-loss) (the paper's FLAN); MethodError for another metric."""
         if self.metric != "loss":
             raise MethodError(
-                f"--transform {transform} is for losses; the matrix holds {self.metric}",
+                f"--transform {transform} is for losses; the matrix contains {self.metric}",
                 hint="leave it out, or pass --metric loss for a .csv of losses",
             )
         about = {**self.about, "transform": "exp(-loss)"}
@@ -160,7 +160,7 @@ class Transferability:
         sources' names are in the first column, which a square table may lack. A .csv has no
         numbers of questions (`n_questions` is 1).
 
-        - `metric` ("accuracy", "loss", "exact-match"): What the entries are, if the file does not
+        - `metric` ("accuracy", "loss", "exact-match"): What the entries are if the file does not
           say; by default accuracies. Positive losses become negative, so that larger is better.
 
         Raises MethodError if the file cannot be read or used, or has another metric.
@@ -251,7 +251,7 @@ def _from_npz(path: Path) -> Transferability:
     numbers = arrays.get("n_questions", np.ones(len(tasks)))
     for name, array in (("the matrix", values), ("n_questions", numbers)):
         if array.dtype.kind not in "fiu":
-            raise MethodError(f"{name} holds {array.dtype}, not numbers")
+            raise MethodError(f"{name} has type {array.dtype}, not numbers")
     if not ((np.abs(numbers) < 2**53).all() and (numbers == np.round(numbers)).all()):
         raise MethodError("n_questions are not whole numbers")
     metric, about = _facts(arrays.get("facts"))

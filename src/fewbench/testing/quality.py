@@ -264,7 +264,7 @@ def _assert_follows(said: FloatArray, truth: FloatArray, past: FloatArray) -> No
 
     Within tables, estimates and full scores correlate at 0.4 or more, and the slope is at least a
     tenth. The error is at most 1.5 times that of the source models' mean `past`, (tables,). Signed
-    errors have mean 0: targets of one table err together, so a table counts as one.
+    errors have mean 0: errors within a table are correlated, so a table counts as one.
     """
     above, better = (one - one.mean(axis=1, keepdims=True) for one in (said, truth))
     both = (above * better).sum()

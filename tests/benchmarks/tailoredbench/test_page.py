@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from fewbench.report import sections
-from fewbench.report.frame import body_of, charts_of
 from fewbench.scores import save_scores
+from fewbench.show import html as sections
+from fewbench.show.html import body_of, charts_of
 from fewbench.study import SplitSettings
 from fewbench.testing import simulate
 from native_sources import main

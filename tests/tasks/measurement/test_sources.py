@@ -140,7 +140,7 @@ def test_a_file_that_is_no_text_or_empty_is_refused(tmp_path):
     path.write_bytes(b'{"question": "\xe9", "answer": "x"}')
     with pytest.raises((TransferError, ReaderError), match=r"line 1: not UTF-8 text \(byte 15"):
         read_tasks([str(path)])
-    with pytest.raises((TransferError, ReaderError), match="holds no questions"):
+    with pytest.raises((TransferError, ReaderError), match="contains no questions"):
         read(tmp_path, "", "")
 
 
@@ -159,7 +159,7 @@ def test_questions_with_and_without_options_do_not_mix(tmp_path):
 
 def test_a_task_of_exemplars_alone_is_refused(tmp_path):
     with pytest.raises(
-        (TransferError, ReaderError), match="task 'sums': all its questions are for exemplars"
+        (TransferError, ReaderError), match="task 'sums': all its questions are exemplars"
     ):
         read(tmp_path, OPEN | {"split": "pool"})
 

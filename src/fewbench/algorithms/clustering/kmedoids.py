@@ -201,7 +201,7 @@ class _Search:
         return -(-seen // n_candidates)
 
     def _improve(self, lo: int, hi: int) -> bool:
-        """Make the best swap that takes in one of the candidates lo .. hi-1, if it helps."""
+        """Make the best swap that takes in one of the candidates lo .. hi-1 if it helps."""
         capped = np.minimum(self.rows[lo:hi], self.d2, out=self._buffers[0, : hi - lo])
         capped_sum = capped.sum(axis=1)
         hopeful = np.flatnonzero(self.d2_sum - capped_sum > self.cheapest_drop)

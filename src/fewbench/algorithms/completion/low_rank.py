@@ -7,7 +7,7 @@ for a new row is the mean of a normal distribution given the known cells.
 
 Noise is the same for all items, as in the paper, or separate for each item (items that nearly all
 get right have little). Neither always wins, so cross-validation decides. Mean absolute error of
-the full score in percentage points, rank 3, sources 75 % at random, 10 repeats:
+the full score in percentage points, rank 3, sources 75% at random, 10 repeats:
 
     items known                             20 same/own   50 same/own   100 same/own
     GSM8K, 150 models                       4.67 / 4.54   3.07 / 3.04   2.19 / 2.22

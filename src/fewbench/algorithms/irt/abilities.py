@@ -15,7 +15,7 @@ from fewbench.algorithms.irt.model import ItemResponse
 MOST_STEPS = 200
 CLOSE = 1e-10
 DIGITS = 9
-"""Items whose information is equal to so many digits are equally good."""
+"""Digits to which the information of equally good items is equal."""
 Grid = Literal["quantiles", "range"]
 
 

@@ -48,7 +48,7 @@ def fit_by_quadrature(
     run = (~np.isnan(values)).astype(np.float64)
     whole = bool(run.all())
     right = np.nan_to_num(values)
-    # Finer than what so many answers tell of an ability.
+    # Finer than the standard error of an ability.
     nodes = np.linspace(-REACH, REACH, 61 + 4 * int(np.sqrt(values.shape[1])))
     log_prior = -0.5 * nodes**2
     a, b, g = begin.discrimination[:, 0].copy(), begin.intercept.copy(), begin.guessing.copy()

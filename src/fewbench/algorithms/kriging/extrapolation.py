@@ -30,7 +30,7 @@ LEAST_RESIDUAL = 0.3
 EDGE = 0.95
 DESIGNS = 5
 TOGETHER = 16
-"""Answers that are heard at a time: numpy's calls cost more than the arithmetic of one."""
+"""Answers that are processed at a time: numpy's calls cost more than the arithmetic of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Beyond:
     Attributes
     ----------
     edge, edge_score : float
-        The sources' 95 % quantiles of ability and of the first wanted score.
+        The sources' 95% quantiles of ability and of the first wanted score.
     grid : ndarray, shape (nodes,)
     chances : ndarray, shape (nodes, candidates)
         Chance of a right answer.

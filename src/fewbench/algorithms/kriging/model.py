@@ -31,12 +31,12 @@ class KrigingModel(SampleModel):
     beyond: Beyond
 
     def pool(self, asked: int) -> int:
-        """Return how many candidates there are after so many items."""
+        """Return how many candidates there are after a number of items."""
         return min(pool_size(asked, self.n_items), len(self.candidates))
 
 
 def pool_size(asked: int, n_items: int) -> int:
-    """Return how many candidates a benchmark has after so many items.
+    """Return how many candidates a benchmark has after a number of items.
 
     >>> [pool_size(asked, 14042) for asked in (0, 200, 201, 1000, 2000)]
     [1000, 1000, 2000, 8000, 14042]
@@ -100,6 +100,7 @@ def fit_kriging(
         abilities.chances @ weights.T,
         np.count_nonzero(weights, axis=1).astype(np.float64),
         np.searchsorted(candidates, order[rank[order] < n_items]),
+        np.arange(len(candidates)),
         rank[candidates],
         dispersion,
         distinct,

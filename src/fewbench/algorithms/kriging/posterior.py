@@ -1,7 +1,7 @@
 """One target's run: what its answers say, which model holds, and which items come next.
 
 The two models are averaged by the probability that the target is beyond the sources: its full
-score above the sources' 95 % quantile, by the curves, sharpened by which model foresaw the answers
+score above the sources' 95% quantile, by the curves, sharpened by which model foresaw the answers
 better:
 
     logit w = 2.5 logit P(score > q95) + 1/2 (l_beyond - l_inside) + 1
@@ -13,9 +13,9 @@ No model learned from the sources promises anything about a target unlike them. 
 from the 10th answer on, the run therefore checks two things: whether the target's ability is more
 than two standard deviations beyond nearly all sources, above or below, and whether its answers fit
 the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
-with known chances, in proportion to the items' standard deviation at its ability. With fewer than
-20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is then
-between the models' and the sample's own (see `Run.estimate`).
+with known probabilities, in proportion to the items' standard deviation at its ability. With fewer
+than 20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is
+then between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ LEAST_SHARE, SOURCES = 0.5, 10.0
 """Least share of the sample in the full score; the other is 10 / (10 + distinct sources)."""
 TRUST, CHANCE, AGREED = 2.0, 1.5, 0.87
 """For tasks the models' standard errors count twice. Differences above 1.5 of the sample's standard
-errors are not all chance. An estimate on which both agree errs .87 of the sample's error."""
+errors are not all chance. The error of an estimate on which both agree is .87 of the sample's."""
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
 
 
@@ -110,7 +110,7 @@ class Run(SampledRun):
     # -- the estimate ------------------------------------------------------------------------
 
     def _predicted_beyond(self) -> tuple[FloatArray, FloatArray]:
-        """Return what the model beyond the sources predicts of the answers heard so far."""
+        """Return what the model beyond the sources predicts of the answers so far."""
         if self._outside is None:
             own = self.model.weights[:, self.items]
             self._outside = self.model.beyond.predict(self._filter, self.items, self.answers, own)
@@ -206,8 +206,8 @@ def settle(runs: Sequence[SampledRun], asked: IntArray, costs: FloatArray | None
     sizes = model.weights[0]
     if first.draws or not model.is_sampled:
         sizes = sizes_of(model, np.mean([run.noise for run in runs], axis=0), costs)
-    order = model.order[model.pools[model.order] < model.pool(n)]
-    order = order[~np.isin(order, asked)]
+    order = model.shuffled(first.start)
+    order = order[(model.pools[order] < model.pool(n)) & ~np.isin(order, asked)]
     if len(order):
         start = (first.start + len(first.draws) / 3) % 1
         draw = Draw(asked, NestedSample(order, sizes, start))

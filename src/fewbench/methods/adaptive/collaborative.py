@@ -89,7 +89,7 @@ class Collaborative(Method):
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """The transport solver, if `transport` is used."""
+        """The transport solver if `transport` is used."""
         if not self.transport or self.prediction != "similarity":
             return ()
         return (Extra("transport", "POT", "ot"),)

@@ -153,7 +153,7 @@ class FewbenchSession(Session):
         return every[0] if len(every) == 1 else np.unique(np.concatenate(every))
 
     def _round(self, run: SampledRun, done: int) -> int:
-        """Return how many items the round after so many answers has.
+        """Return how many items the round after this number of answers has.
 
         A sample whose chances are settled is asked at once.
         """
@@ -167,7 +167,7 @@ class FewbenchSession(Session):
         return None if self._costs is None else self._costs[model.candidates]
 
     def _model(self, asked: int) -> SampleModel:
-        """Return the sources' models with as many candidates as so many items need."""
+        """Return the sources' models with as many candidates as this number of items needs."""
         size = pool_size(asked, self._scores.n_items)
         if size not in self._models:
             self._models[size] = self._fit(asked)
@@ -177,7 +177,7 @@ class FewbenchSession(Session):
         return source_model(self._scores, self._seed, asked, include, self._method.sources)
 
     def _runs(self, group: tuple[str, ...]) -> list[SampledRun]:
-        """Return what a group's answers say; rounds heard before are not heard again."""
+        """Return what a group's answers say; rounds that were used before are not used again."""
         record, asked = self.record, self._asked(group)
         model = self._model(len(asked))
         if not np.isin(asked, model.candidates).all():  # items that the user chose

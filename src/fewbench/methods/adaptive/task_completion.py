@@ -27,7 +27,7 @@ def importance_for(
 ) -> FloatArray:
     """Return the importance of columns to all sources and to similar ones (Eq. 7).
 
-    `overall` is the importance to all sources, if known.
+    `overall` is the importance to all sources if known.
     """
     if overall is None:
         overall = importance(values, method.importance)

@@ -182,7 +182,7 @@ def _variances(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _share(squared_error: FloatArray, variance: FloatArray, answered: FloatArray) -> FloatArray:
-    """Return λ: 0 where nothing was answered, 1 where neither errs."""
+    """Return λ: 0 where nothing was answered, 1 where neither has an error."""
     of_mean = variance / np.maximum(answered, 1e-12)
     total = of_mean + squared_error
     return np.where(

@@ -154,9 +154,9 @@ class MLP:
     """Multilayer perceptron with 128 hidden units per layer, trained for all its epochs.
 
     Outputs are standardized over the sources: unscaled, their errors are too small for the steps,
-    and the perceptron errs more than the sources' mean. DISCO trains with AdamW (learning rate
-    1e-3) and does not give a batch size; here scikit-learn's Adam takes batches of 32 without a
-    penalty. AdamW's own weight decay shrinks weights by 1e-5 a step.
+    and the perceptron errs about as much as the sources' mean. DISCO trains with AdamW (learning
+    rate 1e-3) and does not give a batch size; here scikit-learn's Adam takes batches of 32 without
+    a penalty. AdamW's own weight decay shrinks weights by 1e-5 a step.
 
     - `layers`: 2 (one hidden layer, 200 epochs) or 3 (two hidden layers, 700 epochs).
     """

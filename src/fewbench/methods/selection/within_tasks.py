@@ -82,7 +82,7 @@ class WithinTasks:
         if self.settings.matrix == "text" and self.chooser.compares:
             own.append(Need("task text", 1, "tasks are compared by their items' texts", True))
         if self.settings.matrix in ("", "scores") and self.chooser.compares:
-            own.append(Need("sources", 5, "few past models tell few tasks apart"))
+            own.append(Need("sources", 5, "few source models tell few tasks apart"))
         return (*own, *needs_of(self.inside))
 
     @property
@@ -123,7 +123,7 @@ class WithinTasks:
         items = items[np.argsort(place[scores.task_of[items]], kind="stable")]
         if len(items) < budget:
             raise MethodError(
-                f"the {len(order)} tasks hold {len(items)} items, and the budget is {budget}",
+                f"the {len(order)} tasks have {len(items)} items, and the budget is {budget}",
                 hint="take more tasks, or use tasks=0 for as many as needed",
             )
         taken = scores.take(items=items)

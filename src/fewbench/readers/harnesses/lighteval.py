@@ -104,7 +104,7 @@ class _Results(JsonObject):
         return name.strip("/") if isinstance(name, str) and name.strip("/ ") else None
 
     def sizes(self, task: str, logged: int) -> tuple[int | None, int | None]:
-        """Return the number of documents of a task and of those run, if known.
+        """Return the number of documents of a task and of those run if known.
 
         Since 0.11 the file has no numbers; without --max-samples the logged rows are then all.
         """

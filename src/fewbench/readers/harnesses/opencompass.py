@@ -346,7 +346,7 @@ def _mean(value: Any) -> Any:
 def _compared(
     path: Path, items: list[_Item], results: dict[str, Any]
 ) -> tuple[list[Any], list[str]]:
-    """Compare answers with references, if this gives the stated accuracy."""
+    """Compare answers with references if this gives the stated accuracy."""
     right = [str(item.detail["predictions"]) == str(item.detail["references"]) for item in items]
     stated = as_number(results.get("accuracy"))
     if stated is None or not abs(100 * sum(right) / len(right) - stated) < 0.006:
@@ -394,7 +394,7 @@ class OpenCompass:
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the run that a results file is."""
         path = unit.path
-        place = _place_of(path) or _moved(path)  # moved, if it was named with its form
+        place = _place_of(path) or _moved(path)  # moved if it was named with its form
         beside = [one for one in unit.beside if one.suffix == ".json"]
         if place.part == "predictions":
             place = _evaluated(place)

@@ -45,7 +45,7 @@ class Prices:
     def __post_init__(self) -> None:
         for price in (self.prompt, self.completion):
             if price is not None and not 0 <= price < float("inf"):
-                raise RunError(f"a price of {price} per million tokens", hint="give 0 or more")
+                raise RunError(f"the price is {price} per million tokens", hint="give 0 or more")
 
     @property
     def given(self) -> bool:
@@ -82,7 +82,7 @@ class Limits:
                 f"a limit of {self.tokens} tokens is too low", hint="give --max-tokens 1 or more"
             )
         if self.money is not None and not 0 < self.money < float("inf"):
-            raise RunError(f"a cost limit of {self.money}", hint="give more than 0")
+            raise RunError(f"the cost limit is {self.money}", hint="give more than 0")
         if self.money is not None and not self.prices.given:
             raise RunError("a cost limit needs prices", hint="give --price-in and --price-out")
 

@@ -188,7 +188,7 @@ def check(folder: Path, header: Header) -> None:
     found = kept_header(folder)
     if found is not None and (differences := found.differences(header)):
         raise TransferError(
-            f"{folder}: holds another measurement: {'; '.join(differences)}",
+            f"{folder}: contains another measurement: {'; '.join(differences)}",
             hint="choose another folder, or use the same settings",
         )
 

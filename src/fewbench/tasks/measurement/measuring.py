@@ -229,7 +229,7 @@ def measure(
     progress : callable, optional
         Called with (done, all).
     known : Answers, optional
-        The folder's answers to the design, if they were read already; they grow.
+        The folder's answers to the design if they were read already; they grow.
 
     Returns
     -------
@@ -287,7 +287,7 @@ class Failures:
         self._in_a_row = 0
 
     def raise_first(self) -> None:
-        """Raise ModelError for the first failure, if there is any."""
+        """Raise ModelError for the first failure if there is any."""
         if not self._all:
             return
         request, error = self._all[0]

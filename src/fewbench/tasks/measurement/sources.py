@@ -135,7 +135,7 @@ def read_jsonl(path: Path) -> list[Task]:
         name = path.stem if line.task is None else line.task
         _add(tasks.setdefault(name, _Gathered()), line, number, where)
     if not tasks:
-        raise TransferError(f"{path}: holds no questions", hint="write one object per line")
+        raise TransferError(f"{path}: contains no questions", hint="write one object per line")
     return [_task(name, gathered, path) for name, gathered in tasks.items()]
 
 
@@ -164,7 +164,7 @@ def _task(name: str, gathered: _Gathered, path: Path) -> Task:
     where = f"{path}, task {name!r}"
     if not gathered.questions:
         raise TransferError(
-            f"{where}: all its questions are for exemplars; none is left to score",
+            f"{where}: all its questions are exemplars; none is left to score",
             hint='remove "split" from some questions, or from all: exemplars are then set aside '
             "automatically",
         )

@@ -31,7 +31,7 @@ class Topic(Protocol):
 
     @property
     def instruction(self) -> str | None:
-        """The own instruction of a task, if it has one."""
+        """The own instruction of a task if it has one."""
 
 
 class Template(BaseModel):

@@ -50,7 +50,7 @@ class Results(JsonObject):
         return {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {}
 
     def sizes(self, task: str, logged: int) -> tuple[int | None, int | None]:
-        """Return the number of documents of a task and of those run, if known.
+        """Return the number of documents of a task and of those run if known.
 
         `logged` is the number of rows. Before 0.4.3 they are all documents if there was no limit.
         0.4.9 to 0.4.11 state the whole size also for runs with `--samples`.

@@ -121,7 +121,7 @@ def choices_of(requests: list[list[Any]]) -> list[str]:
     ['Ann', 'Bob']
     """
     asked = [one[:2] for one in requests if all(isinstance(text, str) for text in one[:2])]
-    asked = [one for one in asked if one[0]] or asked  # acc_mutual_info asks options alone, too
+    asked = [one for one in asked if one[0]] or asked  # acc_mutual_info asks options alone as well
     if len(asked) < 2 or any(len(one) < 2 for one in asked):
         return []
     if not is_in_context(asked):

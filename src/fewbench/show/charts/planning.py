@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from fewbench.charts import comparison, forms
 from fewbench.scores import Unit
+from fewbench.show.charts import comparison, forms
 
 RANDOM = "random"
 

@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from fewbench._page import Page
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
-from fewbench.report.frame import body_of, charts_of
-from fewbench.report.sections import render
 from fewbench.scores import Sources
+from fewbench.show.html import body_of, charts_of, render
+from fewbench.show.page import Page
 
 HOST = "127.0.0.1"
 LARGEST = 100_000_000  # bytes of a file that is copied to be looked at
@@ -209,7 +208,7 @@ def view(
     Raises
     ------
     EvaluationError, FewbenchError
-        If the folder holds no evaluation, or the port is not free.
+        If the folder contains no evaluation, or the port is not free.
     """
     place = Path(folder)
     Journal(place).header()  # a folder without an evaluation is refused before anything is served

@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from fewbench.charts import theme
-from fewbench.charts.labels import spread
-from fewbench.charts.theme import FOCUSED, SHOWN, Look, finished, finite
 from fewbench.scores import Unit
+from fewbench.show.charts import theme
+from fewbench.show.charts.labels import spread
+from fewbench.show.charts.theme import FOCUSED, SHOWN, Look, finished, finite
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,7 +7,7 @@ import pytest
 
 from fewbench.checks import audit
 from fewbench.evaluation import Evaluation
-from fewbench.report import write_report
+from fewbench.show.html import write_report
 from fewbench.testing import simulate
 
 pytestmark = pytest.mark.browser

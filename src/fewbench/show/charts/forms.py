@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewbench.charts import theme
-from fewbench.charts.theme import LIGHT, finished, finite
 from fewbench.scores import Unit
+from fewbench.show.charts import theme
+from fewbench.show.charts.theme import LIGHT, finished, finite
 
 MOST = 60
 """Most rows of a chart; more cannot be read."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fewbench.charts import theme
-from fewbench.charts.estimating import full_score
-from fewbench.charts.theme import LIGHT, finished, finite
 from fewbench.scores import Unit
+from fewbench.show.charts import theme
+from fewbench.show.charts.estimating import full_score
+from fewbench.show.charts.theme import LIGHT, finished, finite
 
 BINS, MARKED = 24, 400
 GRID = (72, 48)  # ten thousand dots of their own would make a heavy page

@@ -10,8 +10,8 @@ import pytest
 
 import fewbench
 from fewbench.errors import FewbenchError
-from fewbench.report import write_report
 from fewbench.scores import Scale, from_arrays
+from fewbench.show.html import write_report
 from fewbench.testing import simulate
 
 ODD = "<script>alert('x')</script>&"

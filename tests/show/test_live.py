@@ -15,9 +15,9 @@ import pytest
 
 import fewbench
 from fewbench.errors import FewbenchError
-from fewbench.report.live import LivePage, view
-from fewbench.report.sections import render
+from fewbench.evaluation.view import LivePage, view
 from fewbench.scores import save_scores
+from fewbench.show.html import render
 from fewbench.testing import simulate
 
 CHROMIUM = next(

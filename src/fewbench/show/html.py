@@ -1,4 +1,4 @@
-"""The frame, style and script of all pages, and how to write them."""
+"""A `Page` as one self-contained HTML file, with its charts, style and script."""
 
 from __future__ import annotations
 
@@ -16,13 +16,72 @@ from markupsafe import Markup
 
 from fewbench._files import written_whole
 from fewbench._text import masked
-from fewbench.charts.theme import DARK, LIGHT, page_config, page_spec
+from fewbench.errors import FewbenchError
+from fewbench.show.charts.theme import DARK, LIGHT, page_config, page_spec
+from fewbench.show.page import Page, Section
 
 BEGIN, END, SCRIPTS, CONTENTS = (
     "<!-- page begins -->", "<!-- page ends -->", "<!-- scripts -->", "<!-- contents -->",
 )  # fmt: skip
 HOLDER = '<script type="application/json" id="charts">'
 _SECTION = re.compile(r'<section[^>]* id="([\w-]+)"[^>]*>.*?<h2>(.*?)</h2>', re.DOTALL)
+
+
+def write_report(result: Any, path: str | os.PathLike[str], **shown: Any) -> Path:
+    """Write a result as one self-contained HTML page and return its path.
+
+    The same result always gives the same bytes. An existing file is replaced only once the new one
+    is complete.
+
+    Parameters
+    ----------
+    result : Evaluation, Estimate, Estimates, RunResult, Comparison, Plan, Audit, TaskAnalysis,
+        Versus, Ranking, Gate, Track or Pack.
+    path : str or os.PathLike
+    **shown
+        Arguments of the result's `page`, such as `level` of an `Evaluation`, or `evaluation` and
+        `source` (a name of the scores) of estimates.
+
+    Raises
+    ------
+    FewbenchError
+        If there is no page for such a result.
+
+    Examples
+    --------
+    >>> write_report([1, 2], "page.html")
+    Traceback (most recent call last):
+    ...
+    fewbench.errors.FewbenchError: there is no page for a list ...
+    """
+    return write_page(render_report(result, **shown), path)
+
+
+def render_report(result: Any, **shown: Any) -> str:
+    """Return the page of a result as text; see `write_report`."""
+    if hasattr(result, "page"):
+        return render(result.page(**shown))
+    raise FewbenchError(
+        f"there is no page for a {type(result).__name__}",
+        hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",
+    )
+
+
+def render(page: Page, version: int | None = None) -> str:
+    """Return the file as text; charts that cannot be made are left out.
+
+    A live page has a version, and asks for newer ones.
+    """
+    charts = Charts()
+    subjects, groups = [], dict[str, list[Section]]()
+    for one in page.sections:
+        groups.setdefault(one.id, []).append(one)
+    for parts in groups.values():
+        drawn = [charts.placed(*((said, make()) for said, make in one.charts)) for one in parts]
+        notes = dict.fromkeys(note for one in parts for note in (*one.legend, *one.notes))
+        subjects.append((parts, drawn, list(notes)))
+    most = max((len(parts) for parts, *_ in subjects), default=0)
+    return render_page(charts, version, page=page, subjects=subjects, most=most)
 
 
 @dataclass(frozen=True)
@@ -182,4 +241,4 @@ def _palette() -> str:
 
 
 def _read(name: str) -> str:
-    return resources.files("fewbench.report").joinpath(name).read_text("utf-8")
+    return resources.files("fewbench.show").joinpath(name).read_text("utf-8")

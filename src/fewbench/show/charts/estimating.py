@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fewbench.charts import forms, theme
-from fewbench.charts.theme import LIGHT, finished, finite
 from fewbench.scores import Unit
+from fewbench.show.charts import forms, theme
+from fewbench.show.charts.theme import LIGHT, finished, finite
 
 TARGET, BINS, MOST_TASKS, MOST_TICKS = "m1", 24, 40, 1500
 COURSE = ("score", "low", "high")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench._page import as_text
 from fewbench.scores import Scale
+from fewbench.show.page import as_text
 from fewbench.testing import simulate
 
 UNITS = re.compile(r"\bpp\b|percentage points")

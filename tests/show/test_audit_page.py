@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from fewbench.checks import audit
-from fewbench.report import write_report
-from fewbench.report.sections import render
 from fewbench.scores import Scale, from_arrays
+from fewbench.show.html import render, write_report
 from fewbench.testing import simulate
 
 
@@ -48,7 +47,9 @@ def test_every_finding_with_every_name(page, dirty):
     text = page(dirty)
     plain = unescape(re.sub(r"<[^>]+>", "", text))
     found = audit(dirty)
-    assert {"same-name", "near-twins", "wrong-way", "missing"} <= {f.kind for f in found.findings}
+    assert {"same-name", "near-duplicates", "wrong-way", "missing"} <= {
+        f.kind for f in found.findings
+    }
     for finding in found.findings:
         assert finding.what in plain
         assert finding.advice.replace("SCORES", "table") in plain

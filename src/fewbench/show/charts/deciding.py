@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fewbench.charts import forms
 from fewbench.scores import Unit
+from fewbench.show.charts import forms
 
 COLORS = {
     "better": "m0", "worse": "m1", "pass": "m0", "fail": "m1", "equivalent": "m2",
@@ -34,7 +34,8 @@ def differences(found: Any) -> Any:
     )
     title = f"{found.a} minus {found.b}"
     told = f"{title}, with intervals. {told}."
-    return forms.intervals(forms.in_unit(rows, unit), unit.points_title(title), told, line=0.0)
+    axis = unit.points_title("difference")  # the names of the models may be long
+    return forms.intervals(forms.in_unit(rows, unit), axis, told, line=0.0)
 
 
 def ranks(found: Any) -> Any:

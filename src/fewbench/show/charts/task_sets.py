@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fewbench.charts import forms, theme
-from fewbench.charts.labels import spread
-from fewbench.charts.theme import LIGHT, finished, finite
+from fewbench.show.charts import forms, theme
+from fewbench.show.charts.labels import spread
+from fewbench.show.charts.theme import LIGHT, finished, finite
 
 MOST_MODELS, MOST_TASKS = 40, 16
 LINES = 300.0
@@ -198,7 +198,7 @@ def similarity(found: Mapping[str, Any], key: str, chosen: Sequence[str]) -> Any
 
 
 def per_cell(tasks: Sequence[str]) -> int:
-    """Return how many tasks a row of `similarity` stands for."""
+    """Return how many tasks a row of `similarity` combines."""
     return -(-len(tasks) // MOST_CELLS)
 
 

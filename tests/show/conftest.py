@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench._page import Shown
-from fewbench.report.frame import body_of
 from fewbench.scores import Scale
+from fewbench.show.html import body_of
+from fewbench.show.page import Shown
 from fewbench.study.comparison import Comparison
 from fewbench.study.comparison_page import page_of
 
@@ -100,7 +100,7 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         cells[f"ratio_to_random_{side}"] = ends.where(~same)
     least = cells.groupby(["budget", "split"])["mae"].transform("min")
     level = (cells["mae"] <= 1.1 * least).astype("boolean")
-    cells["level_with_best"] = level if estimates["repeat"].nunique() > 2 else pd.NA
+    cells["tied_with_best"] = level if estimates["repeat"].nunique() > 2 else pd.NA
     return cells
 
 
@@ -167,8 +167,8 @@ def make(
         "Command": "fewbench compare scores.parquet --budgets 20,50,100 --repeats 5 --seed 0",
     }
     warnings = [
-        "3 targets have a near-twin among the sources (agreement above 98%): lab1/model-10 and "
-        "lab1/model-11b; lab3/model-12 and lab3/model-12-chat; lab7/model-7 and lab7/model-7-v2.",
+        "3 targets have a near-duplicate among the sources (agreement above 98%): lab1/model-10 "
+        "and lab1/model-11b; lab3/model-12 and lab3/model-12-chat; lab7/model-7 and model-7-v2.",
     ]
     return Made(_cells(estimates, rng), estimates, task_errors, facts, warnings)
 

@@ -14,7 +14,7 @@ from fewbench import Scale, Track
 from fewbench._names import signed
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.estimate import Interval
-from fewbench.report.writing import render_report
+from fewbench.show.html import render_report
 from fewbench.testing import simulate
 
 ODD = "<b>new & odd"

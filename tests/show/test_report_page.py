@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.report import write_report
+from fewbench.show.html import write_report
 from fewbench.study import compare
 from fewbench.testing import simulate
 
@@ -121,12 +121,12 @@ def _cells(**errors):
             "n_sources": 20,
             "n_targets": 9,
             "mae": e,
-            "level_with_best": level,
+            "tied_with_best": level,
         }
         for m, (e, level) in errors.items()
     ]
     table = pd.DataFrame(rows)
-    table["level_with_best"] = table["level_with_best"].astype("boolean")
+    table["tied_with_best"] = table["tied_with_best"].astype("boolean")
     return table
 
 
@@ -176,9 +176,9 @@ def test_headline_badges_and_ratios_never_contradict_each_other(page):
     text = page(outcome)
     for (_, _), rows in outcome.cells.groupby(["budget", "split"]):
         cells = rows.set_index("method")
-        best = cells.loc[cells["level_with_best"].astype(bool), "ratio_to_random_high"].min()
-        assert cells.loc["random", "level_with_best"] or best < 1
-    strong = int(outcome.cells["level_with_best"].sum())
+        best = cells.loc[cells["tied_with_best"].astype(bool), "ratio_to_random_high"].min()
+        assert cells.loc["random", "tied_with_best"] or best < 1
+    strong = int(outcome.cells["tied_with_best"].sum())
     assert text.count(" *</td>") == strong
 
 

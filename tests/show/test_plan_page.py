@@ -7,8 +7,8 @@ from html import unescape
 import numpy as np
 
 import fewbench
-from fewbench.report.sections import render
 from fewbench.scores import Scale
+from fewbench.show.html import render
 from fewbench.testing import simulate
 
 

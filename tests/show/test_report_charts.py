@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.charts import comparison as charts
-from fewbench.charts import estimating, theme
-from fewbench.charts.labels import spread
 from fewbench.checks import audit
-from fewbench.report.frame import Charts
 from fewbench.scores import Scale, Unit
+from fewbench.show.charts import comparison as charts
+from fewbench.show.charts import estimating, theme
+from fewbench.show.charts.labels import spread
+from fewbench.show.html import Charts
 from fewbench.study import compare
 from fewbench.testing import simulate
 

@@ -34,9 +34,9 @@ SANS = "-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica Neue,Arial,sa
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 COLORS = 11
 KEY = 4
-"""So many of the best methods keep their color and name among many; the others are gray."""
+"""Number of the best methods that keep their color and name among many; the others are gray."""
 FEW = 6
-"""With so many methods, all keep their color and name."""
+"""Up to this number of methods, all keep their color and name."""
 _VARIABLES = {color: f"var(--{name})" for name, color in LIGHT.items()}
 
 

@@ -1,0 +1,202 @@
+"""How far one score may be from its estimate, and the shapes of intervals."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fewbench._types import FloatArray
+from fewbench.methods.base import Answers
+
+Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
+
+
+EXTREME = 0.05
+
+
+"""Scores so near to 0 or 1 that the variance of a few answers says little of them."""
+
+
+NORMAL = math.sqrt(2 / math.pi)
+
+
+"""Mean absolute value of a standard normal."""
+
+
+TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """How far a score may be from its estimate, in [0, 1].
+
+    Attributes
+    ----------
+    estimate : float
+    kind : str
+        exact: hypergeometric; betting: valid for any random sample of scores; sampled: Wilson's
+        interval of a sample with known probabilities; held-out: errors on held-out models; random:
+        that of as many random items, for lack of anything better.
+    half : callable
+        Half width at a level, growing with it. It makes differences of two scores.
+    ends : callable
+        Ends of the interval at a level, before it is cut to what the answers leave possible.
+    least, most : float
+        What the answers leave possible.
+    error : float or None
+        Expected absolute error.
+    sources : int or None
+        Number of independent source models or families behind it.
+    influence : ndarray, optional, shape (items,)
+        What each answer of a sample adds to the estimate's error; their squares sum to its
+        variance. Errors of two targets that ran the same sample move together by it.
+    warnings : tuple of str
+    """
+
+    estimate: float
+    kind: Kind
+    half: Callable[[float], float]
+    ends: Callable[[float], tuple[float, float]]
+    least: float
+    most: float
+    error: float | None = None
+    sources: int | None = None
+    influence: FloatArray | None = None
+    warnings: tuple[str, ...] = ()
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval, which contains the estimate and what the answers leave possible."""
+        low, high = self.ends(level)
+        return (
+            max(self.least, min(low, self.estimate)),
+            min(self.most, max(high, self.estimate)),
+        )
+
+
+def basis(kind: str, sources: int | None) -> str:
+    """Return what an interval of this kind rests on, in words.
+
+    >>> basis("held-out", 42)
+    'errors of the method on 42 independent source models or families, held out'
+    """
+    return {
+        "known": "no error: the scores are known",
+        "exact": "exact for a random sample; no assumption about the model",
+        "betting": "valid for any random sample of scores; no assumption about the model",
+        "sampled": "a random sample with known probabilities; no assumption about the model",
+        "held-out": f"errors of the method on {sources} independent source models or families, "
+        "held out",
+        "random": "as wide as that of as many random items: too few source models for more",
+    }[kind]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A target's estimate as a method made it, in [0, 1]: the full score, then every task.
+
+    Attributes
+    ----------
+    answers : Answers
+        One row.
+    estimates : ndarray, shape (1 + tasks,)
+        Within what the answers leave possible.
+    spread : float or None
+    task_spread : ndarray, shape (tasks,), or None
+    freedom : ndarray, shape (1 + tasks,), or None
+        See `fewbench.methods.Prediction`.
+    influence : ndarray, shape (items,), or None
+    is_plain : bool
+    """
+
+    answers: Answers
+    estimates: FloatArray
+    spread: float | None = None
+    task_spread: FloatArray | None = None
+    freedom: FloatArray | None = None
+    influence: FloatArray | None = None
+    is_plain: bool = False
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the full score rests on a sample with known probabilities."""
+        return self.sample() is not None
+
+    def sample(self, at: int = 0) -> tuple[float, float] | None:
+        """Return the sample's standard error and degrees of freedom of a score, if it has any."""
+        if self.freedom is None or not np.isfinite(self.freedom[at]):
+            return None
+        spread = self.task_spread[at - 1] if at and self.task_spread is not None else self.spread
+        return None if spread is None else (float(spread), float(self.freedom[at]))
+
+
+def sampled_uncertainty(
+    estimate: float,
+    spread: float,
+    freedom: float,
+    bounds: tuple[float, float],
+    influence: FloatArray | None = None,
+) -> Uncertainty:
+    """Return the uncertainty of an estimate from a sample with known probabilities."""
+    return Uncertainty(
+        estimate,
+        "sampled",
+        student(spread, freedom),
+        lambda level: wilson(estimate, spread, freedom, level),
+        *bounds,
+        NORMAL * spread,
+        influence=influence,
+    )
+
+
+def inward(estimate: float, interval: tuple[float, float]) -> float:
+    """Return the standard deviation at the end of an interval nearest to 1/2, over the estimate's.
+
+    A run that a narrow interval ends is one whose answers look extreme, sometimes by chance alone.
+
+    >>> round(inward(0.9, (0.8, 0.95)), 2)
+    1.33
+    """
+    nearest = min(max(0.5, interval[0]), interval[1])
+    own = max(estimate * (1 - estimate), EXTREME * (1 - EXTREME))
+    return max(1.0, math.sqrt(nearest * (1 - nearest) / own))
+
+
+def student(spread: float, freedom: float) -> Callable[[float], float]:
+    """Return the half width at a level, by Student's t."""
+    from scipy.special import stdtrit
+
+    return lambda level: spread * float(stdtrit(freedom, 0.5 + level / 2))
+
+
+def around(
+    estimate: float, half: Callable[[float], float]
+) -> Callable[[float], tuple[float, float]]:
+    """Return the ends at a level: the estimate plus and minus the half width."""
+    return lambda level: (estimate - half(level), estimate + half(level))
+
+
+def wilson(estimate: float, spread: float, freedom: float, level: float) -> tuple[float, float]:
+    """Return Wilson's interval of a score with this standard error.
+
+    With the number of independent answers that would be as precise, and Student's t. Errors near 0
+    and 1 are skewed, so an interval of plus and minus the same would miss too often.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson(0.95, 0.03, 29, 0.9)]
+    [0.872, 0.982]
+    """
+    from scipy.special import stdtrit
+
+    if spread < TINY:
+        return estimate, estimate
+    t = float(stdtrit(freedom, 0.5 + level / 2))
+    p = estimate
+    n = p * (1 - p) / spread**2
+    if not EXTREME < p < 1 - EXTREME:  # at least as precise as random answers
+        n = max(n, freedom + 1)
+    middle = (p + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * math.sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
+    return max(0.0, middle - half), min(1.0, middle + half)

@@ -1,0 +1,134 @@
+"""Attributes of models and items from tables of their own, joined to scores."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fewbench._names import some
+from fewbench.errors import FewbenchError, ReaderError
+from fewbench.readers.tables import TEXT, load_table, require_columns
+from fewbench.readers.values import is_unicode
+from fewbench.scores import Scores
+
+
+def join_attributes(
+    scores: Scores,
+    models: str | os.PathLike[str] | None = None,
+    items: str | os.PathLike[str] | None = None,
+) -> Scores:
+    """Add columns from a table of models and a table of items to scores.
+
+    Parameters
+    ----------
+    scores : Scores
+    models : path, optional
+        A table (.csv, .tsv, .parquet, .jsonl, .ndjson) with one row per model: a column `model`
+        with the ids, and any others. `date`, `family` and `role` have a meaning.
+    items : path, optional
+        The same for items, with a column `item`. A column `task` replaces the tasks.
+
+    Raises
+    ------
+    ReaderError
+        If a file cannot be read, its ids differ from those of the scores, or a column other than
+        `task` contradicts one of the scores.
+    ScoresError
+        If the result is invalid, such as an item without a task.
+    """
+    for kind, path in (("model", models), ("item", items)):
+        if path is None:
+            continue
+        source = Path(path)
+        frame = load_table(source, text=list(TEXT))
+        try:
+            given = _attributes(frame, kind)
+            if kind == "model":
+                table = _join(scores.models, given, kind)
+                scores = scores.changed(models=table)
+            else:
+                table = _join(scores.items, given, kind)
+                scores = scores.changed(items=table)
+        except FewbenchError as error:
+            raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+    return scores
+
+
+def _attributes(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the table by id, with names as text and positions as whole numbers."""
+    require_columns(frame, [kind])
+    names = pd.Index([str(name) for name in frame.columns])
+    if names.duplicated().any():
+        raise ReaderError(f"two columns are named {some(names[names.duplicated()])}")
+    if not all(is_unicode(name) for name in names):
+        raise ReaderError("the name of a column is not valid Unicode")
+    if not all(name.strip() for name in names):
+        raise ReaderError("a column has no name", hint="write the table without an index")
+    reserved = sorted(({"model", "item", "score"} - {kind}) & set(names))
+    if reserved:
+        raise ReaderError(f"an attribute may not be named {some(reserved)}", hint="rename it")
+    plain = pd.DataFrame({name: _column(frame.iloc[:, at], name) for at, name in enumerate(names)})
+    if plain[kind].duplicated().any():
+        twice = plain[kind][plain[kind].duplicated()].unique()
+        raise ReaderError(
+            f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
+            hint=f"keep one row per {kind}",
+        )
+    return plain.set_index(kind)
+
+
+def _join(table: pd.DataFrame, given: pd.DataFrame, kind: str) -> pd.DataFrame:
+    unknown = given.index.difference(table.index, sort=False)
+    if len(unknown):
+        raise ReaderError(
+            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
+            hint=f"remove them; {kind}s there look like {some(table.index[:2])}",
+        )
+    lacking = table.index.difference(given.index, sort=False)
+    if len(lacking):
+        raise ReaderError(
+            f"{len(lacking)} {kind}s of the scores are missing: {some(lacking)}",
+            hint=f"add a row for each {kind}, with empty cells for unknown values",
+        )
+    given = given.loc[table.index]
+    if "role" in given and kind == "model" and not set(given["role"]) <= {"source", "target"}:
+        raise ReaderError("column 'role' must be source or target for every model")
+    added = {}
+    for name, column in given.items():
+        if name not in table or name == "task":
+            added[str(name)] = column
+            continue
+        for label, here, there in zip(table.index, table[name], column, strict=True):
+            one, other = ("" if pd.isna(value) else value for value in (here, there))
+            if one != other and str(one) != str(other):
+                raise ReaderError(
+                    f"column {name!r} contradicts the scores: {kind} {label!r} has {one!r} there "
+                    f"and {other!r} here",
+                    hint="rename the column, or correct it",
+                )
+    return table.assign(**added)
+
+
+def _column(column: "pd.Series[Any]", name: str) -> "pd.Series[Any]":
+    if name in TEXT:
+        column = column.astype(object)
+    if column.dtype == object:
+        for row, value in enumerate(column, start=1):
+            if not pd.api.types.is_scalar(value):
+                raise ReaderError(f"column {name!r} has a list or an object at row {row}")
+            if isinstance(value, str) and not is_unicode(value):
+                raise ReaderError(f"column {name!r} is not valid Unicode at row {row}")
+    if name in TEXT:
+        return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
+    if name != "doc_id":
+        return column
+    numbers = pd.to_numeric(column, errors="coerce").astype("Float64")
+    bad = (numbers.isna() & column.notna()) | (numbers % 1 != 0).fillna(False) | (numbers < 0)
+    if bad.any():
+        at = int(bad.to_numpy(bool, na_value=False).argmax())
+        raise ReaderError(
+            f"column {name!r} has {str(column.iloc[at])!r} at row {at + 1}, not a position",
+            hint="positions are 0, 1, 2, …; leave unknown ones empty",
+        )
+    return numbers.astype("Int64" if numbers.isna().any() else "int64")

@@ -1,0 +1,108 @@
+"""Small tables about tasks: scores of models on whole tasks, and numbers of questions."""
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+
+from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
+from fewbench._names import some
+from fewbench.errors import ReaderError
+
+
+def read_task_table(
+    path: str | os.PathLike[str], tasks: list[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read scores of models on tasks from a .csv with a column `model` and one column per task.
+
+    Parameters
+    ----------
+    tasks : list of str
+        The columns to read; all are required.
+
+    Returns
+    -------
+    DataFrame, shape (models, tasks)
+        Indexed by model.
+    tuple of str
+        Notes for the user: columns that were not read.
+
+    Raises
+    ------
+    ReaderError
+        If the file is no such table, a task is missing, a model appears twice or a score is not a
+        number.
+    """
+    path = Path(path)
+    table = _pandas_csv(path, dtype={"model": str})
+    if "model" not in table:
+        raise ReaderError(
+            f"{path}: no column 'model'; it has {some(list(table.columns))}",
+            hint="write one row per model, with a column model and one column per task",
+        )
+    if lacking := [task for task in tasks if task not in table]:
+        raise ReaderError(
+            f"{path}: no column for {len(lacking)} of {len(tasks)} tasks: {some(lacking)}",
+            hint="add a column for every task",
+        )
+    if not len(table):
+        raise ReaderError(f"{path}: no models", hint="write one row per model under the header")
+    models = table["model"]
+    if models.isna().any():
+        raise ReaderError(f"{path}: row {models.isna().argmax() + 2} names no model")
+    if (twice := models.duplicated()).any():
+        raise ReaderError(f"{path}: models named twice: {some(models[twice].unique())}")
+    scores = table.set_index("model")[tasks]
+    for task in tasks:
+        column = pd.to_numeric(scores[task], errors="coerce")
+        if column.isna().any():
+            model = scores.index[column.isna()][0]
+            raise ReaderError(
+                f"{path}: {model} has {scores.loc[model, task]!r} for {task}, not a number",
+                hint="run the model on the task, or remove the model",
+            )
+        scores[task] = column
+    others = [str(column) for column in table.columns if column not in {"model", *tasks}]
+    notes = (f"{path}: columns that are not tasks were skipped: {some(others)}",) if others else ()
+    return scores.astype(float), notes
+
+
+def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Read the number of questions of each task from a .csv with columns `task` and `questions`.
+
+    Raises
+    ------
+    ReaderError
+        If the file is no such table, a task appears twice, or a number is not 1 or more.
+    """
+    path = Path(path)
+    table = _pandas_csv(path, dtype=str, keep_default_na=False)
+    if lacking := [name for name in ("task", "questions") if name not in table]:
+        raise ReaderError(
+            f"{path}: no column {some(lacking)}; it has {some(list(table.columns))}",
+            hint="write one row per task, with columns task and questions",
+        )
+    if (twice := table["task"].duplicated()).any():
+        raise ReaderError(f"{path}: tasks named twice: {some(table['task'][twice].unique())}")
+    for task, number in zip(table["task"], table["questions"], strict=True):
+        if not number.isdecimal() or int(number) < 1:
+            raise ReaderError(
+                f"{path}: {task} has {number!r} questions", hint="use whole numbers from 1"
+            )
+    return dict(zip(table["task"], map(int, table["questions"]), strict=True))
+
+
+def _pandas_csv(path: Path, **options: Any) -> pd.DataFrame:
+    try:
+        refuse_pointer(path, ReaderError)
+        if other := other_separator(path, ","):
+            raise ReaderError(f"{path}: {other[0]}", hint=other[1])
+        return cast(pd.DataFrame, pd.read_csv(path, encoding=text_encoding(path), **options))
+    except FileNotFoundError as error:
+        raise ReaderError(f"{path}: no such file") from error
+    except UnicodeError as error:
+        what, hint = why_not_utf8(path) or ("not a .csv table", None)
+        raise ReaderError(f"{path}: {what}", hint=hint) from error
+    except (ValueError, OSError) as error:
+        raise ReaderError(f"{path}: not a .csv table") from error

@@ -1,0 +1,1 @@
+"""What results show: pages as text, Markdown and HTML, and their charts."""
