@@ -47,8 +47,6 @@ def _audit(
         left, named = with_families(left, run_audit(left) if drop else found)
         said.append(named)
     written = save_scores(left, output)
-    for line in said:
-        say(line)
     say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
     return replace(found, changed={"said": said, "written": str(written)})
 
@@ -60,7 +58,7 @@ audit = command(
     details=True,
     writes=["output"],
     around=_audit,
-    page=lambda found, given: found.page(str(given["scores"])),
+    page=lambda found, given: found.page(str(given["scores"]), details=given["details"]),
     examples="""
 fewbench audit scores.parquet
 fewbench audit scores.parquet --report audit.html
