@@ -38,21 +38,20 @@ NAME` prints a method's parts, settings and source. You can combine parts in oth
 
 RESULTS_HEAD = """# Results
 
-This page compares all methods on ten real tables of scores. Each method has the settings of its
-paper. All methods get the same models, items and random seeds.
+This page compares all methods on ten real tables of scores, with the settings of their papers and
+the same models, items and random seeds.
 
 - The numbers are the method's mean absolute error of the full score, divided by the **expected
-  error of random sampling** with as many items. Below 1 the method is better than random
-  sampling. The expectation is exact, not simulated. `random` itself is one draw for each repeat:
-  chance moves it around 1.
-- All numbers are for **50 items**. They are geometric means over nine tables, with 90%
-  intervals. The interval says what to expect on another table of this kind. Tables that share
-  models weigh as one: the four HELM tables, and the two GLUE tables.
+  error of random sampling** with the same number of items; below 1 the method is better. The
+  expectation is exact, while `random` is simulated, so chance moves it around 1.
+- All numbers are for **50 items**: geometric means over nine tables, with the 90% interval to
+  expect on another table of this kind. Tables that share models (the four HELM tables, the two GLUE
+  tables) count as one.
 - **Worst** names the table with the largest error at 50 items. Your table may be like it, so run
   `fewbench compare` on your table.
-- **Like the source models**: a random quarter of the models are the targets. On llmub_mmlu whole
-  checkpoints are held out. **Stronger**: the strongest quarter are the targets. **Far stronger**:
-  the strongest 30% are the targets, the weakest half are the source models.
+- **Like the source models**: the targets are a random quarter of the models (on llmub_mmlu, whole
+  checkpoints). **Stronger**: the targets are the strongest quarter. **Far stronger**: the targets
+  are the strongest 30%, the source models the weakest half.
 
 Most methods learn from source models. They beat random sampling for targets like the source
 models and lose to it for stronger targets.
@@ -61,16 +60,15 @@ models and lose to it for stronger targets.
 
 RESULTS_END = """
 `clustering-semantic`, `bm25-sim` and `bm25-le` are not measured: the tables have no texts.
-`ucbe-lrf` is not measured: the targets share their items. [Papers](papers.md) compares it with
-collaborative filtering.
-`flash-helm` spends 50 items on few targets and 10 on most. `fewbench` and `fewbench-static` were
-measured later than the other methods, on the same splits.
+Nor is `ucbe-lrf`, whose targets share their items; [papers](papers.md) compares it with
+collaborative filtering. `flash-helm` spends 50 items on few targets and 10 on most. `fewbench` and
+`fewbench-static` were measured later than the other methods, on the same splits.
 
 ## The tables
 
-Duplicate models are left out. *Above*: targets with a higher score than every source model. *Near
-copy*: targets whose answers correlate at .95 or more with those of a source model. `mmlu_pro_32`
-has fewer than 15 targets and does not count in the means.
+Duplicate models are left out. *Near copy* is the share of targets whose answers correlate at .95 or
+more with those of a source model, *above* the share with a higher score than every source model.
+`mmlu_pro_32` has fewer than 15 targets and does not count in the means.
 
 """
 
@@ -80,8 +78,8 @@ FILES = """
 In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
 (10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
 sampling) in percentage points, `ratio` with its 90% interval from `low` to `high`, Kendall's
-`tau` between estimates and full scores, and `best`: 1 where the error cannot be told apart from
-the lowest one. Rows of the table `all` are means over tables; `tau_gain` is tau less that of
+`tau` between estimates and full scores, and `best`: 1 where the error cannot be distinguished from
+the lowest error. Rows of the table `all` are means over tables; `tau_gain` is the gain in tau over
 random sampling. Within a table, repeats and models are resampled together, and fewer than three
 repeats give no interval.
 
@@ -151,8 +149,8 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
     """Return the table of a page's methods."""
     known = [name for name in methods if name in rows.loc["all", "random", AT].index]
     lines = [
-        "Error divided by the expected error of random sampling, at 10 / 50 / 100 items: mean over "
-        "tables, and the worst table at 50 items. [How it was measured](../results.md).",
+        "Error relative to random sampling at 10 / 50 / 100 items, mean over tables, and the worst "
+        "table at 50 items ([details](../results.md)).",
         "",
         "| method | like the source models | stronger than all source models |",
         "|---" * 3 + "|",

@@ -36,7 +36,7 @@ def test_a_page_is_filled_between_its_markers_and_nowhere_else(script):
     rows = script.load()
     page = "Prose.\n<!-- numbers: random aipw -->\nold\n<!-- end -->\nMore.\n"
     text = script.filled(page, rows, "here.md")
-    assert text.startswith("Prose.\n<!-- numbers: random aipw -->\nError divided")
+    assert text.startswith("Prose.\n<!-- numbers: random aipw -->\nError relative")
     assert text.endswith("<!-- end -->\nMore.\n")
     assert "| `aipw` | " in text
     assert "old" not in text

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbench.algorithms.kriging.sample import fit_sample
 from fewbench.algorithms.sampling import NestedSample, allocate, draw
 
 tasks = st.lists(
@@ -158,3 +159,19 @@ def test_items_next_to_each_other_are_rarely_drawn_together():
         tenths = np.bincount(drawn // 10, minlength=10)
         assert tenths.min() >= 2
         assert tenths.max() <= 5
+
+
+@pytest.mark.parametrize("asked", [30, 200])
+def test_samples_of_one_model_vary_as_random_ones(asked):
+    """An interval holds for every model only if the sample is random, not a few sets of steps."""
+    tasks = np.repeat([0, 1, 2], [98, 201, 301])
+    nothing = np.empty(0, dtype=np.intp)
+    weights = np.full((1, 600), 1 / 600)
+    model = fit_sample(nothing, nothing, np.empty(0), 0, tasks, weights)
+    starts = np.random.default_rng(0).random(400)
+    drawn = [NestedSample(model.shuffled(u), weights[0], u).take(asked) for u in starts]
+    for seed in range(6):
+        answers = np.random.default_rng(seed).random(600) < 0.55
+        spread = np.std([answers[items].mean() for items in drawn])
+        random = answers.std() * np.sqrt((1 - asked / 600) / asked)
+        assert 0.85 < spread / random < 1.12

@@ -54,7 +54,8 @@ def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
     assert found["verdict"] == "cannot"
     assert found["because"] == ["POT is not installed: pip install 'fewbench[transport]'"]
     shown = ok("audit", path, "--details")
-    assert "cannot run here: collaborative\n  → POT is not installed: pip" in shown
+    assert "\nThese methods cannot run here:\n" in shown
+    assert "\ncollaborative: POT is not installed: pip" in shown
     said = cli("start", path, "-m", "collaborative", "-n", 5, "-o", "run")
     assert said.code != 0
     assert "POT is not installed (hint: pip install 'fewbench[transport]')" in said.err

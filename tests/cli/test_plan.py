@@ -83,7 +83,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
 
 
 def test_differences_and_widths(ok, graded):
-    assert "are told apart" in ok("plan", graded, "--difference", 0.1, *QUICK)
+    assert "are distinguished" in ok("plan", graded, "--difference", 0.1, *QUICK)
     assert "interval ±6." in ok("plan", graded, "--half-width", 0.07, *QUICK)
 
 

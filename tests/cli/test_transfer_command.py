@@ -335,7 +335,7 @@ def test_models_that_lm_eval_cannot_make(cli, tasks):
         ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
         ((*SERVED, "--batch", "0"), "greater than or equal to 1"),
         ((*SERVED, "--max-cost", "3"), "needs prices"),
-        ((*SERVED, "--price-in", "-1"), "price of -1"),
+        ((*SERVED, "--price-in", "-1"), "the price is -1.0 per million tokens"),
         ((*SERVED, "--seed", "-1"), "seed=-1"),
         ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl is a file"),
     ],

@@ -16,6 +16,23 @@ from fewbench.scores import Scale
 from fewbench.testing import simulate_run
 
 
+def test_a_run_needs_no_source_models():
+    table = simulate_run(4, 200, n_models=2, rise=0.3, seed=1)
+    benchmark = table.take(models=[]).benchmark
+    evaluations = []
+    for row in range(2, 6):
+        evaluation = Evaluation(benchmark, "random", 200 if row == 2 else 60, [f"step-{row}"])
+        items = evaluation.ask()[f"step-{row}"]
+        answers = table.values[row][table.positions(items)]
+        evaluation.tell(f"step-{row}", dict(zip(items, answers, strict=True)))
+        evaluations.append(evaluation)
+    part = fewbench.track(evaluations[1:])
+    found = fewbench.track(evaluations)  # the first one ran all items
+    assert [one.is_known for one in found.points] == [True, False, False, False]
+    for own, points in ((evaluations, found.points), (evaluations[1:], part.points)):
+        assert [one.score for one in points] == [one.estimate().score for one in own]
+
+
 def parts(table, n_models=40):
     """Return source models and checkpoints."""
     return (

@@ -237,6 +237,26 @@ def test_scales(sources, targets, play):
     assert found["errors"].chance_a_better == unit.chance_a_better
 
 
+def test_evaluations_may_have_different_source_models(sources, targets, play):
+    names = targets.model_ids[:2]
+    first = Evaluation(sources.take(models=[]).benchmark, "random", 100, [names[0]])
+    second = Evaluation(sources.take(models=range(10)), "random", 100, [names[1]], seed=1)
+    for evaluation in (first, second):
+        play(evaluation)
+    found = fewbench.versus(first, second)
+    a, b = (one.estimate() for one in (first, second))
+    assert found.difference == pytest.approx(a.score - b.score)
+    assert found.random is not None  # from the ten source models of the second
+    own = Evaluation(first.scores, "random", 100, [names[1]])
+    play(own)
+    assert fewbench.versus(first, own).random is None  # nothing to guess it from
+    assert [one.rank for one in fewbench.rank(first, second).targets] == [1, 2]
+    with pytest.raises(FewbenchError, match="neither a target nor a source"):
+        fewbench.versus(first, sources.model_ids[20])
+    known = fewbench.versus(first, sources.model_ids[20], scores=sources)
+    assert known.items_b == sources.n_items
+
+
 def test_mistakes(sources, targets, play):
     evaluation = Evaluation(sources, "random", 10, targets.model_ids[:2])
     first, second = evaluation.targets
@@ -247,11 +267,13 @@ def test_mistakes(sources, targets, play):
         "answered none": lambda: fewbench.versus((evaluation, first), second),
         "2 targets": lambda: fewbench.versus(evaluation, second),
         "did you mean": lambda: fewbench.versus("model-2", "model-30", scores=sources),
-        "no scores": lambda: fewbench.versus("model-20", "model-30"),
+        "can only be found": lambda: fewbench.versus("model-20", "model-30"),
         "with itself": lambda: fewbench.versus("model-30", "model-30", scores=sources),
         "the margin is": lambda: fewbench.versus("model-30", "model-31", scores=sources, margin=2),
         "lacks 33%": lambda: fewbench.versus(missing.model_ids[0], "model-31", scores=missing),
-        "different source": lambda: fewbench.versus((evaluation, first), "x", scores=missing),
+        "different benchmarks": lambda: fewbench.versus(
+            (evaluation, first), "x", scores=sources.take(items=range(100))
+        ),
         "use holm or bh": lambda: fewbench.versus("a", "b", scores=sources, adjust="none"),
         "level 2": lambda: fewbench.versus("a", "b", scores=sources, level=2),
     }

@@ -89,6 +89,19 @@ def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_i
     assert "far above nearly all source models" in right.warnings[0]
 
 
+def test_an_interval_as_wide_as_that_of_random_items_is_not_narrower_than_the_printed_one():
+    scores = simulate(10, 600, seed=1)
+    right = [1] * 100
+    few, unlike = (
+        estimated(0.358, range(100), right, held, scores=scores)
+        for held in (known(0.01, 0.02), known(*[0.01] * 400))
+    )
+    assert few.interval_kind == "random"
+    assert "far above nearly all source models" in unlike.warnings[0]
+    for one in (few, unlike):
+        assert width(one) >= 2 * one.random.half_width - 1e-9
+
+
 def test_the_more_a_target_may_be_beyond_the_sources_the_nearer_to_random_sampling():
     held = known(*[0.01] * 400)
     right = [estimated(0.8, range(15), [1] * n + [0] * (15 - n), held) for n in (9, 10, 11, 12)]

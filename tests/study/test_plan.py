@@ -148,7 +148,7 @@ def test_a_wanted_width_is_that_of_the_intervals():
     assert one.half_width <= 0.06 < one.half_width * 1.2
     assert one.coverage > 0.7
     assert one.random_items >= one.items
-    assert "interval ±6.0 pp" in made.answer
+    assert f"interval ±{100 * one.half_width:.1f} pp" in made.answer
 
 
 def test_a_budget_is_kept_and_more_items_err_less():
@@ -168,7 +168,7 @@ def test_smaller_differences_need_more_items():
     assert one.random_items > other.random_items
     assert one.margin <= 0.1
     assert other.margin <= 0.2
-    assert "95% of pairs that differ by 10 pp are told apart" in near.answer
+    assert "95% of pairs that differ by 10 pp are distinguished" in near.answer
     assert any("normal" in note for note in near.notes)
 
 

@@ -1,4 +1,4 @@
-"""Full scores from a sample with known chances, assisted by a model's predictions.
+"""Full scores from a sample with known probabilities, assisted by a model's predictions.
 
 The difference estimator (Särndal, Swensson & Wretman 1992, "Model Assisted Survey Sampling",
 chapter 6): predictions m of all items, plus the weighted mean of the sample's residuals,

@@ -131,7 +131,7 @@ LEAST_SIZE = 0.01
 
 
 class NestedSample:
-    """A sample with known chances of which every beginning is one too.
+    """A sample with known probabilities of which every beginning is one too.
 
     The items lie on a circle, in order, each as long as its size. Steps of the golden ratio from a
     random start run around it, and an item is drawn when a step first meets it. So the number of

@@ -142,7 +142,7 @@ def _all(
     Watch an evaluation:    fewbench view run
     Compare two models:     fewbench versus new-run old-run --margin 0.01
     Pass or fail in CI:     fewbench gate run --at-least 0.70
-    Follow a training run:  fewbench track scores.parquet -n 100 -o follow
+    Follow a training run:  fewbench track scores.parquet --run my-run
     Share chosen items:     fewbench pack scores.parquet -n 100 -o mmlu-100.few
     Run fewer tasks:        fewbench tasks select scores.parquet -k 3 --method fit
     """

@@ -35,7 +35,7 @@ CACHE = typer.Option(
     "directory).",
 )
 CACHED = typer.Option("--cached/--no-cache", help="Reuse finished results of earlier runs.")
-DETAILS = typer.Option("--details", help="Also print what the text leaves out.")
+DETAILS = typer.Option("--details", help="Print all details.")
 
 
 class Call:
@@ -341,7 +341,7 @@ def _shared(
         found.append(_parameter("details", Annotated[bool, DETAILS], False))
     if report is not None:
         flags = ["--report"] if report == "report" else ["--output", "-o"]
-        file = typer.Option(*flags, help=f"{WRITES}.")
+        file = typer.Option(*flags, help=WRITES)
         found.append(_parameter(report, Annotated[Path | None, file], None))
         found.append(_parameter("as_json", Json, False))
     return found if "force" in known else [*found, _parameter("force", Force, False)]

@@ -58,7 +58,7 @@ def start(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option("--budget", "-n", help=f"Most items to run per target model{SHARE}."),
+        typer.Option("--budget", "-n", help=f"Largest number of items to run per target{SHARE}."),
     ] = None,
     target: Annotated[
         list[str] | None,
@@ -309,10 +309,10 @@ def estimate(
 ) -> None:
     """Estimate full scores from the answers so far.
 
-    Prints score, interval, rank and task scores, and how wide the interval of as many random items
-    is at that score. The rank is among the source models and the target (1 is best), with the ranks
-    at the ends of the interval in brackets. Of several targets, prints a row for each finished one
-    and lists the others; --target NAME prints one target in any case.
+    Prints score, interval, rank, task scores, and the half width that the same number of random
+    items would give. The rank is among the source models and the target (1 is best), with the ranks
+    at the ends of the interval in brackets. For several targets, prints one row per finished target
+    and lists the others; --target NAME prints one target in full.
 
     \b
     fewbench estimate run

@@ -14,7 +14,7 @@ from fewbench.errors import FewbenchError
 from fewbench.show.page import Page, as_markdown, as_text
 
 FORMATS = (".html", ".md", ".json", ".csv")
-WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
+WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 Report = Annotated[Path | None, typer.Option(help=WRITES)]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 

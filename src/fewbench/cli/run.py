@@ -110,20 +110,20 @@ def endpoint(
     model: Annotated[
         list[str],
         typer.Option(
-            help="Inspect's name of the model, as openai/gpt-4o or openai-api/local/NAME. Repeat "
-            "it for several targets."
+            help="Inspect's name of the model, such as openai/gpt-4o or openai-api/local/NAME. "
+            "Repeat it for several targets."
         ),
     ],
     items: Annotated[
         Path | None,
-        typer.Argument(metavar="ITEMS", help="Questions: .jsonl or .csv, one a line."),
+        typer.Argument(metavar="ITEMS", help="Questions: .jsonl or .csv, one per line."),
     ] = None,
     url: Annotated[
-        str | None, typer.Option(help="Server address, as http://localhost:8000/v1.")
+        str | None, typer.Option(help="Server address, such as http://localhost:8000/v1.")
     ] = None,
     scorer: Annotated[
         Literal["auto", "choice", "exact", "match", "pattern"],
-        typer.Option(help="Inspect's scorer, see below."),
+        typer.Option(help="Inspect's scorer, see above."),
     ] = "auto",
     pattern: Annotated[
         str | None,

@@ -111,7 +111,7 @@ def _settings(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Folder of the evaluation. Rerun the command to resume there."
+            "--output", "-o", help="Folder of the evaluation. Rerun the command to resume."
         ),
     ],
     method: Annotated[
@@ -124,12 +124,13 @@ def _settings(
         ),
     ] = "auto",
     budget: Annotated[
-        str | None, typer.Option("--budget", "-n", help=f"Most items to run per target{SHARE}.")
+        str | None,
+        typer.Option("--budget", "-n", help=f"Largest number of items to run per target{SHARE}."),
     ] = None,
     half_width: Annotated[
         float | None,
         typer.Option(
-            help="Stop once half of the interval's width is at most this, on the scale of the "
+            help="Stop once the half width of the interval is at most this, on the scale of the "
             "scores."
         ),
     ] = None,
@@ -140,13 +141,17 @@ def _settings(
             help="Largest cost per target: from the items' column `cost`, and as reported."
         ),
     ] = None,
-    tokens: Annotated[int | None, typer.Option(help="Most tokens per target, as reported.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option(help="Largest number of tokens per target, as reported.")
+    ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Most minutes for all targets together.")
+        float | None, typer.Option(help="Longest time for all targets together, in minutes.")
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(help="Most items per batch (default: all that are asked at a time)."),
+        typer.Option(
+            help="Largest number of items per batch (default: all that are asked at a time)."
+        ),
     ] = None,
     target: Annotated[
         list[str] | None,

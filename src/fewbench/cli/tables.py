@@ -47,8 +47,6 @@ def _audit(
         left, named = with_families(left, run_audit(left) if drop else found)
         said.append(named)
     written = save_scores(left, output)
-    for line in said:
-        say(line)
     say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
     return replace(found, changed={"said": said, "written": str(written)})
 
@@ -60,7 +58,7 @@ audit = command(
     details=True,
     writes=["output"],
     around=_audit,
-    page=lambda found, given: found.page(str(given["scores"])),
+    page=lambda found, given: found.page(str(given["scores"]), details=given["details"]),
     examples="""
 fewbench audit scores.parquet
 fewbench audit scores.parquet --report audit.html
@@ -71,7 +69,7 @@ fewbench audit scores.parquet --families -o named.parquet
 \b
 Kinds to leave out:
 duplicates       models with the same answers as another model
-near-duplicates  all but one model of each group that answers almost alike
+near-duplicates  all but one of each group of models with almost the same answers
 constant         items with the same score from every model
 wrong-way        items on which better models do worse
 """,

@@ -65,7 +65,7 @@ def tell(
         bool,
         typer.Option(
             "--accept-fractions",
-            help="Take scores between right and wrong where the source models have none.",
+            help="Accept scores between right and wrong where the source models have none.",
         ),
     ] = False,
     strict: Strict = False,

@@ -78,7 +78,7 @@ def measure(
     ] = "mmlu",
     metric: Annotated[
         Literal["accuracy", "loss", "exact-match"],
-        typer.Option(help="Score of an answer, see below."),
+        typer.Option(help="Score of an answer, see above."),
     ] = "accuracy",
     exemplars: Annotated[int, typer.Option(help="Number of examples in the prompt.")] = 5,
     seeds: Annotated[
@@ -142,9 +142,8 @@ def measure(
 ) -> None:
     """Measure a model's accuracy on each task with examples of every task in the prompt.
 
-    The model is any of lm-eval. Prints the expected cost before sending requests. Saves every
-    answer: after a crash, the same command continues. You can add seeds, questions or columns
-    later.
+    Any model of lm-eval works. Prints the expected cost before sending requests. Saves every
+    answer: rerun the command to resume. You can add seeds, questions or columns later.
 
     \b
     fewbench transfer measure tasks/ --model hf --dry-run

@@ -138,10 +138,6 @@ def read_run(
     found, every = [found[at] for at in order], every[order]
     full = [one for one in found if len(one.items) >= (1 - NEARLY_COMPLETE) * scores.n_items]
     sources = _joined(scores, rows, full, run)
-    if sources.n_models < 2:
-        raise EvaluationError(
-            f"{sources.n_models} source models", hint="add results of other models, 20 or more"
-        )
     partial = [one for one in found if one not in full]
     name = run or _common_start([one.name for one in found])
     return Run(name, sources, tuple(found), every, _again(sources, partial, folder), silent)
@@ -230,7 +226,7 @@ def _joined(
     kept += [at for at in rows if scores.model_ids[at] in whole]
     if not new and len(kept) == scores.n_models:
         return scores if run is None or not rows else _as_family(scores, whole, run)
-    if not kept:
+    if not kept and not new:
         raise EvaluationError(
             "there are no source models besides the run's checkpoints",
             hint="add results of other models, 20 or more",

@@ -202,8 +202,8 @@ def gate(
 ) -> Gate:
     """Check whether a target reaches a threshold or is no worse than a baseline.
 
-    The interval is the one that fewbench estimate prints. With two conditions, each is checked at
-    half of the allowed errors.
+    The interval is the one that fewbench estimate prints. With two conditions, each may be wrong in
+    half of the allowed share of cases.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ def gate(
     margin : float, optional
         With `not_below`: largest loss that passes, on the scale of the scores (default: 0).
     level : float
-        Level of the interval. At most (1 - level) / 2 of the models that should not pass do, and
-        of the models that should not fail: 5% at 0.9.
+        Level of the interval. At most (1 - level) / 2 of the models that should fail pass, and as
+        many of those that should pass fail (5% at level 0.9).
     sequential : bool
         You check again after 10, 20, 40, … answers up to the budget, and stop at pass or fail. The
         interval is valid for all of these checks together.

@@ -120,6 +120,8 @@ def _correlation(one: Operand, other: Operand) -> float:
     assert one.evaluation is not None
     assert other.evaluation is not None
     made, theirs = one.evaluation.provenance, other.evaluation.provenance
+    if made.fingerprint != theirs.fingerprint:
+        return 0.0  # errors are measured on pairs of the same source models
     if a.kind != "held-out" or (made.settings, made.budget) != (theirs.settings, theirs.budget):
         return 0.0
     if made.seed != theirs.seed and one.evaluation.method.asks_once:
@@ -168,7 +170,11 @@ def labels(one: Operand, other: Operand) -> tuple[str, str]:
 
 
 def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
-    """Return the source scores that all sides share; EvaluationError if they have not the same."""
+    """Return the source scores to compare with: `scores`, or the table with the most models.
+
+    Evaluations may have different source models: their tables grow with every run. EvaluationError
+    if they are of different benchmarks.
+    """
     found = [one[0] if isinstance(one, tuple) else one for one in given]
     tables = [one.scores for one in found if isinstance(one, Evaluation)]
     tables += [] if scores is None else [scores]
@@ -179,13 +185,25 @@ def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
         )
     first = tables[0]
     for other in tables[1:]:
-        if (other.fingerprint, other.average) != (first.fingerprint, first.average):
+        if not _same_benchmark(first, other):
             raise EvaluationError(
-                "the evaluations use different source scores, so their estimates cannot be "
-                "compared",
-                hint="start both from the same scores file, with the same --average",
+                "the evaluations are of different benchmarks (items, tasks, weights or "
+                "--average), so their estimates cannot be compared",
+                hint="start both from the same benchmark, with the same --average",
             )
-    return first
+    return scores if scores is not None else max(tables, key=lambda one: one.n_models)
+
+
+def _same_benchmark(one: Sources, other: Sources) -> bool:
+    if one.average != other.average:
+        return False
+    return one.fingerprint == other.fingerprint or (
+        one.scale == other.scale
+        and np.array_equal(one.item_ids, other.item_ids)
+        and one.tasks == other.tasks
+        and np.array_equal(one.task_of, other.task_of)
+        and np.array_equal(one.item_weights, other.item_weights)
+    )
 
 
 def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Operand:
@@ -232,7 +250,8 @@ def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     made = scored(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
-    if n_open := len(evaluation.record.open(target)):
+    n_open = len(evaluation.record.open(target))
+    if n_open and evaluation.stop.half_width is None:  # otherwise the width decides
         notes = (*notes, f"{counted(n_open, 'asked item')} not answered yet")
     return Operand(
         target, made.estimates, answers.items, answers.scores[0], evaluation, made, notes

@@ -39,16 +39,18 @@ def random_pairs(
 ) -> RandomPairs | None:
     """Return what random sampling would give; None if nothing was run for this difference.
 
-    How often two models disagree is guessed from the source models that are closest to them.
+    How often two models disagree is guessed from the source models that are closest to them, of
+    those that ran most items. None if there are fewer than two.
     """
     from scipy.special import ndtri
 
-    if made.is_known:
+    whole = scores.whole
+    if made.is_known or whole.n_models < 2:
         return None
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
-    full = scores.full_scores()
+    full = whole.full_scores()
     rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
-    cells = scores.table().filled_cells
+    cells = whole.table().filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])

@@ -169,9 +169,9 @@ def rank(
 ) -> Ranking:
     """Rank several targets, with the probability of each rank.
 
-    The result is the order, the range of ranks of each target, and which targets to run more items
-    of. Two targets differ if the interval of their difference excludes 0, as in fewbench versus.
-    With more than two targets, p values are adjusted by Holm's rule for the number of pairs.
+    The result is the order, each target's range of ranks, and which targets need more items. Two
+    targets differ if the interval of their difference excludes 0, as in fewbench versus. With more
+    than two targets, p values are adjusted by Holm's rule for the number of pairs.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def rank(
         You check again after 10, 20, 40, … answers up to the budget, until the best `top` are
         settled. The ranges are valid for all of these checks together.
     next_items : int, optional
-        Number of items, over all targets, that settle the best `top`.
+        Number of further items to distribute over the targets so that they settle the best `top`.
     ask : bool
         With `next_items`: ask for these items. fewbench ask DIR then lists them.
 

@@ -52,8 +52,8 @@ def track(
 
     The result is the score of each checkpoint with its interval, which changes are real, and which
     checkpoint is probably the best. Checkpoints that ran all items join the source models; the
-    others are estimated. Run one checkpoint in full every few steps: the others are tested against
-    the last such checkpoint, which finds more of the real changes.
+    others are estimated. If you run one checkpoint in full every few steps, the others are tested
+    against it, which finds more of the real changes.
 
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column step
     of the models, or from `steps`.
@@ -64,7 +64,7 @@ def track(
         Scores whose models include the checkpoints, or a folder of evaluations whose targets are
         the checkpoints.
     run : str, optional
-        Checkpoints in the scores: their family, or how their names start.
+        Checkpoints in the scores: their family, or the start of their names.
     steps : mapping of name to number, optional
         Steps of checkpoints whose names contain no step.
     scores : Scores, optional

@@ -46,8 +46,8 @@ def versus(
 
     The result is the difference with its interval, the probability that A is better, and what
     random sampling of as many items would give. Targets are estimated; the full score of a source
-    model is known. Run the model to compare with in full if you can: this decides sooner than two
-    estimates.
+    model is known. If you can, run the reference model in full: a known score needs fewer items for
+    a decision than two estimates.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def versus(
         Evaluation of one target, an evaluation and one of its targets, a target of the other
         evaluation, or a source model.
     scores : Scores, optional
-        Source models: of two names, or if their file was moved.
+        Scores file of the source models, if A and B are both names or if the file was moved.
     level : float
         Level of the interval. At most (1 - level) / 2 of the verdicts have the wrong sign.
     margin : float, optional
@@ -67,15 +67,15 @@ def versus(
         You check again after 10, 20, 40, … answers up to the budget, and stop at a verdict. The
         interval is valid for all of these checks together.
     next_items : int, optional
-        Number of items that both run next (default: as many as decide it, at most 200).
+        Number of items that both run next (default: as many as would decide, at most 200).
     ask : bool
         Ask both for these items: fewbench ask DIR then lists them.
 
     Raises
     ------
     EvaluationError
-        If a name is unknown, a target has no answers, the two have different source scores, or
-        the margin is out of range.
+        If a name is unknown, a target has no answers, the two are of different benchmarks, or the
+        margin is out of range.
 
     Examples
     --------

@@ -72,7 +72,7 @@ class HeldOut:
     errors : ndarray, shape (judged, looks, 1 + tasks)
         True score minus estimate, in [-1, 1].
     units : ndarray, same shape
-        Units of the errors; -1 where the estimate rests on a sample with known chances, whose
+        Units of the errors; -1 where the estimate rests on a sample with known probabilities, whose
         interval needs no held-out errors.
     estimates : ndarray, shape (judged,)
         Estimated full scores after the last look.

@@ -1,8 +1,8 @@
 """How far a full score may be from its estimate: one rule for every command.
 
 - Plain random sampling: exact for right and wrong answers, betting for others (`sampling`).
-- Items that are a sample with known chances: Wilson's interval with the number of random items that
-  would be as precise, and Student's t.
+- Items that are a sample with known probabilities: Wilson's interval with the number of random
+  items that would be as precise, and Student's t.
 - Every other estimate: quantiles of the method's errors on held-out sources (`errors`).
 
 Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,
@@ -256,7 +256,7 @@ class Judge:
         found = self.quantiles(n)
         plain = self._plain_error(estimate, n)
         if found is None or (unit > 0 and found.mean < TINY):
-            as_random = student(plain, max(n - 1.0, 1.0))
+            as_random = self._as_random(estimate, n)
             return Uncertainty(
                 estimate, "random", as_random, around(estimate, as_random), least, most,
                 NORMAL * plain, warnings=(self._too_few(found),),
@@ -297,8 +297,18 @@ class Judge:
         self, share: float, estimate: float, n: int, found: Quantiles, unit: float
     ) -> Callable[[float], float]:
         """Return by how much intervals from held-out errors widen to this share of random's."""
-        least = student(share * self._plain_error(estimate, n), max(n - 1.0, 1.0))
-        return lambda level: max(1.0, least(level) / max(found.at(level) * unit, TINY))
+        least = self._as_random(estimate, n)
+        return lambda level: max(1.0, share * least(level) / max(found.at(level) * unit, TINY))
+
+    def _as_random(self, estimate: float, n: int) -> Callable[[float], float]:
+        """Return the half width of as many random items by level, at least that of `random_at`."""
+        normal = student(self._plain_error(estimate, n), max(n - 1.0, 1.0))
+
+        def half(level: float) -> float:
+            low, high = self.random_at(estimate, n, level)
+            return max(normal(level), (high - low) / 2)
+
+        return half
 
     def _too_few(self, found: Quantiles | None) -> str:
         if found is None:

@@ -37,8 +37,8 @@ class Uncertainty:
     estimate : float
     kind : str
         exact: hypergeometric; betting: valid for any random sample of scores; sampled: Wilson's
-        interval of a sample with known chances; held-out: errors on held-out sources; random: that
-        of as many random items, for lack of anything better.
+        interval of a sample with known probabilities; held-out: errors on held-out models; random:
+        that of as many random items, for lack of anything better.
     half : callable
         Half width at a level, growing with it. It makes differences of two scores.
     ends : callable
@@ -85,7 +85,7 @@ def basis(kind: str, sources: int | None) -> str:
         "known": "no error: the scores are known",
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
-        "sampled": "a random sample with known chances; no assumption about the model",
+        "sampled": "a random sample with known probabilities; no assumption about the model",
         "held-out": f"errors of the method on {sources} independent source models or families, "
         "held out",
         "random": "as wide as that of as many random items: too few source models for more",
@@ -120,7 +120,7 @@ class Scored:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the full score rests on a sample with known chances."""
+        """Whether the full score rests on a sample with known probabilities."""
         return self.sample() is not None
 
     def sample(self, at: int = 0) -> tuple[float, float] | None:
@@ -138,7 +138,7 @@ def sampled_uncertainty(
     bounds: tuple[float, float],
     influence: FloatArray | None = None,
 ) -> Uncertainty:
-    """Return the uncertainty of an estimate from a sample with known chances."""
+    """Return the uncertainty of an estimate from a sample with known probabilities."""
     return Uncertainty(
         estimate,
         "sampled",

@@ -69,7 +69,7 @@ class Prediction:
         The same of each task score.
     freedom : ndarray, shape (targets, 1 + tasks), optional
         Degrees of freedom of the standard errors, first of the full score, where they come from a
-        sample with known chances: intervals then need no calibration. NaN elsewhere.
+        sample with known probabilities: intervals then need no calibration. NaN elsewhere.
     influence : ndarray, shape (targets, items), optional
         With `freedom`: what each answer adds to the error of the full score, up to a factor. By it
         the errors of two targets that ran the same sample move together.

@@ -73,8 +73,8 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         "targets like the source models",
         ("fewbench", "greedy-ridge", "fewbench-static"),
-        "least error on real tables: about half of random sampling's; fewbench asks in rounds, the "
-        "others once",
+        "lowest error on real tables, about half of random sampling's; fewbench asks in rounds, "
+        "the others once",
         least=FEW,
     ),
     Advice(
@@ -121,12 +121,12 @@ ALONE = {"tasks": "a choice of tasks", "features": "features"}
 CATALOGUE: dict[str, Entry] = {
     "fewbench": Entry(
         "fewbench",
-        "items that lower the score's variance most, by similar source models and item curves",
+        "items that most reduce the score's uncertainty; a Gaussian process and item curves",
         "ours",
     ),
     "fewbench-static": Entry(
         "optimal-design+kriging",
-        "the same models, items chosen once",
+        "as fewbench, with all items chosen at once",
         "ours",
     ),
     "random": Entry(
@@ -136,7 +136,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "random-stratified": Entry(
         "stratified+mean",
-        "random items of each task",
+        "random items of each task, their mean",
         SAMPLING,
     ),
     "random-linear": Entry(
@@ -161,7 +161,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "anchor-points-predictor": Entry(
         "medoids(metric=absolute-correlation)+anchor-lines",
-        "k-medoids by correlation, each other item by a line from its best medoid",
+        "k-medoids by correlation; a line from its best medoid predicts each other item",
         VIVEK,
     ),
     "kmedoids-ridge": Entry(
@@ -181,12 +181,12 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "aipw": Entry(
         "random+aipw",
-        "random items, the others predicted for each target by ridge over items, corrected",
+        "random items; ridge regression over items predicts the others, corrected by residuals",
         ZHANG,
     ),
     "random-pca": Entry(
         "random+imputation",
-        "random items, the others imputed by the sources' principal components",
+        "random items, the others imputed by the source models' principal components",
         ZHANG,
     ),
     "lasso-ridge": Entry(
@@ -201,7 +201,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "greedy-ridge": Entry(
         "greedy+answers+ridge",
-        "items one by one for ridge regression to the full score, ridge regression",
+        "items chosen one by one for ridge regression on the answers, and that regression",
         "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
     ),
     "random-low-rank": Entry(
@@ -216,17 +216,17 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "p-irt": Entry(
         "irt-anchors+p-irt",
-        "the same items; what the item response model expects of the others",
+        "the items of anchor-irt; the item response model predicts the others",
         POLO,
     ),
     "gp-irt-anchor": Entry(
         "irt-anchors+gp-irt",
-        "the same items; anchor-irt and p-irt weighed",
+        "the items of anchor-irt; weighted mean of anchor-irt and p-irt",
         POLO,
     ),
     "gp-irt-random": Entry(
         "random+gp-irt",
-        "random items; their mean and p-irt weighed",
+        "random items; weighted mean of their mean and p-irt",
         POLO,
     ),
     "metabench": Entry(
@@ -236,17 +236,17 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "metabench-unfiltered": Entry(
         "best-of-random+ability",
-        "best random subset for held-out sources; splines in ability and subset score",
+        "best random subset on held-out source models; splines in ability and subset score",
         f"{KIPNIS}; so in {DISCO}, Table 1",
     ),
     "best-for-validation": Entry(
         "best-of-random+ability(uses=score)",
-        "best random subset for held-out sources; a spline in its score",
+        "best random subset on held-out source models; a spline in its score",
         f"{KIPNIS}, cross-validated subsampling",
     ),
     "random-search-ridge": Entry(
         "ridge-search+answers+ridge",
-        "best random subset for ridge regression on the answers, and that",
+        "best random subset for ridge regression on the answers, and that regression",
         f"{ZHANG}, Random-Search-Learn",
     ),
     "sort-and-search": Entry(
@@ -256,57 +256,57 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "sort-and-search-weighted": Entry(
         "sorted+mean",
-        "the same items, their weighted mean",
+        "the items of sort-and-search, their weighted mean",
         SORTING,
     ),
     "ssepy": Entry(
         "strata+mean",
-        "random items of strata of like difficulty, Horvitz-Thompson",
+        "random items from strata of similar difficulty, Horvitz-Thompson mean",
         SSEPY,
     ),
     "ssepy-neyman": Entry(
         "strata(allocation=neyman)+mean",
-        "the same, more items where right and wrong are as likely",
+        "as ssepy, with more items where right and wrong are equally likely",
         SSEPY,
     ),
     "ssepy-difference": Entry(
         "strata+difference",
-        "the items of ssepy, difference estimator over the sources' mean",
+        "the items of ssepy, difference estimator over the source models' mean",
         SSEPY,
     ),
     "flash-helm": Entry(
         "flash-helm",
-        "few random items, more the higher a model ranks on them; their mean",
+        "mean of random items, with more items for models that rank high",
         "Perlitz et al. 2024, arXiv 2308.11696",
     ),
     "assessor": Entry(
         "random+assessor",
-        "random items, logistic regression over all pairs predicts the others",
+        "random items; logistic regression over (source model, item) pairs predicts the others",
         "Pacchiardi et al. 2024, arXiv 2409.03563",
     ),
     "fluid": Entry(
         "fluid",
-        "random items, then those of most Fisher information; expected scores, corrected",
+        "random items, then those with most Fisher information; corrected expected scores",
         HOFMANN,
     ),
     "fluid-as-printed": Entry(
         "fluid(random=0,estimate=answers)",
-        "items of most Fisher information at the ability found so far; expected scores",
+        "items with most Fisher information at the current ability; expected scores",
         HOFMANN,
     ),
     "collaborative": Entry(
         "collaborative",
-        "items in rounds by importance to like sources; optimal transport between tasks",
+        "items in rounds, by variance over similar source models; optimal transport between tasks",
         FILTERING,
     ),
     "collaborative-no-transport": Entry(
         "collaborative(transport=false)",
-        "the same within each task",
+        "as collaborative, within each task",
         FILTERING,
     ),
     "collaborative-low-rank": Entry(
         "collaborative(prediction=low-rank)",
-        "items as collaborative chooses them, low-rank completion of the others",
+        "the items of collaborative, low-rank completion of the others",
         f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
     ),
     "ucbe-lrf": Entry(
@@ -316,12 +316,12 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "tailored": Entry(
         "tailored",
-        "items by the sources that answer as the target does; calibrated clusters",
+        "items chosen by the source models that answer like the target; calibrated clusters",
         TAILORED,
     ),
     "tailored-as-printed": Entry(
         "tailored(standardise=false,search=alternate,inclusive=false,clip=none)",
-        "the same by the paper's equations, not its program",
+        "as tailored, by the paper's equations instead of its program",
         TAILORED,
     ),
     "disco-pds-rf": Entry(
@@ -366,42 +366,42 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "alike-tasks": Entry(
         "bento-sim(matrix=scores)+mean",
-        "tasks to run in place of all, by source scores: BenTo's choice without transferability",
+        "tasks most similar to all tasks by source scores: BenTo without transferability",
         f"ours, on {BENTO}",
     ),
     "alike-tasks-matched": Entry(
         "bento-sim(match=0.01,matrix=scores)+anchor-ratio",
-        "the same, exchanged until they are as easy as all; corrected by the source models' ratio",
+        "as alike-tasks, exchanged until as easy as all tasks; scaled by the source models' ratio",
         f"ours, on {BENTO}",
     ),
     "alike-tasks-le": Entry(
         "bento-le(matrix=scores)+mean",
-        "the same on Laplacian eigenmaps",
+        "as alike-tasks, on Laplacian eigenmaps",
         f"ours, on {BENTO}",
     ),
     "bm25-sim": Entry(
         "bento-sim(matrix=text)+mean",
-        "tasks to run in place of all, by their texts, compared by BM25",
+        "tasks most similar to all tasks by BM25 of their texts",
         BENTO,
     ),
     "bm25-le": Entry(
         "bento-le(matrix=text)+mean",
-        "the same on Laplacian eigenmaps",
+        "as bm25-sim, on Laplacian eigenmaps",
         BENTO,
     ),
     "fitted-tasks": Entry(
         "tasks-fit+mean",
-        "tasks on which source models score as on all, by least squares",
+        "tasks whose mean is nearest to the source models' full scores, by least squares",
         "ours; what task reduction without source models is measured against",
     ),
     "ridge-tasks": Entry(
         "tasks-ridge+task-means+ridge",
-        "tasks from whose means ridge regression predicts best, and that prediction",
+        "tasks whose means best predict the full score by ridge regression, and that regression",
         "ours; forward selection by leave-one-out error: Allen 1974",
     ),
     "task-means-ridge": Entry(
         "stratified+task-means+ridge",
-        "random items of each task, ridge regression on the tasks' means",
+        "random items of each task, their mean, ridge regression on the tasks' means",
         "ours",
     ),
     "task-medoids": Entry(

@@ -70,7 +70,7 @@ class Subset(BaseModel):
 
     @property
     def is_sample(self) -> bool:
-        """Whether all items were drawn with known chances."""
+        """Whether all items were drawn with known probabilities."""
         return self.chances is not None and None not in self.chances
 
     def weights_over(self, scores: Sources) -> FloatArray:

@@ -17,6 +17,7 @@ from fewbench.errors import MethodError, PackError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
 from fewbench.evaluation.errors import looks_of, measure
+from fewbench.evaluation.opening import count_items
 from fewbench.evaluation.sampling import sampling_effect
 from fewbench.evaluation.select import chosen_note
 from fewbench.executors import Executor, Pool, open_pool
@@ -58,7 +59,7 @@ OnStep = Callable[[str], None]
 def pack(
     scores: Scores,
     method: str | Method = AUTO,
-    budget: int = 100,
+    budget: int | str = 100,
     *,
     name: str | None = None,
     license: str | None = None,
@@ -83,8 +84,9 @@ def pack(
     method : str or Method
         Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
         the source models chooses the method.
-    budget : int
-        Number of items of each benchmark. With `by`, at most half of its items.
+    budget : int or str
+        Number of items of each benchmark, or a share of each task's items, such as 10%: at least
+        20 of each task, or all of a smaller one. With `by`, at most half of the benchmark's items.
     name : str, optional
         Name of the pack (default: the name of the file).
     license : str, optional
@@ -120,7 +122,7 @@ def pack(
     --------
     >>> from fewbench.testing import simulate
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
-    Pack: 10 of 80 items in place of all. benchmark, made ...
+    Pack: 10 of 80 items in place of all. Pack benchmark, made ...
     """
     sources = as_sources(scores)
     if sources.origin is not None:
@@ -138,7 +140,8 @@ def pack(
     with open_pool(executor, workers) as pool:
         for at, (own, table) in enumerate(tables.items()):
             said = step if by is None else _prefixed(step, f"{own} ({at + 1} of {len(tables)}): ")
-            n = budget if by is None else min(budget, max(1, table.n_items // 2))
+            n = count_items(budget, table)
+            n = n if by is None else min(n, max(1, table.n_items // 2))
             maker = _Maker(table, own, method, n, seed, anonymous, said, pool)
             rows, notes = maker.backtest(repeats) if backtest else ([], [])
             parts.append(maker.part(rows, notes))

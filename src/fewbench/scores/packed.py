@@ -61,7 +61,7 @@ class ChosenAnswers(Sources):
         kept = counted(len(self.chosen), "chosen item")
         raise PackError(
             f"the pack contains the source models' answers to its {kept} only",
-            hint="use the scores that the pack was made from, or a pack that is made for this",
+            hint="use the table that the pack was made from, in its place or with --scores",
         )
 
     def averaged(self, average: Average) -> Sources:

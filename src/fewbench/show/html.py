@@ -78,7 +78,7 @@ def render(page: Page, version: int | None = None) -> str:
         groups.setdefault(one.id, []).append(one)
     for parts in groups.values():
         drawn = [charts.placed(*((said, make()) for said, make in one.charts)) for one in parts]
-        notes = dict.fromkeys(note for one in parts for note in one.notes)
+        notes = dict.fromkeys(note for one in parts for note in (*one.legend, *one.notes))
         subjects.append((parts, drawn, list(notes)))
     most = max((len(parts) for parts, *_ in subjects), default=0)
     return render_page(charts, version, page=page, subjects=subjects, most=most)

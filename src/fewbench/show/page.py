@@ -47,8 +47,9 @@ class Table:
 class Section:
     """A subject of a page; what is empty is left out.
 
-    `charts` are captions with functions that make charts. A `detail` is not printed as text unless
-    its id is named. Sections of one id that have a `tab` are shown in turn.
+    `charts` are captions with functions that make charts, and `legend` says how to read them; only
+    HTML pages show either. A `detail` is not printed as text unless its id is named. Sections of
+    one id that have a `tab` are shown in turn.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Section:
     commands: Sequence[str] = ()
     detail: bool = False
     tab: str = ""
+    legend: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

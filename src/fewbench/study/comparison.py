@@ -131,7 +131,9 @@ class Comparison(Shown):
         columns = [*KEYS, "n_sources", "mae", "expected_random_mae", "ratio_to_random"]
         columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
         kept = [name for name in columns if name in self.cells]
-        return self.cells[[*kept, "tied_with_best"]].sort_values(["split", "budget", "mae"])
+        return self.cells[[*kept, "tied_with_best"]].sort_values(
+            ["split", "budget", "mae"], ignore_index=True
+        )
 
     @property
     def exit_code(self) -> int:

@@ -12,6 +12,7 @@ from fewbench._names import did_you_mean
 from fewbench._seeds import child_seed
 from fewbench._version import __version__
 from fewbench.errors import StudyError
+from fewbench.evaluation.opening import count_items
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods.catalogue import FEW
@@ -46,7 +47,7 @@ def plan(
     *,
     error: float | None = None,
     half_width: float | None = None,
-    budget: int | None = None,
+    budget: int | str | None = None,
     difference: float | None = None,
     methods: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | None = None,
@@ -64,12 +65,12 @@ def plan(
 ) -> Plan | SamplePlan:
     """Plan how many items to run and with which method.
 
-    Backtests methods on the source models: each is estimated from the others. A first answer comes
-    early; then models held out anew judge the methods that it chose. Give one of
-    `budget`, `error`, `difference` and `half_width`.
+    Backtests methods on the source models: each model is estimated from the others. After a first
+    answer, checks the chosen methods on other held-out models. Give one of `budget`, `error`,
+    `difference` and `half_width`.
 
-    Without source models, or with too few that ran most of the items, the items are a random
-    sample, and the plan says what to expect of it at every score.
+    Without source models, or with too few that ran most of the items, the plan is for a random
+    sample and says what to expect at every score.
 
     Parameters
     ----------
@@ -79,8 +80,9 @@ def plan(
         Wanted mean absolute error of an estimate, on the scale of the scores.
     half_width : float
         Wanted mean half width of an estimate's interval, on the scale of the scores.
-    budget : int
-        Number of items; the plan says what error to expect.
+    budget : int or str
+        Number of items, or a share of each task's items, such as 10%: at least 20 of each task, or
+        all of a smaller one. The plan says what error to expect.
     difference : float
         Distinguish two models that differ by this, on the scale of the scores. Two models are
         distinguished if the interval of their difference excludes 0.
@@ -135,7 +137,8 @@ def plan(
     scores = as_scores(scores)
     check_level(level)
     span = scores.scale.high - scores.scale.low
-    goal, wanted = read_goal(scores, error, half_width, budget, difference, span)
+    n = count_items(budget, scores) if isinstance(budget, str) else budget
+    goal, wanted = read_goal(scores, error, half_width, n, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",

@@ -198,10 +198,11 @@ def _given(scores: Scores) -> tuple[IntArray, IntArray]:
 
 def _column(scores: Scores, name: str) -> NDArray[np.object_]:
     if name not in scores.models:
+        make = " make it with fewbench audit SCORES --families -o FILE," if name == "family" else ""
         raise StudyError(
             f"the models have no column {name!r}",
-            hint=f"their columns: {some(scores.models.columns, 9) or 'none'}; add the column when "
-            "importing, or use another split",
+            hint=f"their columns: {some(scores.models.columns, 9) or 'none'};{make} add the column "
+            "when importing, or use another split",
         )
     column = scores.models[name].to_numpy(dtype=object)
     return np.array(["" if pd.isna(value) else str(value) for value in column], dtype=object)

@@ -40,6 +40,7 @@ from fewbench.tasks.judgement import (
     nrmse,
     questions_by_chance,
     spread,
+    tasks_by_chance,
 )
 from fewbench.tasks.matrix import SOURCE_SCORES
 from fewbench.tasks.page import tasks_page
@@ -232,12 +233,12 @@ class TaskAnalysis(Shown):
         if questions and _above(questions["difference"]):
             found.append(
                 f"{questions['questions']:,} random questions have a lower error (mean "
-                f"{questions['mean']:.3f}): if you can run single questions, run those"
+                f"{100 * questions['mean']:.1f}%): if you can run single questions, run those"
             )
         elif questions and not _below(questions["difference"]):
             found.append(
                 f"{questions['questions']:,} random questions have about the same error (mean "
-                f"{questions['mean']:.3f}; the interval of the difference contains 0)"
+                f"{100 * questions['mean']:.1f}%; the interval of the difference contains 0)"
             )
         known = int(self.results.sizes.sum()) if self.results and self.results.sizes_known else 0
         if known and self._sized and known != (whole := sum(self.selection.sizes.values())):
@@ -405,7 +406,16 @@ class TaskAnalysis(Shown):
         if getattr(chooser, "exact", False):
             sizes = [self.selection.k]
         orders = parts.orders(chooser, sizes)
-        drawn = [spread(nrmse(parts.by_chance(k, RANDOM_RIDGES[1]), full)) for k in sizes]
+        # At the chosen number the same draws as in the judgement: one question has one answer.
+        draws = {k: RANDOM_RIDGES[k != self.selection.k] for k in sizes}
+        drawn = [
+            spread(
+                nrmse(parts.by_chance(k, draws[k]), full)
+                if parts.ridge
+                else tasks_by_chance(results, k, seed)
+            )
+            for k in sizes
+        ]
         questions: list[float | None] = [None] * len(sizes)
         if results.sizes_known and results.has_questions:
             mean = [np.mean([results.sizes[one].sum() for one in orders[k]]) for k in sizes]

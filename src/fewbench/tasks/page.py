@@ -132,9 +132,9 @@ def _judgement(found: Mapping[str, Any]) -> Section:
         "Error of the chosen tasks",
         [
             "With the paper's Eq. 7 as printed (without a square), the error of these tasks is "
-            f"{_percent(part['nrmse_printed'])}.",
-            *([f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0)),
+            f"{_percent(part['nrmse_printed'])}."
         ],
+        legend=[f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0),
         charts=[
             ("Error, and that of random selections", lambda: figures.errors(part)),
             ("Full score, and score on these tasks", lambda: figures.models(part)),
@@ -207,30 +207,33 @@ def _curves(found: Mapping[str, Any]) -> Section:
         "curves",
         "More tasks or fewer",
         [
-            "Gray: random tasks and random questions; the shade holds 90% of the random sets of "
-            "tasks. The upright line marks the tasks that were chosen.",
             "The lowest point of a curve is partly luck: read curves at a number of tasks that "
-            "you chose beforehand.",
+            "you chose beforehand."
         ],
         "Error (NRMSE) by number of tasks.",
         charts=charts,
         tables=[Table("Errors", [("Tasks", False), *((name, True) for name in shown)], rows)],
         lines=[better_where(difference)] if difference else [],
+        legend=[
+            "Gray: random tasks and random questions; the shade holds 90% of the random sets of "
+            "tasks. The upright line marks the tasks that were chosen."
+        ],
     )
 
 
 def better_where(found: Mapping[str, Any]) -> str:
-    """Return where BenTo-sim or BenTo-le is better, by the intervals that leave out zero."""
-    sides: dict[str, list[int]] = {"le": [], "sim": []}
+    """Return where BenTo-sim or BenTo-le has the lower error: intervals without 0."""
+    sides: dict[str, list[int]] = {"bento-le": [], "bento-sim": []}
     for k, low, high in zip(found["k"], found["low"], found["high"], strict=True):
         if low is not None and high is not None and (low > 0 or high < 0):
-            sides["le" if low > 0 else "sim"].append(k)
-    said = [
-        f"{name} is better at k = {', '.join(map(str, ks))}" for name, ks in sides.items() if ks
-    ]
+            sides["bento-le" if low > 0 else "bento-sim"].append(k)
+    said = [f"{name} with {', '.join(map(str, ks))}" for name, ks in sides.items() if ks]
     if not said:
-        return "At no k does the interval of sim - le leave out zero: neither is clearly better."
-    return f"By intervals that leave out zero, {' and '.join(said)}."
+        return "bento-sim or bento-le: at no number of tasks is either clearly better."
+    return (
+        "Clearly the lower error (90% interval of the difference without 0), by number of tasks: "
+        f"{'; '.join(said)}."
+    )
 
 
 def _maps(maps: Mapping[str, Any], names: Sequence[str]) -> Section:

@@ -16,6 +16,7 @@ from fewbench.tasks import (
     select_tasks,
 )
 from fewbench.tasks.judgement import anchor_ratio, judge, nrmse
+from fewbench.testing import simulate
 
 KEYS = {
     *("facts", "warnings", "chosen", "judgement", "stability", "difficulty"),
@@ -232,3 +233,13 @@ def test_random_questions_err_less_only_where_the_models_show_it(known, transfer
     less = any("random questions have a lower error" in said for said in values["warnings"])
     about = any("random questions have about the same error" in said for said in values["warnings"])
     assert (less, about) == (low > 0, low <= 0 <= high)
+
+
+@pytest.mark.parametrize("method", ["tasks-fit", "tasks-ridge"])
+def test_curve_and_judgement_have_the_same_random_tasks(method):
+    table = simulate(24, 300, 8, seed=6)
+    past = TaskMatrix.of_scores(table)
+    values = found(method, past, results=TaskResults.of_scores(table), given=past, held_out=True)
+    curves, k = values["curves"], values["facts"]["k"]
+    same = curves["random_mean"][curves["k"].index(k)]
+    assert same == pytest.approx(values["judgement"]["random_tasks"]["mean"])

@@ -2,7 +2,7 @@
 
 `inside` is a Gaussian process whose item covariance comes from the sources that answer as the
 target does. `extrapolation` carries item characteristic curves to abilities that no source has.
-`sample` draws items with known chances, where sources cannot be trusted or are few or none.
+`sample` draws items with known probabilities, where sources cannot be trusted or are few or none.
 `posterior` weighs the two models by Bayesian model averaging, and `design` chooses the items that
 lower the posterior variance of the wanted score most.
 """

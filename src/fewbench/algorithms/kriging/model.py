@@ -100,6 +100,7 @@ def fit_kriging(
         abilities.chances @ weights.T,
         np.count_nonzero(weights, axis=1).astype(np.float64),
         np.searchsorted(candidates, order[rank[order] < n_items]),
+        np.arange(len(candidates)),
         rank[candidates],
         dispersion,
         distinct,

@@ -13,9 +13,9 @@ No model learned from the sources promises anything about a target unlike them. 
 from the 10th answer on, the run therefore checks two things: whether the target's ability is more
 than two standard deviations beyond nearly all sources, above or below, and whether its answers fit
 the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
-with known chances, in proportion to the items' standard deviation at its ability. With fewer than
-20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is then
-between the models' and the sample's own (see `Run.estimate`).
+with known probabilities, in proportion to the items' standard deviation at its ability. With fewer
+than 20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is
+then between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
@@ -206,8 +206,8 @@ def settle(runs: Sequence[SampledRun], asked: IntArray, costs: FloatArray | None
     sizes = model.weights[0]
     if first.draws or not model.is_sampled:
         sizes = sizes_of(model, np.mean([run.noise for run in runs], axis=0), costs)
-    order = model.order[model.pools[model.order] < model.pool(n)]
-    order = order[~np.isin(order, asked)]
+    order = model.shuffled(first.start)
+    order = order[(model.pools[order] < model.pool(n)) & ~np.isin(order, asked)]
     if len(order):
         start = (first.start + len(first.draws) / 3) % 1
         draw = Draw(asked, NestedSample(order, sizes, start))

@@ -1,4 +1,4 @@
-"""Targets whose items are a sample with known chances, assisted by the sources' curves.
+"""Targets whose items are a sample with known probabilities, assisted by the sources' curves.
 
 The sample is nested: its first items have equal chances; those after the 10th answer have chances
 in proportion to the items' standard deviation at the target's ability. The estimate is the
@@ -30,6 +30,11 @@ FLOOR = 0.2
 """Part of an item's chance that does not depend on how uncertain its answer is."""
 
 
+BLOCK = 16
+"""Items that are neighbors in the order. Steps alone would make few different samples, so that an
+interval could contain the scores of some models less often than it says."""
+
+
 @dataclass(frozen=True, eq=False)
 class SampleModel:
     """What the sources say of the items.
@@ -48,6 +53,8 @@ class SampleModel:
         Number of items of each wanted score.
     order : ndarray of int, shape (candidates,)
         The candidates in the order in which a sample is spread.
+    blocks : ndarray of int, shape (candidates,)
+        Neighbors in the order that each sample shuffles, so that it is spread and yet random.
     pools : ndarray of int, shape (candidates,)
         Rank of each candidate: the first 1,000 are the candidates of a smaller budget, and so on.
     dispersion : float
@@ -64,6 +71,7 @@ class SampleModel:
     expected: FloatArray
     sizes: FloatArray
     order: IntArray
+    blocks: IntArray
     pools: IntArray
     dispersion: float
     distinct: int
@@ -78,6 +86,11 @@ class SampleModel:
     def is_flat(self) -> bool:
         """Whether there are no sources, so that all items have the same curve."""
         return not len(self.abilities.sources)
+
+    def shuffled(self, start: float) -> IntArray:
+        """Return the order of one sample, told from others by its random start in [0, 1)."""
+        rng = np.random.default_rng(int(start * 2**53))
+        return self.order[np.lexsort((rng.random(len(self.order)), self.blocks))]
 
     def pool(self, asked: int) -> int:
         """Return how many candidates there are after a number of items."""
@@ -105,8 +118,11 @@ def fit_sample(
     abilities = fit_rasch(models, items, answers, n_models, task_of)
     places: IntArray = np.arange(n_items)
     order = np.lexsort((places, task_of, -abilities.curves.intercept))
+    blocks = places // BLOCK
     if not n_models:
         order = np.lexsort((places, task_of))
+        firsts = np.searchsorted(task_of[order], task_of[order])
+        blocks = task_of[order] * n_items + (places - firsts) // BLOCK
     dispersion = 1.0
     if len(answers) and not np.isin(answers, (0.0, 1.0)).all():
         curves = abilities.curves
@@ -115,7 +131,7 @@ def fit_sample(
         dispersion = float(((answers - expected) ** 2 / (expected * (1 - expected))).mean())
     sizes = np.count_nonzero(weights, axis=1).astype(np.float64)
     return SampleModel(
-        places, weights, abilities, abilities.chances @ weights.T, sizes, order, places * 0,
+        places, weights, abilities, abilities.chances @ weights.T, sizes, order, blocks, places * 0,
         dispersion, 0, n_items,
     )  # fmt: skip
 

@@ -86,8 +86,8 @@ class Fluid(Method):
     spread: float = 1.0
     until: float | None = None
     needs: ClassVar[tuple[Need, ...]] = (
-        Need("sources", 2, "items are told apart by how sources differ on them", required=True),
-        Need("distinct sources", 20, "few sources say little of what an item tells"),
+        Need("sources", 2, "nothing distinguishes one item from another", required=True),
+        Need("distinct sources", 20, "few source models say little about an item"),
     )
 
     @property

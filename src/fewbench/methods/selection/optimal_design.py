@@ -22,8 +22,8 @@ class OptimalDesign:
     """Items that lower the posterior variance of the full score most, and a sample of the others.
 
     A third of the items is chosen once for any target: half of the gain is for a target like the
-    sources, half for one beyond them. The rest is drawn with known chances, for a target that the
-    sources cannot predict. With fewer than 20 distinct sources all items are drawn.
+    sources, half for one beyond them. The rest is drawn with known probabilities, for a target
+    that the sources cannot predict. With fewer than 20 distinct sources all items are drawn.
 
     - `cost`: Column of the items' attributes with what running each costs; items then count by what
       they tell per unit of cost.
