@@ -112,7 +112,7 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    given = [budgets] if isinstance(budgets, str) or np.ndim(budgets) == 0 else budgets
+    given = [budgets] if isinstance(budgets, int | str | np.integer) else list(budgets)
     counts = [count_items(budget, scores) for budget in given]
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]
