@@ -11,6 +11,8 @@ from fewbench._text import table
 from fewbench.cli.compare import parse_sizes
 from fewbench.cli.options import split_names
 from fewbench.errors import FewbenchError, MethodError
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
 
 QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]
 
@@ -138,3 +140,20 @@ def test_numbers_of_sources():
 
 def test_text():
     assert table(["a", "n"], [["bb", "1"], ["c", "22"]]) == "a    n\nbb   1\nc   22"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("select", "-m", "random"),
+        ("start", "-m", "random", "-o", "run", "--no-check"),
+        ("compare", "-m", "random", "--repeats", "1", "--no-intervals", "--workers", "1"),
+        ("run", "command", "-m", "random", "-o", "ran"),
+    ],
+)
+def test_a_share_is_printed_with_its_number_of_items(cli, tmp_path, words):
+    path = save_scores(simulate(16, 160, 2, seed=1), tmp_path / "two.parquet")
+    cut = 2 if words[0] == "run" else 1
+    program = ("--", "false") if words[0] == "run" else ()
+    said = cli(*words[:cut], path, *words[cut:], "-n", "20%", *program)
+    assert "note: 42 items: 20% of each task's items, at least 20 of each" in said.err

@@ -25,7 +25,8 @@ def scores(tmp_path):
 
 def test_pack_start_tell_estimate_refresh(cli, ok, scores, tmp_path):
     said = ok("pack", scores, "-m", "random-ridge", "-n", 9, "-o", "a.few", "--license", "MIT")
-    assert "Method: random-ridge\nItems: 9 of 60\n" in said
+    assert said.startswith("9 of 60 items in place of all.\n")
+    assert "\nMethod: random-ridge\n" in said
     assert "Stronger than all source models" in said
     assert "Next: fewbench start a.few -o run" in said
     shown = json.loads(ok("pack", "show", "a.few", "--json"))

@@ -5,7 +5,7 @@ import pytest
 
 from fewbench import Evaluation, compare, select_items
 from fewbench.errors import MethodError
-from fewbench.evaluation.opening import count_items
+from fewbench.evaluation.opening import count_items, share_note
 from fewbench.methods.selection.random import Stratified
 from fewbench.testing import simulate
 
@@ -62,3 +62,8 @@ def test_a_sample_with_a_minimum_is_unbiased(scores):
             said.append(table.values[:, at] @ np.array(subset.weights))
         errors = np.mean(said, axis=0) - truth
         assert np.abs(errors / (np.std(said, axis=0) / 20)).max() < 4.5
+
+
+def test_a_share_says_why_it_is_not_that_share_of_all(scores):
+    assert share_note("20%", scores) == "96 items: 20% of each task's items, at least 20 of each"
+    assert share_note("50", scores) is share_note(50, scores) is None

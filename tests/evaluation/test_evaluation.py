@@ -162,6 +162,9 @@ def test_only_targets_that_answered_are_estimated(sources):
     for level in (0, 1, 90):
         with pytest.raises(FewbenchError, match="use a share"):
             evaluation.estimate(level)
+    for given in ({"level": "model-13"}, {"targets": "model-13"}):
+        with pytest.raises(EvaluationError, match=r"use estimate\(targets=\['model-13'\]\)"):
+            evaluation.estimate(**given)
 
 
 def test_a_table_of_answers_is_taken_as_far_as_it_was_asked(sources, targets):

@@ -160,6 +160,31 @@ def test_the_backtest_of_a_pack_and_methods_that_cannot_be_packed():
         fewbench.pack(told, "random+signature+ridge", 9)
 
 
+@pytest.mark.parametrize("error", [0.041, 0.02])
+def test_a_method_that_is_worse_for_stronger_targets_says_so(error):
+    """In the pack's page and before a run; the others do not."""
+    made = fewbench.pack(SOURCES, "random-ridge", N, backtest=False)
+    (part,) = made.parts
+    row = {"target": "stronger", "error": error, "random_error": 0.026, "coverage": 0.53}
+    row |= {"level": 0.9, "repeats": 3, "targets": 4.0, "sources": 16.0}
+    record = part.record.model_copy(update={"backtest": [row]})
+    made = replace(made, parts=(replace(part, record=record),))
+    warning = (
+        "for targets stronger than all source models, the error of random-ridge is 4.1 pp, random "
+        "sampling's 2.6 pp, and its interval covers 53%: use fewbench, fewbench-static or aipw "
+        "for such targets"
+    )
+    expected = [warning] if error > 0.026 else []
+    assert made.page().warnings == expected
+    assert [one for one in made.start().warnings() if "stronger than" in one] == expected
+    twice = replace(
+        made, parts=(*made.parts, replace(part, record=record.model_copy(update={"name": "b"})))
+    )
+    found = twice.page().warnings
+    assert len(found) == len(expected)
+    assert not found or found[0].startswith("in 2 benchmarks the method is worse than random")
+
+
 def test_refreshing_an_old_run(tmp_path):
     answers = dict(zip(NEW.item_ids, NEW.values[0].tolist(), strict=True))
     old, new = SOURCES.take(range(18)), SOURCES

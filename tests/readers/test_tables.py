@@ -107,6 +107,25 @@ class TestLong:
         with pytest.raises(ReaderError, match=r"t\.csv: no columns named"):
             read(path, columns=Columns(item="question"))
 
+    @pytest.mark.parametrize(
+        ("header", "hint"),
+        [
+            ("item,score", "--item item --score score"),
+            ("Item,score,model", "--item Item --score score --model model"),
+            ("llm,question,ok", "long table: --item COLUMN --score COLUMN, and --model COLUMN"),
+        ],
+    )
+    def test_the_columns_found_are_listed(self, tmp_path, header, hint):
+        path = tmp_path / "t.csv"
+        path.write_text(f"{header}\n{','.join('q' * len(header.split(',')))}\n")
+        with pytest.raises(ReaderError) as caught:
+            read(path)
+        listed = ", ".join(map(repr, header.split(",")))
+        assert caught.value.message.endswith(f"its columns are {listed}")
+        assert caught.value.hint.startswith(hint)
+        if "COLUMN" not in hint:
+            assert caught.value.hint == hint
+
 
 MEASURE = """
 import re, sys

@@ -61,7 +61,7 @@ def recorded() -> Callable[[str, str, str, int], Recorded]:
         text = (RESULTS / file).read_text(encoding="utf-8")
         section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
         lines = section.partition(f"| {first} |")[2].split("\n\n")[0].splitlines()
-        cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
+        cells = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
         budgets = [int(one) for one in cells[0] if one]
         rows, printed, method = {}, {}, ""
         for name, by, *figures in (row for row in cells[2:]):

@@ -106,12 +106,13 @@ class Audit(Shown):
         """Return everything as indented JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def page(self, source: str = "") -> Page:
+    def page(self, source: str = "", *, details: bool = False) -> Page:
         """Return the findings, which methods to use, and what is behind them.
 
-        `source` is the file of the scores, for the commands to run next.
+        `source` is the file of the scores, for the commands to run next. With `details`, the text
+        does not refer to --details.
         """
-        return audit_page(self, source)
+        return audit_page(self, source, details)
 
     def of_kind(self, kind: str) -> Finding | None:
         """Return the finding of a kind, or None."""

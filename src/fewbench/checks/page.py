@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 MOST_MODELS, MOST_TASKS = 60, 24
 
 
-def audit_page(found: "Audit", source: str) -> Page:
+def audit_page(found: "Audit", source: str, details: bool) -> Page:
     """Return the page of an audit of a file of scores."""
     shape, numbers = found.table, found.numbers
     counts = [(s, sum(one.severity == s for one in found.findings)) for s in ("problem", "caution")]
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
     lesser = [_shape(shape)]
-    if n := sum(one.severity == "fact" for one in found.findings):
+    n = sum(one.severity == "fact" for one in found.findings)
+    if n and not details:
         lesser.append(f"{counted(n, 'fact')} about these scores: fewbench audit --details.")
     if found.changed:
         lesser.append(f"These are the scores without the changes in {found.changed['written']}.")
@@ -52,7 +53,7 @@ def audit_page(found: "Audit", source: str) -> Page:
             tables=[Table("Facts", head, facts)] if facts else [],
             detail=True,
         ),
-        *_methods(found),
+        *_methods(found, details),
         Section(
             "behind",
             "Which models and items",
@@ -170,7 +171,7 @@ def _marked(items: list[int]) -> str:
     return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
 
 
-def _methods(found: "Audit") -> list[Section]:
+def _methods(found: "Audit", details: bool) -> list[Section]:
     """Return which methods to use, and which cannot run."""
     rows = [(one.when, ", ".join(one.methods), one.reason) for one in found.use]
     reasons: dict[str, list[str]] = {}
@@ -181,7 +182,7 @@ def _methods(found: "Audit") -> list[Section]:
     can = sum(fit.verdict != "cannot" for fit in found.methods)
     lack = sum(fit.verdict == "works, but" for fit in found.methods)
     head = [("For", False), ("Methods", False), ("Because", False)]
-    listed = "" if not unfit else " (--details lists the others)"
+    listed = "" if details or not unfit else " (--details lists the others)"
     return [
         Section(
             "use",

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import split_names
+from fewbench.cli.options import say_shares, split_names
 from fewbench.cli.outputs import FORMATS, check_outputs, write
 from fewbench.errors import StudyError
 from fewbench.study import Comparison, SplitSettings
@@ -57,6 +57,7 @@ def _compare(
     facts = {"scores": call.given["scores"].name, "command": command}
     level = call.given["level"] if intervals else None
     outcome: Comparison = call(split=settings, level=level, facts=facts)
+    say_shares(split_names(",".join(call.given["budgets"] or [])), call.read["scores"])
     if report is not None:
         write(outcome.page(), outcome, report)
     return outcome

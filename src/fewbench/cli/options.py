@@ -1,5 +1,6 @@
 """Options that several commands share, and how to read their values."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
-from fewbench.evaluation.opening import count_items
+from fewbench.evaluation.opening import count_items, share_note
 from fewbench.evaluation.packed import provenance_of
 from fewbench.scores import Average, Scale, Scores, Sources, load_scores, open_sources
 from fewbench.scores.files import is_saved
@@ -135,7 +136,16 @@ def items_of(budget: str | None, scores: Sources | None) -> int | None:
         if scores is None or scores.origin is None:
             return None
         return provenance_of(scores.origin, scores.n_items).budget
-    return count_items(budget, scores)
+    n_items = count_items(budget, scores)
+    say_shares([budget], scores)
+    return n_items
+
+
+def say_shares(budgets: Iterable[int | str], scores: Sources | None) -> None:
+    """Print how many items each budget is that is a share."""
+    for budget in budgets:
+        if scores is not None and (note := share_note(budget, scores)):
+            say(f"note: {note}")
 
 
 def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:

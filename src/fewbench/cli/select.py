@@ -4,6 +4,7 @@ from pathlib import Path
 
 from fewbench._files import written_whole
 from fewbench.cli.commands import Call, command
+from fewbench.cli.options import say_shares
 from fewbench.cli.text import echo, say
 from fewbench.evaluation import select_items
 from fewbench.methods import Subset, find_method
@@ -22,6 +23,7 @@ def _select(call: Call, *, harness: str = "ids", output: Path | None = None) -> 
         JSON file for the chosen items (default: print the ids).
     """
     subset: Subset = call()
+    say_shares([call.given["budget"]], call.read["scores"])
     made = subset.provenance
     assert made is not None
     whole = find_method(made.method).asks_once

@@ -48,8 +48,6 @@ def _audit(
         said.append(named)
         found = run_audit(left)  # its advice depends on families
     written = save_scores(left, output)
-    for line in said:
-        say(line)
     say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
     return replace(found, changed={"said": said, "written": str(written)})
 
@@ -61,7 +59,7 @@ audit = command(
     details=True,
     writes=["output"],
     around=_audit,
-    page=lambda found, given: found.page(str(given["scores"])),
+    page=lambda found, given: found.page(str(given["scores"]), details=given["details"]),
     examples="""
 fewbench audit scores.parquet
 fewbench audit scores.parquet --report audit.html

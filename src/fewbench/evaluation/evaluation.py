@@ -25,6 +25,7 @@ from fewbench.evaluation.opening import (
     keep_scores,
     started_scores,
 )
+from fewbench.evaluation.packed import stronger_warning
 from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor
@@ -459,6 +460,11 @@ class Evaluation:
         EvaluationError
             If a target has no answers.
         """
+        for name in (level, targets):
+            if isinstance(name, str):
+                raise EvaluationError(
+                    f"{name!r} is no list of targets", hint=f"use estimate(targets=[{name!r}])"
+                )
         check_level(level)
         names = list(targets) if targets is not None else self._answering()
         for name in names:
@@ -548,7 +554,12 @@ class Evaluation:
         method; `estimate` reuses the results, and takes the same `workers` and `executor`.
         """
         with self.estimating.measured_by(workers, executor):
-            return self.estimating.method_notes()
+            notes = self.estimating.method_notes()
+        origin = self.scores.origin
+        if origin is not None:
+            warning = stronger_warning(origin.backtest, self.provenance.method, self.scores.scale)
+            notes += [warning] if warning else []
+        return notes
 
     def answer_notes(self, target: str) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""

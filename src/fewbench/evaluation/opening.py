@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewbench._blocks import is_large
 from fewbench._names import some
 from fewbench._types import FloatArray
-from fewbench.algorithms.sampling import items_of_share
+from fewbench.algorithms.sampling import LEAST_OF_TASK, items_of_share
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
@@ -193,6 +193,21 @@ def count_items(budget: int | str, scores: Sources | None) -> int:
             f"budget {text}: the items are not known before the run", hint="give a number of items"
         )
     return items_of_share(share, np.bincount(scores.task_of))
+
+
+def share_note(budget: int | str, scores: Sources) -> str | None:
+    """Return how many items a share is, and why; None for a number of items.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> share_note("25%", simulate(n_models=10, n_items=400, n_tasks=4))
+    "110 items: 25% of each task's items, at least 20 of each"
+    """
+    if isinstance(budget, int) or not budget.strip().endswith("%"):
+        return None
+    share, n_items = budget.strip(), count_items(budget, scores)
+    return f"{n_items:,} items: {share} of each task's items, at least {LEAST_OF_TASK} of each"
 
 
 def check_budget(budget: int, n_items: int) -> None:

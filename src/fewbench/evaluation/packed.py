@@ -1,6 +1,7 @@
 """Evaluations that start from a pack: its method, items, seed and measured errors are given."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -8,7 +9,7 @@ from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset
 from fewbench.methods.base import AUTO
-from fewbench.scores import Sources
+from fewbench.scores import Scale, Sources, Unit
 from fewbench.scores.sources import Origin
 
 if TYPE_CHECKING:
@@ -104,3 +105,23 @@ def known_errors(scores: Sources, method: Method, made: Provenance) -> "HeldOut 
             f"the pack's errors on held-out models do not fit together: {error}",
             hint="make the pack again",
         ) from error
+
+
+def stronger_warning(rows: Sequence[Mapping[str, Any]], method: str, scale: Scale) -> str | None:
+    """Return a warning if a method's error for stronger targets exceeds random sampling's.
+
+    `rows` are the backtest of a pack, by kind of target, on the scale of the scores.
+    """
+    row: Mapping[str, Any] = next((one for one in rows if one.get("target") == "stronger"), {})
+    error, random, coverage = (row.get(key) for key in ("error", "random_error", "coverage"))
+    if not isinstance(error, float) or not isinstance(random, float) or error <= random:
+        return None
+    from fewbench.methods.catalogue import STRONGER
+
+    unit, better = Unit(scale), [name for name in STRONGER if name != method]
+    covers = f", and its interval covers {coverage:.0%}" if isinstance(coverage, float) else ""
+    return (
+        f"for targets stronger than all source models, the error of {method} is "
+        f"{unit.points(error)}, random sampling's {unit.points(random)}{covers}: use "
+        f"{', '.join(better[:-1])} or {better[-1]} for such targets"
+    )

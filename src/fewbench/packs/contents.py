@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
+from fewbench.evaluation.packed import known_errors, provenance_of, stronger_warning, subset_of
 from fewbench.methods import find_method
 from fewbench.scores import Sources, Unit
 from fewbench.scores.pack_files import (
@@ -199,8 +199,23 @@ class Pack(Shown):
             f"Pack {made['name']}",
             answer,
             [f"Pack {made['name']}, made {made['created']} by fewbench {made['version']}."],
+            warnings=self._warnings(rows),
             sections=[*overview, *sections, Section("use", "Use it", facts=facts, commands=use)],
         )
+
+    def _warnings(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return what a stronger target's estimate suffers; one warning for all benchmarks."""
+        found = {}
+        for one in rows:
+            scale = self.scores(one["benchmark"]).scale
+            if warning := stronger_warning(one["backtest"], one["method"], scale):
+                found[one["benchmark"]] = warning
+        if len(rows) == 1 or not found:
+            return list(found.values())
+        return [
+            f"in {counted(len(found), 'benchmark')} the method is worse than random sampling for "
+            f"targets stronger than all source models: {some(found)}. Read their backtests (--json)"
+        ]
 
     def _benchmark(self, at: int, one: Mapping[str, Any]) -> Section:
         rows, scale = one["backtest"], self.scores(one["benchmark"]).scale
@@ -224,7 +239,7 @@ class Pack(Shown):
             "Seed": str(one["seed"]),
             "Fingerprint": one["fingerprint"],
         }
-        notes = ["It was not backtested."]
+        notes = ["Not backtested."]
         if rows:
             level = rows[0].get("level")
             notes = [

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, cast
 
 import pandas as pd
@@ -86,11 +87,7 @@ def read_table(
     long = columns.item is not None and columns.score is not None
     label = columns.item if transposed else columns.model
     if not long and label is None:
-        raise ReaderError(
-            f"{source}: no columns named",
-            hint="long table: --item COLUMN --score COLUMN, and --model COLUMN if it names models; "
-            "wide table: --model COLUMN (one row per model) or --item COLUMN --transposed",
-        )
+        raise _no_columns_named(source)
     _check_layout(source, columns, long, transposed)
     own_task = (
         has_tasks
@@ -127,6 +124,25 @@ def read_table(
         )
     except FewbenchError as error:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+
+
+def _no_columns_named(source: Path) -> ReaderError:
+    """Return the error for a table whose columns are not named, with the columns it has."""
+    columns = [str(name) for name in load_table(source, []).columns]
+    by_name = {name.lower(): quote(name) for name in columns}
+    model, item, score = (
+        f"--{name} {by_name.get(name, 'COLUMN')}" for name in ("model", "item", "score")
+    )
+    if {"item", "score"} <= {*by_name}:
+        hint = f"{item} {score}" + (f" {model}" if "model" in by_name else "")
+    else:
+        hint = (
+            f"long table: {item} {score}, and {model} if it names models; wide table: {model} (one "
+            f"row per model) or {item} --transposed"
+        )
+    return ReaderError(
+        f"{source}: no columns named; its columns are {some(columns, most=8)}", hint=hint
+    )
 
 
 def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) -> None:

@@ -277,7 +277,7 @@ def _scores(part: Part) -> Sources:
     for name, array in learned.items():
         _check_learned(name, array, sizes)
     fingerprint = str(record.provenance["fingerprint"])
-    origin = Origin(fingerprint, record.provenance, record.subset, errors)
+    origin = Origin(fingerprint, record.provenance, record.subset, errors, record.backtest)
     n_models, n_items = len(models), len(items)
     check_fits(16.0 * n_models * n_items, f"a pack of {n_models:,} models and {n_items:,} items")
     if record.keeps == "table":

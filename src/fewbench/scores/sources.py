@@ -1,7 +1,7 @@
 """Sources: what an estimate uses of source models, whether their whole table is there or a part."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,13 +25,15 @@ class Origin:
     """How a pack's method was set up on the whole table, and the fingerprint of the table.
 
     `provenance` and `subset` have the fields of these classes of `fewbench.methods`; no subset if
-    items are chosen as answers arrive. `errors` has those of `fewbench.evaluation.errors.HeldOut`.
+    items are chosen as answers arrive. `errors` has those of `fewbench.evaluation.errors.HeldOut`,
+    `backtest` the method's errors by kind of target.
     """
 
     fingerprint: str
     provenance: Mapping[str, Any]
     subset: Mapping[str, Any] | None
     errors: Mapping[str, FloatArray]
+    backtest: Sequence[Mapping[str, Any]] = ()
 
 
 class Sources(ItemTable, ABC):
