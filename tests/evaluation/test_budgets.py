@@ -25,9 +25,10 @@ def test_a_share_is_of_each_task_with_at_least_twenty_items(scores):
     assert count_items("0.1 %", scores) == 80
     assert count_items("100%", scores) == 400
     assert count_items(" 50 ", scores) == count_items(50, scores) == 50
+    assert type(count_items(np.int64(50), scores)) is int
 
 
-@pytest.mark.parametrize("text", ["", "%", "ten", "0%", "101%", "-5%", "nan%", "0.1"])
+@pytest.mark.parametrize("text", ["", "%", "ten", "0%", "101%", "-5%", "nan%", "0.1", 10.5])
 def test_other_words_are_refused(scores, text):
     with pytest.raises(MethodError, match="write a number, or a share as in 10%"):
         count_items(text, scores)

@@ -16,7 +16,8 @@ from fewbench.methods import Method, find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
 from fewbench.study.cell import Cell, Failure, run_cell
-from fewbench.study.inference import expected_random_mae
+from fewbench.study.inference import expected_random_mae, two_way
+from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import make_split
 from fewbench.testing import simulate
 
@@ -467,6 +468,43 @@ def test_fewer_sources_estimate_the_same_targets():
     assert "source models" in drawn.lower()
     with pytest.raises(StudyError, match="no errors of 'random-linear' at 10 items"):
         found.learning_curve("random-linear", 10)
+
+
+@pytest.mark.parametrize(
+    ("split", "sources", "expected"),
+    [
+        ([SplitSettings(sources=5), SplitSettings(sources=10)], None, (5, 10)),
+        ("random", np.array([10, 30]), (10, 30)),  # the split itself has 30
+    ],
+)
+def test_the_curve_needs_no_split_with_more_sources(split, sources, expected):
+    table = simulate(40, 60, seed=5)
+    found = compare(table, [], [10], split, repeats=3, sources=sources, level=None)
+    curve = found.learning_curve("random-ridge", 10)
+    assert curve.sources == expected
+    assert curve.says in " ".join(str(found).split())
+    assert found.plot("sources", found.cells["split"].iloc[0]) is not None
+
+
+@pytest.mark.parametrize(
+    ("fewer", "more", "noise", "words"),
+    [
+        (0.10, 0.05, 0.0, "would help: from 5 to 20 source models, the error falls by 50%."),
+        (0.10, 0.12, 0.0, "would not help: from 5 to 20 source models, the error grows by 20%."),
+        (0.10, 0.10, 0.001, "would hardly help"),
+        (0.10, 0.10, 0.05, "It is not clear"),
+        (0.0, 0.0, 0.0, "the error changes by +0% (90% interval: +0% to +0%)"),
+    ],
+)
+def test_what_a_curve_says_of_more_sources(fewer, more, noise, words):
+    """A small change with a wide interval is no evidence that more sources do not help."""
+    rng = np.random.default_rng(0)
+    resampled = two_way([[f"m{at}" for at in rng.permutation(30)[:12]] for _ in range(5)])
+    errors = {
+        size: resampled.parts([level + noise * rng.normal(size=12) for _ in range(5)])
+        for size, level in ((5, fewer), (20, more))
+    }
+    assert words in LearningCurve.of("ridge", 10, errors, resampled).says
 
 
 def test_more_sources_than_a_split_has_are_refused():

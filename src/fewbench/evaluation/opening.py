@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -175,9 +176,9 @@ def count_items(budget: int | str, scores: Sources | None) -> int:
     >>> np.bincount(scores.task_of).tolist(), count_items("25%", scores)
     ([37, 81, 121, 161], 110)
     """
-    if isinstance(budget, int):
-        return budget
-    text = budget.strip()
+    if isinstance(budget, SupportsIndex):
+        return index(budget)
+    text = str(budget).strip()
     try:
         if not text.endswith("%"):
             return int(text)

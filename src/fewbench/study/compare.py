@@ -115,12 +115,12 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    given = [budgets] if isinstance(budgets, int | str) else budgets
+    given = [budgets] if isinstance(budgets, str) or np.ndim(budgets) == 0 else budgets
     counts = [count_items(budget, scores) for budget in given]
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
-    sizes = [sources] if isinstance(sources, int) else list(sources or [])
+    sizes = [] if sources is None else np.atleast_1d(sources).tolist()
     settings = [replace(one, sources=n) for one in settings for n in (one.sources, *sorted(sizes))]
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}

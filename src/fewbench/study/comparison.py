@@ -103,14 +103,14 @@ class Comparison(Shown):
         method : str
         budget : int
         split : str, optional
-            A split with all of its source models (default: the first).
+            Name of a split with all of its source models (default: that of the first).
 
         Raises
         ------
         StudyError
             If the method has no such errors.
         """
-        chosen = str(self.cells["split"].iloc[0]) if split is None else split
+        chosen = whole_split(str(self.cells["split"].iloc[0])) if split is None else split
         rows = self.cells[(self.cells["method"] == method) & (self.cells["budget"] == budget)]
         rows = rows[rows["split"].map(whole_split) == chosen].sort_values("n_sources")
         errors: dict[int, FloatArray] = {}
@@ -124,7 +124,7 @@ class Comparison(Shown):
                 f"no errors of {method!r} at {budget} items on the split {chosen!r}",
                 hint="compare the method at this budget and split",
             )
-        return LearningCurve.of(method, budget, errors, self.resampled[chosen])
+        return LearningCurve.of(method, budget, errors, self.resampled[name])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per method, budget and split: error, ratio to random sampling, rank."""
@@ -169,7 +169,7 @@ class Comparison(Shown):
         cells, unit = self.cells, self.unit
         draw: dict[str, Callable[[], Any]] = {
             "error": lambda: charts.error_by_items(cells, chosen, unit),
-            "sources": lambda: charts.error_by_sources(cells, chosen, unit),
+            "sources": lambda: charts.error_by_sources(cells, whole_split(chosen), unit),
             "ratio": lambda: charts.ratio_to_random(cells, chosen),
             "coverage": lambda: charts.coverage(cells, chosen, level),
             "scores": lambda: charts.true_and_estimated(run(), cells, chosen, unit),

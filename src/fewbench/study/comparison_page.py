@@ -219,7 +219,8 @@ def _sources(found: "Comparison") -> Iterator[Section]:
         if len(sizes) < 2:
             continue
         at = f"{split} split, {budget} items"
-        each = rows.set_index(["method", "n_sources"]).to_dict("index")
+        once = rows.drop_duplicates(["method", "n_sources"])  # a part may be all sources
+        each = once.set_index(["method", "n_sources"]).to_dict("index")
         methods = [str(method) for method in dict.fromkeys(rows["method"])]
         lines = [[one, *(_with_error(each[one, size], unit) for size in sizes)] for one in methods]
         learned = [one for one in methods if one != figures.reference_of(cells)]

@@ -1,5 +1,6 @@
 """How a method's error depends on the number of source models."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,8 +12,8 @@ from fewbench.study.inference import Difference, Figure, TwoWay
 SIZES = (5, 10, 20, 50, 100, 200)
 MUCH = 0.6
 """Sizes up to this share of all sources are run, so that steps are large enough to see."""
-WORTH = 0.05
-"""A smaller share of the error is not worth more sources."""
+WORTH = 5
+"""A smaller part of the error, in percent, is not worth more sources."""
 
 Run = Callable[[Sequence[tuple[Backtest, list[Cell]]]], None]
 
@@ -56,23 +57,29 @@ class LearningCurve:
     @property
     def says(self) -> str:
         """Whether more sources would help, in a sentence."""
-        if self.gain is None:
+        if self.gain is None or math.isnan(self.gain.low):
             return "There are too few source models to say whether more of them would help."
         all_of_them, fewer = self.sources[-1], self.sources[-2]
-        lower = -self.gain.difference / max(self.errors[-2].value, 1e-12)
+        base = max(self.errors[-2].value, 1e-12)
+        change, low, high = (
+            round(100 * one / base) for one in (self.gain.difference, self.gain.low, self.gain.high)
+        )
         steps = f"from {fewer} to {all_of_them} source models"
-        if self.gain.high < 0 and lower >= WORTH:
-            return f"More source models would help: {steps}, the error falls by {lower:.0%}."
+        if self.gain.high < 0 and change <= -WORTH:
+            return f"More source models would help: {steps}, the error falls by {-change}%."
         if self.gain.low > 0:
-            return f"More source models would not help: {steps}, the error grows by {-lower:.0%}."
+            return f"More source models would not help: {steps}, the error grows by {change}%."
         # The interval says how much a doubling or so could gain at most.
-        most = -self.gain.low / max(self.errors[-2].value, 1e-12)
-        change = f"{steps}, the error changes by {-lower:+.0%}"
-        if most < 2 * WORTH:
-            return f"More source models would hardly help: {change} (at best {-most:+.0%})."
-        if lower < WORTH:
-            return f"The study is too small to say whether more source models would help: {change}."
-        return f"More source models may help: {change}, which may be chance."
+        ends = f"(90% interval: {low:+d}% to {high:+d}%)"
+        if low > -2 * WORTH:
+            return (
+                f"More source models would hardly help: {steps}, the error changes by "
+                f"{change:+d}% {ends}."
+            )
+        return (
+            f"It is not clear whether more source models would help: {steps}, the error changes "
+            f"by {change:+d}% {ends}."
+        )
 
 
 def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> LearningCurve:
