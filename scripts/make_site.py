@@ -97,11 +97,20 @@ def write_pages(docs: Path) -> None:
     words = "\n".join(f"*[{word}]: {meaning}" for word, meaning in glossary().items())
     for path in docs.rglob("*.md"):
         text = path.read_text(encoding="utf-8").replace(".ipynb)", ".md)")
+        for page, source in REPOSITORY_PAGES.items():  # which is above docs/ in the repository
+            text = text.replace(
+                f"]({relative(docs.parent / source, path)})", f"]({relative(docs / page, path)})"
+            )
         if path != docs / "glossary.md":
-            to = os.path.relpath(docs / "glossary.md", path.parent).replace(os.sep, "/")
+            to = relative(docs / "glossary.md", path)
             text += f'\n\n<div class="glossary-link" markdown>Terms: [glossary]({to})</div>\n'
             text += "" if docs / "reference" in path.parents else f"\n{words}\n"
         path.write_text(text, encoding="utf-8")
+
+
+def relative(target: Path, page: Path) -> str:
+    """Return the link from a page to a file."""
+    return os.path.relpath(target, page.parent).replace(os.sep, "/")
 
 
 def write_notebook(path: Path) -> None:

@@ -103,7 +103,8 @@ def test_mistakes_and_names_that_hold_markup(sources, play, targets):
     wrong = {
         "no condition to check": {},
         "margin is given without": {"at_least": 0.5, "margin": 0.1},
-        "threshold is 3": {"at_least": 3},
+        "threshold is 300.*on the scale of the scores": {"at_least": 300},
+        "threshold is 60,.*use 0.6": {"at_least": 60},
         "the margin is -1": {"not_below": "model-30", "margin": -1},
         "its own baseline": {"not_below": evaluation},
         "neither a target": {"not_below": "nobody"},
@@ -116,3 +117,5 @@ def test_mistakes_and_names_that_hold_markup(sources, play, targets):
             fewbench.gate(evaluation, **given)
     text = as_markdown(fewbench.gate(evaluation, at_least=0.5).page())
     assert "a\\|b&lt;c&gt;" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| score at least")]
+    assert text.count(row.split(" | ")[2]) == 1  # the interval

@@ -54,6 +54,24 @@ def test_pages_import_only_public_modules(script):
     assert imported >= {"fewbench", "fewbench.datasets", "fewbench.methods"}
 
 
+def test_links_to_pages_above_docs_hold_in_the_repository_and_on_the_site(script, tmp_path):
+    link = r"\]\(([^)#]*CONTRIBUTING\.md)\)"
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
+    linking = {page: re.findall(link, page.read_text(encoding="utf-8")) for page in pages}
+    linking = {page: links for page, links in linking.items() if links}
+    assert ROOT / "docs/how-to/compare.md" in linking
+    for page, links in linking.items():
+        assert all((page.parent / one).resolve() == ROOT / "CONTRIBUTING.md" for one in links)
+    script.write_pages(tmp_path / "docs")
+    for page in linking:
+        made = (tmp_path / page.relative_to(ROOT)).with_suffix(".md")
+        links = re.findall(r"\[add a method\]\(([^)]*)\)", made.read_text(encoding="utf-8"))
+        assert links
+        for one in links:
+            there = (made.parent / one).resolve()
+            assert there == (tmp_path / "docs/how-to/contribute.md").resolve()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")

@@ -11,7 +11,7 @@ import pytest
 
 from fewbench import Evaluation
 from fewbench._seeds import child_seed
-from fewbench.errors import FewbenchError, MethodError, StudyError
+from fewbench.errors import FewbenchError, MethodError, MissingExtraError, StudyError
 from fewbench.methods import Method, find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
@@ -25,6 +25,14 @@ TIMES = ["seconds_fit", "seconds_predict"]
 
 
 # The tables
+
+
+def test_a_missing_package_is_named_before_the_first_cell(scores, monkeypatch):
+    monkeypatch.setattr("fewbench.methods.needs.find_spec", lambda module: None)
+    progress = []
+    with pytest.raises(MissingExtraError, match="collaborative: POT is not installed"):
+        compare(scores, "collaborative", 10, progress=lambda *counts: progress.append(counts))
+    assert not progress
 
 
 def test_the_references_always_take_part(scores):

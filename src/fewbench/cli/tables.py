@@ -46,6 +46,7 @@ def _audit(
     if families:
         left, named = with_families(left, run_audit(left) if drop else found)
         said.append(named)
+        found = run_audit(left)  # its advice depends on families
     written = save_scores(left, output)
     say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
     return replace(found, changed={"said": said, "written": str(written)})

@@ -152,12 +152,7 @@ class Gate(Shown, BaseModel):
             "undecided": f"It is undecided whether {self.target} passes",
         }[self.verdict]
         together = f", also if you check after {', '.join(map(str, self.checked_at))} answers"
-        values = "; ".join(
-            f"{one.rule}: {value} ({ends})"
-            for one, (value, ends, _) in zip(self.checks, words, strict=True)
-        )
         lesser = [
-            f"{values}.",
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. At most "
             f"{(1 - self.level) / 2:.0%} of the models that should not pass do"
             f"{together if self.checked_at else ''}.",
@@ -258,7 +253,9 @@ def gate(
         raise EvaluationError(
             f"the threshold is {at_least:g}, and the scores are from {scale.low:g} to "
             f"{scale.high:g}",
-            hint="give the threshold on the scale of the scores",
+            hint=f"use {at_least / 100:g}"
+            if scale.low <= at_least / 100 <= scale.high
+            else "give the threshold on the scale of the scores",
         )
     own = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)

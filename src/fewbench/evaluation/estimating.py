@@ -107,6 +107,7 @@ class Estimating:
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
+                is_narrow=self._is_narrow(one),
             )  # fmt: skip
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not one.is_sampled:
@@ -121,6 +122,13 @@ class Estimating:
             )  # fmt: skip
         self._kept[key] = (state, estimates)
         return Estimates(estimates)
+
+    def _is_narrow(self, one: Scored) -> bool:
+        stop = self._choosing.settings.stop
+        if stop.half_width is None:
+            return False
+        ends = self.judge.of(one, stopping=True).interval(stop.level)
+        return stop.is_narrow(_interval(self.judge.scores, *ends), len(one.answers.items))
 
     def method_notes(self) -> list[str]:
         """Return warnings about the method on these sources."""
@@ -227,16 +235,20 @@ def progress_notes(
     *,
     is_waiting: bool,
     affordable: bool,
+    is_narrow: bool,
 ) -> list[str]:
     """Return warnings if the estimate rests on fewer answers than asked.
 
-    `is_waiting` for other targets' answers; `affordable` if the cost allows a further item.
+    `is_waiting` for other targets' answers; `affordable` if the cost allows a further item;
+    `is_narrow` if the interval is, which ends the run.
     """
     answered, asked = len(record.answered(target)), len(record.asked(target))
     left = len(record.open(target))
     skipped = asked - answered - left
     found = []
-    if left and stop.half_width is not None:
+    if is_narrow:
+        pass  # nothing is missing
+    elif left and stop.half_width is not None:
         found.append(
             f"{answered} of at most {asked} items answered: the interval's width decides when "
             "to stop"

@@ -298,10 +298,10 @@ class Evaluation:
         return [target for target in self.targets if target not in more]
 
     def _is_narrow(self, target: str) -> bool:
-        if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST:
+        if len(self.record.answered(target)) < FEWEST:
             return False
-        interval = self.estimating.estimates(self.stop.level, [target])[target].interval
-        return (interval.high - interval.low) / 2 <= self.stop.half_width
+        estimate = self.estimating.estimates(self.stop.level, [target])[target]
+        return self.stop.is_narrow(estimate.interval, estimate.items_run)
 
     def tell(
         self,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from operator import index
 from pathlib import Path
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -19,6 +19,9 @@ from fewbench.methods.subset import Given
 from fewbench.scores import Sources, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.table import is_added
+
+if TYPE_CHECKING:
+    from fewbench.evaluation.estimate import Interval
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -96,6 +99,12 @@ class Stop(BaseModel):
         if self.half_width is not None:
             said.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
         return ", or ".join(said)
+
+    def is_narrow(self, interval: "Interval", n_answers: int) -> bool:
+        """Whether an interval at `level` that rests on so many answers ends the run."""
+        if self.half_width is None or n_answers < FEWEST:
+            return False
+        return (interval.high - interval.low) / 2 <= self.half_width
 
     def budget(self, method: Method, scores: Sources) -> int:
         """Return how many items a method may choose.

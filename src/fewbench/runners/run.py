@@ -433,6 +433,7 @@ class Run:
             if named:
                 estimates = self.evaluation.estimate(self._level, named, warn=False)
         self._note_limits()
+        self._note_narrow(named)
         ids = self.evaluation.scores.item_ids
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._batches.failures(name) for name in self.targets}
@@ -450,6 +451,20 @@ class Run:
             notes=self.notes,
             folder=self.folder,
         )
+
+    def _note_narrow(self, targets: Sequence[str]) -> None:
+        """Note the targets whose interval became narrow enough before the items ended."""
+        if self.stop.half_width is None or not targets:
+            return
+        most = self.evaluation.provenance.budget
+        for name in targets:
+            one = self.evaluation.estimate(self.stop.level, [name], warn=False)[name]
+            if one.items_run < most and self.stop.is_narrow(one.interval, one.items_run):
+                note = (
+                    f"{name}: {one.items_run} of at most {most} items answered: the interval is "
+                    "narrow enough"
+                )
+                self.notes += [note] if note not in self.notes else []
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from fewbench._names import fixed, some
 from fewbench._version import __version__
-from fewbench.errors import ClusterError, StudyError
+from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import Auto
 from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.base import AUTO
+from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
@@ -95,6 +96,8 @@ def compare(
     ------
     MethodError, StudyError
         If a method is unknown, or a budget or split does not fit the scores.
+    MissingExtraError
+        If a method needs a package that is not installed.
     ClusterError
         If the cluster cannot be reached or is lost. Finished cells are in the cache.
 
@@ -177,6 +180,9 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
     for method in list(named.values()):
         for name in method.beside:
             named.setdefault(name, find_method(name))
+    for name, method in named.items():
+        if (error := obstacle(method)) is not None:
+            raise MissingExtraError(f"{name}: {error.message}", hint=error.hint)
     return named
 
 
