@@ -11,7 +11,7 @@ from fewbench.errors import ReaderError
 from fewbench.readers import read
 from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
-from fewbench.scores.conditions import compare_conditions, disagreements
+from fewbench.scores.conditions import compare_conditions, count_uncompared, disagreements
 
 LATER = "2026-01-02T10-00-00.000001"
 
@@ -249,7 +249,7 @@ def test_other_harnesses_say_otherwise_how_they_score():
     scores = join(runs).scores
     found = compare_conditions(scores, join(runs[3:]).scores, scores.item_ids)
     assert (found.differences, disagreements(scores)) == ((), ())
-    assert "right answers of 1 item are not compared" in found.notes[0]
+    assert "right answers of 1 item are not compared" in count_uncompared(found.uncompared)[0]
     # Options that one run does not log are no other options.
     rows = Rows(Path("more.log"))
     rows.append("q", {"acc": 0}, 1, answer="B", choices=["A", "B"])

@@ -4,13 +4,17 @@ import asyncio
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 import fewbench
 from fewbench.errors import FewbenchError, RunError
+from fewbench.evaluation import Stop
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.runners.function import FunctionRunner
+from fewbench.runners.run import Run
+from fewbench.scores import Scores
 from fewbench.testing import simulate
 
 TABLE = simulate(17, 60, 2, seed=5)
@@ -88,6 +92,37 @@ def test_functions_that_cannot_answer():
     found = fewbench.run(SOURCES, "random", 8, lambda items: {}, batched=True)
     assert found.is_failed
     assert "no answer and no reason given" in found.stopped
+
+
+def test_what_is_not_compared_is_counted_once():
+    """Of items that sources ran, over all batches; nothing is compared of items that none ran."""
+    table = simulate(8, 30, 1, seed=2)
+    values = table.values.copy()
+    values[:, 20:] = np.nan
+    hashes = ["ab12@" if at < 10 else "" for at in range(30)]
+    items = table.items.assign(prompt_hashes=hashes, task_settings="")
+    sources = Scores(values, table.models, items)
+    own = table.items.assign(prompt_hashes="ab12@", task_settings="")
+    answers = Scores(table.values[:1], table.models[:1], own)
+    with Run.open(sources, "random", 30, targets=[table.model_ids[0] + "-new"], batch=4) as run:
+        (name,) = run.targets
+        while asked := run.next(name):
+            run.take(name, answers.take(items=answers.positions(asked)))
+        found = run.result()
+    told = [note for note in found.notes if "prompts" in note and "not compared" in note]
+    assert found.targets[name].items_run == 30
+    assert [note.partition(" are ")[0] for note in told] == ["prompts of 10 items"]
+    assert run.result().notes == found.notes
+
+
+def test_a_narrow_interval_is_a_note():
+    by_width = Stop(items=60, half_width=0.15)
+    found = run_with(FunctionRunner(lambda item: 1.0), SOURCES, "random", by_width)
+    one = found.targets["target"]
+    assert one.items_run < 60
+    said = f"target: {one.items_run} of at most 60 items answered: the interval is narrow enough"
+    assert said in found.notes
+    assert not any("items answered" in warning for warning in one.estimate.warnings)
 
 
 # -- programs ----------------------------------------------------------------------------------

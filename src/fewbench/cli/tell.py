@@ -30,6 +30,7 @@ from fewbench.readers import Columns, are_logs, read
 from fewbench.readers.join.notes import NO_OPTIONS
 from fewbench.runners import moved_documents
 from fewbench.scores import Scores, Sources
+from fewbench.scores.conditions import count_uncompared
 
 
 def tell(
@@ -160,7 +161,7 @@ def _say_taken(
     """Print what was not used; AnswersError if nothing was."""
     if taken.unskipped_items:
         say(f"note: {some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
-    for note in taken.notes if is_logs else ():
+    for note in (*taken.notes, *count_uncompared(taken.uncompared)) if is_logs else ():
         say(f"note: {note}")
     for name, model in taken.renamed.items():
         say(f"note: {answers}: answers of the model {model!r} are recorded as those of {name!r}")

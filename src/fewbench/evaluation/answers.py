@@ -19,7 +19,7 @@ from fewbench.scores import Scale, Scores, Sources
 from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 from fewbench.scores.replies import describe_replies, is_odd
-from fewbench.scores.table import NO_TASK
+from fewbench.scores.table import KEYS, NO_TASK, PROMPTS, SETTINGS
 
 WHOSE = (
     "of logs, name the model with --model NAME; of a table, keep one model's rows, or start with "
@@ -39,6 +39,8 @@ class Taken(NamedTuple):
         What the table holds beyond the asked items and the targets. It is not used.
     notes : tuple of str
         How prompts and settings differ from the sources', and what could not be compared.
+    uncompared : dict of str to sequence of str
+        Items of which something could not be compared, by a note with {} for their number.
     unskipped_items : tuple of str
         Items that a target had skipped and has answered now.
     renamed : dict of str to str
@@ -51,6 +53,7 @@ class Taken(NamedTuple):
     notes: tuple[str, ...] = ()
     unskipped_items: tuple[str, ...] = ()
     renamed: Mapping[str, str] = {}
+    uncompared: Mapping[str, Sequence[str]] = {}
 
 
 class AnswerBook:
@@ -249,7 +252,7 @@ class AnswerBook:
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
             used |= dict.fromkeys(self._sources.item_ids[answers.items].tolist())
-        compared = compare_conditions(self._sources, table, used)
+        compared = compare_conditions(self._sources, table, self._known_to_sources(used))
         compared = replace(compared, differences=(*compared.differences, *self._tasks(table, used)))
         if compared.differences and not accept_differences:
             raise AnswersError(
@@ -259,8 +262,21 @@ class AnswerBook:
                 "these answers anyway (in Python accept_differences=True)",
             )
         if not self._sources.n_models:  # nobody was asked before
-            return replace(compared, notes=())
+            return replace(compared, notes=(), uncompared={})
         return compared
+
+    def _known_to_sources(self, items: Iterable[str]) -> list[str]:
+        """Return the items but those that no source ran and of which nothing is recorded."""
+        asked = list(items)
+        recorded = self._sources.items.columns.intersection([PROMPTS, KEYS, SETTINGS])
+        if not len(recorded):
+            return asked  # a note says so
+        texts = self._sources.items.loc[asked, recorded].fillna("")
+        blank = [item for item, row in zip(asked, texts.to_numpy(), strict=True) if not any(row)]
+        cells = self._sources.columns(self._sources.positions(blank))
+        unrun = {item for item, is_run in zip(blank, (~np.isnan(cells)).T, strict=True)
+                 if not is_run.any()}  # fmt: skip
+        return [item for item in asked if item not in unrun]
 
     def _tasks(self, table: Scores, items: Iterable[str]) -> Iterator[str]:
         """Yield how tasks differ; in tables only, as ids of items from logs begin with the task."""

@@ -209,6 +209,7 @@ class Ledger:
             (*compared.differences, *compared.notes),
             tuple(unskipped),
             {name: model for name, model in renamed.items() if name != model},
+            compared.uncompared,
         )
 
     def skip(self, target: str, items: IntArray) -> None:

@@ -28,6 +28,7 @@ from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Benchmark, Scores, Sources, open_sources
+from fewbench.scores.conditions import count_uncompared
 from fewbench.scores.table import as_sources
 
 LOCK = "run.lock"
@@ -77,6 +78,7 @@ class Run:
         self.stopped: str | None = None
         self.is_failed = False
         self.notes: list[str] = []
+        self._uncompared: dict[str, set[str]] = {}  # items by what is not compared of them
         self._batch, self._tries, self._level = batch, tries, level
         self._accept_differences = accept_differences
         self._accept = {"accept_fractions": accept_fractions, "strict": strict}
@@ -287,6 +289,8 @@ class Run:
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
                 taken = self.evaluation.tell_table(answers, target, replies=replies, **accepted)
                 self.notes += [note for note in taken.notes if note not in self.notes]
+                for note, items in taken.uncompared.items():
+                    self._uncompared.setdefault(note, set()).update(items)
             elif answers:
                 self.evaluation.tell(
                     target, answers, probabilities, replies=replies, **self._accept
@@ -448,7 +452,7 @@ class Run:
             spent={name: self._spent([name]) for name in self.targets},
             stopped=self.stopped,
             is_failed=self.is_failed,
-            notes=self.notes,
+            notes=[*self.notes, *count_uncompared(self._uncompared)],
             folder=self.folder,
         )
 

@@ -15,8 +15,8 @@ What differs was another question, or was scored in another way. What is unknown
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -46,11 +46,22 @@ class Comparison:
     """Differences between the conditions of answers and of source models.
 
     `differences` mean that other questions were asked. `notes` are legitimate or unknown
-    differences.
+    differences. `uncompared` are items of which something was not compared, by a note with {} for
+    their number; see `count_uncompared`.
     """
 
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    uncompared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def count_uncompared(uncompared: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the notes of `Comparison.uncompared`.
+
+    >>> count_uncompared({"prompts of {} are not compared": ["q1", "q2"]})
+    ['prompts of 2 items are not compared']
+    """
+    return [note.replace("{}", counted(len(items), "item")) for note, items in uncompared.items()]
 
 
 def join_hashes(hashes: Iterable[str]) -> str:
@@ -202,31 +213,22 @@ def compare_conditions(
                 f"{counted(found.doubtful, 'item')} of task {task!r} have another prompt than in "
                 f"{names[0]}; the harness does not log whether the chat template is the reason"
             )
-    unlike = sum(found.templated for found in prompts.values())
-    if unlike:
-        notes.append(
-            f"prompts of {counted(unlike, 'item')} contain the models' own chat templates and are "
-            f"not compared with {names[0]}"
-        )
-    uncompared = sum(found.unknown for found in prompts.values())
-    if uncompared and uncompared < len(taken):
-        notes.append(
-            f"prompts of {counted(uncompared, 'item')} are unknown, or too many in {names[0]}, "
-            "and are not compared"
-        )
-    elif uncompared and not silent:
-        notes.append(
-            f"prompts are not compared: {names[0]} or {names[1]} do not record them, or "
-            f"{names[0]} have too many"
-        )
+    unlike = [item for found in prompts.values() for item in found.templated]
+    unknown = [item for found in prompts.values() for item in found.unknown]
     others, unscored = _other_settings(theirs, ours, unlike_prompts, foreign, names)
     keys, keyless = _compare_keys(sources, told, taken, tasks, foreign, names)
-    if keyless:
-        notes.append(
-            f"right answers of {counted(keyless, 'item')} are not compared: {names[0]} or "
-            f"{names[1]} do not record them, or are of another harness"
-        )
-    return Comparison((*others, *differences, *keys), (*notes, *unscored))
+    uncompared = {
+        "prompts of {} contain the models' own chat templates and are not compared with "
+        f"{names[0]}": unlike,
+        f"prompts of {{}} are unknown, or too many in {names[0]}, and are not compared": unknown,
+        f"right answers of {{}} are not compared: {names[0]} or {names[1]} do not record them, or "
+        "are of another harness": keyless,
+    }
+    return Comparison(
+        (*others, *differences, *keys),
+        (*notes, *unscored),
+        {note: items for note, items in uncompared.items() if items},
+    )
 
 
 def disagreements(scores: ItemTable) -> tuple[str, ...]:
@@ -366,17 +368,17 @@ def _compare_keys(
     tasks: list[str],
     foreign: Container[str],
     names: tuple[str, str],
-) -> tuple[list[str], int]:
-    """Return differences of right answers and options, and the number of items not compared."""
+) -> tuple[list[str], list[str]]:
+    """Return differences of right answers and options, and the items not compared."""
     if not {KEYS} & {*sources.items.columns, *told.items.columns}:
-        return [], 0
+        return [], []
     compared: Counter[tuple[str, int]] = Counter()
     other: dict[tuple[str, int], Differing] = defaultdict(list)
-    unknown = 0
+    unknown = list[str]()
     columns = (_hashes_of(table, KEYS, items) for table in (sources, told))
     for item, task, old, new in zip(items, tasks, *columns, strict=True):
         if task in foreign:
-            unknown += 1
+            unknown.append(item)
             continue
         parts = [
             [list(dict.fromkeys(filter(None, part))) for part in _parts_of(one)]
@@ -390,7 +392,8 @@ def _compare_keys(
             compared[task, at] += 1
             if strange := [one for one in now if one not in was]:
                 other[task, at].append((item, strange[0], " or ".join(was)))
-        unknown += not is_known
+        if not is_known:
+            unknown.append(item)
     return [
         _said(task, found, compared[task, at], PARTS[at], names)
         for (task, at), found in other.items()
@@ -404,13 +407,13 @@ def _parts_of(keys: list[str]) -> tuple[list[str], list[str]]:
 
 @dataclass
 class _Prompts:
-    """Counts of items by result, and the differing ones."""
+    """Items, or their counts, by result."""
 
-    other: Differing
+    other: Differing = field(default_factory=list)
     compared: int = 0
     doubtful: int = 0
-    templated: int = 0
-    unknown: int = 0
+    templated: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
     @property
     def is_open(self) -> bool:
@@ -429,14 +432,14 @@ def _compare_prompts(
         _hashes_of(told, PROMPTS, items),
         strict=True,
     ):
-        one = found.setdefault(task, _Prompts([]))
+        one = found.setdefault(task, _Prompts())
         forms = {_form(hashed) for hashed in old}
         comparable = [hashed for hashed in new if _form(hashed) in forms]
         strange = [hashed for hashed in comparable if hashed not in old]
         if not new or not old or (strange and MORE in old):
-            one.unknown += 1
+            one.unknown.append(item)
         elif not comparable:
-            one.templated += 1
+            one.templated.append(item)
         elif strange and all(_form(hashed) == UNKNOWN_FORM for hashed in strange):
             one.doubtful += 1
         else:
