@@ -121,6 +121,12 @@ def test_fewer_sources_too(ok, cli, scores, tmp_path):
     assert "16 source models are wanted, and the random split has 15" in many.err
 
 
+def test_numbers_of_items_have_a_default(ok, scores):
+    assert "\nrandom " in ok(
+        "compare", scores, "-m", "random-linear", "--repeats", "2", "--no-intervals"
+    )
+
+
 def test_without_a_home_cache_variable(cli, scores, monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -57,7 +57,8 @@ def _compare(
     facts = {"scores": call.given["scores"].name, "command": command}
     level = call.given["level"] if intervals else None
     outcome: Comparison = call(split=settings, level=level, facts=facts)
-    say_shares(split_names(",".join(call.given["budgets"] or [])), call.read["scores"])
+    if budgets := call.given["budgets"]:
+        say_shares(split_names(",".join(budgets)), call.read["scores"])
     if report is not None:
         write(outcome.page(), outcome, report)
     return outcome
