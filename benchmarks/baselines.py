@@ -26,8 +26,10 @@ from _baselines.over_tables import table_groups
 from _baselines.tables import SPLITS, TABLES, Loaded, divisions, load
 from fewbench.methods import CATALOGUE
 from fewbench.study import Split
+from papers.methods import MEASURED
 
 RESULTS = Path(__file__).parent / "results"
+METHODS = (*CATALOGUE, *MEASURED)
 
 
 def options() -> argparse.ArgumentParser:
@@ -63,7 +65,7 @@ def main() -> int:
     tables = [t for t in TABLES if not only or any(word in t.name for word in only)]
     if not tables:
         parser.error(f"no table has {given.only!r} in its name")
-    unknown = [name for name in (*chosen, *words(given.changed or "")) if name not in CATALOGUE]
+    unknown = [name for name in (*chosen, *words(given.changed or "")) if name not in METHODS]
     if unknown:
         parser.error(f"{unknown[0]!r} is not in the catalogue")
     part = only or chosen or given.repeats or given.minutes < float("inf")
@@ -71,7 +73,7 @@ def main() -> int:
         parser.error("a part of the study needs -o FOLDER: it would replace the whole results")
     if given.repeats is not None:
         tables = [t.at_most(given.repeats) for t in tables]
-    methods = tuple(CATALOGUE) if not chosen else tuple(dict.fromkeys(("random", *chosen)))
+    methods = METHODS if not chosen else tuple(dict.fromkeys(("random", *chosen)))
     with tempfile.TemporaryDirectory() as temporary:
         plan = Plan(
             given.folder.resolve(),

@@ -18,10 +18,11 @@ import numpy as np
 from fewbench._threads import one_thread
 from fewbench.algorithms.sampling import task_sizes
 from fewbench.evaluation.replay import replay
-from fewbench.methods import Answers, find_method
+from fewbench.methods import Answers
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import Scores
 from fewbench.testing import simulate
+from papers.methods import find
 from plain_collaborative import predict, select
 
 LIMIT = 1.0
@@ -87,7 +88,7 @@ def beside_others(sources: Scores, target: Scores, budget: int) -> None:
     for name in PEERS:
         table = replace(sources)  # without what an earlier method learned from it
         start = time.perf_counter()
-        replay(find_method(name), table, target, budget, 0, tasks=True)
+        replay(find(name), table, target, budget, 0, tasks=True)
         took[name] = time.perf_counter() - start
     print(f"\n{'one target':26} {'seconds':>9} {'/ clustering':>13} {'paper':>9}")
     for name, seconds in took.items():

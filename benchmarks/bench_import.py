@@ -1,13 +1,24 @@
-"""Processor time to start fewbench, against `import numpy` in a bare interpreter."""
+"""Processor time to start fewbench and its small commands, against `import numpy`.
+
+Each in an interpreter of its own; `ask` and `tell` on runs with 447 source models × 1,650 items,
+and with 2,000 × 30,000.
+"""
 
 import resource
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
+
+from fewbench import Evaluation, save_scores
+from fewbench.testing import simulate
 
 STARTS = {
     "import fewbench": ["-c", "import fewbench"],
     "fewbench --version": ["-m", "fewbench", "--version"],
     "fewbench --help": ["-m", "fewbench", "--help"],
+    "fewbench estimate --help": ["-m", "fewbench", "estimate", "--help"],
+    "import pandas, the least of the commands below": ["-c", "import pandas, pyarrow.parquet"],
     "fewbench.Evaluation": ["-c", "import fewbench; fewbench.Evaluation"],
 }
 
@@ -17,18 +28,41 @@ def seconds(arguments: list[str], runs: int = 5) -> float:
     spent = []
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [sys.executable, *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(spent)
 
 
+def commands(folder: Path, n_models: int, n_items: int) -> dict[str, list[str]]:
+    """Start a run and answer half of its items; return the commands that follow."""
+    scores = simulate(n_models, n_items, seed=0)
+    path = save_scores(scores, folder / f"{n_models}.parquet")
+    run, answers = folder / f"run-{n_models}", folder / f"answers-{n_models}.csv"
+    evaluation = Evaluation(scores, "random", 100, ["new"])
+    evaluation.save(run, path)
+    asked = evaluation.ask()["new"]
+    answers.write_text("item,score\n" + "".join(f"{item},1\n" for item in asked[:50]))
+    tell = ["tell", str(run), str(answers), "--item", "item", "--score", "score"]
+    size = f"{n_models:,} × {n_items:,}"
+    small = {f"tell, {size}": tell, f"ask, {size}": ["ask", str(run)]}
+    return {name: ["-m", "fewbench", *words] for name, words in small.items()}
+
+
 def main() -> None:
     numpy = seconds(["-c", "import numpy"])
     print(f"import numpy: {numpy:.2f} s")
-    for name, arguments in STARTS.items():
-        own = seconds(arguments)
-        print(f"{name}: {own:.2f} s, {own / numpy:.1f} of importing numpy")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        later = commands(folder, 447, 1650) | commands(folder, 2000, 30_000)
+        for what, arguments in (STARTS | later).items():
+            own = seconds(arguments)
+            print(f"{what}: {own:.2f} s, {own / numpy:.1f} of importing numpy", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Reading logs of lm-eval: 1 GB against the limit of a minute, and memory for many models.
 
 Made-up logs with few-shot prompts as long as MMLU's. Time is scaled to 1 GB, and compared with
-doing nothing but parsing the JSON. With --full, 5,000 models of 300 items: what memory they take
-beyond the table.
+doing nothing but parsing the JSON. Then processor time of 8 models × 14,000 rows with short
+prompts, which may be four times that of parsing: once with the documents' own hashes, and once
+with others, as lm-eval logs them for documents with pictures. With --full, 5,000 models of 300
+items: what memory they take beyond the table.
 
     python benchmarks/bench_readers.py --full
 """
@@ -18,7 +20,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from fewbench.readers import read
+
 LIMIT = 60.0  # seconds for 1 GB on two processors
+MOST_PARSES = 4.0
 MEMORY_LIMIT = 1e9  # bytes for 5,000 models of 300 items, whose table is 12 MB
 STAMP = "2026-01-01T00-00-00.0"
 
@@ -27,7 +32,9 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_logs(folder: Path, models: int, documents: int, prompt: int) -> int:
+def write_logs(
+    folder: Path, models: int, documents: int, prompt: int, *, own_hashes: bool = True
+) -> int:
     """Write a task of four options for some models; return the bytes."""
     rng = random.Random(0)
     shots = "example " * (prompt // 8)
@@ -38,9 +45,10 @@ def write_logs(folder: Path, models: int, documents: int, prompt: int) -> int:
         with (own / f"samples_task_{STAMP}.jsonl").open("w") as file:
             for i in range(documents):
                 worths = [-9 * rng.random() for _ in range(4)]
+                document = {"question": f"Question {i}?", "choices": list("abcd"), "answer": 0}
                 row = {
                     "doc_id": i,
-                    "doc": {"question": f"Question {i}?", "choices": list("abcd"), "answer": 0},
+                    "doc": document,
                     "target": "0",
                     "arguments": {
                         f"gen_args_{k}": {"arg_0": f"{shots}Question {i}?", "arg_1": f" {option}"}
@@ -50,7 +58,9 @@ def write_logs(folder: Path, models: int, documents: int, prompt: int) -> int:
                     "filtered_resps": [[str(worth), "False"] for worth in worths],
                     "filter": "none",
                     "metrics": ["acc"],
-                    "doc_hash": sha(f"document {i}"),
+                    "doc_hash": sha(
+                        json.dumps(document, indent=2) if own_hashes else f"document {i}"
+                    ),
                     "prompt_hash": sha(f"prompt {i}"),
                     "target_hash": sha("0"),
                     "acc": float(max(worths) == worths[0]),
@@ -85,6 +95,18 @@ def imported(folder: Path, output: Path) -> tuple[float, int]:
     return time.perf_counter() - started, usage.ru_maxrss * 1024
 
 
+def read_beside_parsing(folder: Path, n_models: int, n_rows: int) -> float:
+    """Return the processor time of reading logs, over that of parsing them alone."""
+    clock = [time.process_time()]
+    parse_only(folder)
+    clock.append(time.process_time())
+    scores = read(folder).scores
+    clock.append(time.process_time())
+    assert (scores.n_models, scores.n_items) == (n_models, n_rows)
+    assert not scores.has_missing
+    return (clock[2] - clock[1]) / (clock[1] - clock[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true")
@@ -99,6 +121,11 @@ def main() -> None:
             f"{size / 1e9:.2f} GB of logs: {took:.1f} s, {took / alone:.1f} times parsing alone, "
             f"{memory / 1e6:.0f} MB; 1 GB takes {per_gb / LIMIT:.2f} of the limit of {LIMIT:.0f} s"
         )
+        for kind, own_hashes in (("own", True), ("other", False)):
+            write_logs(folder / kind, 8, 14_000, 450, own_hashes=own_hashes)
+            ratio = read_beside_parsing(folder / kind, 8, 14_000)
+            print(f"8 models × 14,000 rows with their {kind} hashes: {ratio:.1f} times parsing "
+                  f"(limit {MOST_PARSES:g})", flush=True)  # fmt: skip
         if full:
             write_logs(folder / "many", 5000, 300, 80)
             took, memory = imported(folder / "many", folder / "many.parquet")

@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.choice.facility_location import best_facilities, facility_location
-from fewbench.tasks import Similarity, TaskMatrix, read_chooser
+from fewbench.algorithms.choice.facility_location import facility_location
+from fewbench.bento import Similarity, TaskMatrix
+from papers.methods.bento import MatchedSim, best_facilities, chooser_of
 
 TASKS, K, LIMIT = 1000, 50, 2.0
 
@@ -51,10 +52,9 @@ def main() -> None:
     matrix = simulated(TASKS)
     print(f"choosing {K} of {TASKS:,} tasks, processor seconds")
     with one_thread():
-        for method in ("bento-sim", "bento-le", "bento-sim(match=0.001)"):
-            chooser = read_chooser(method)
-            spent = seconds(partial(chooser.order, matrix, K, 0))
-            line(method, spent, f"{spent / LIMIT:5.2f} of the limit of {LIMIT:g} s")
+        for method in ("bento-sim", "bento-le", MatchedSim(within=0.001)):
+            spent = seconds(partial(chooser_of(method).order, matrix, K, 0))
+            line(str(method), spent, f"{spent / LIMIT:5.2f} of the limit of {LIMIT:g} s")
         s = Similarity().sim(matrix.rows)
         lazy = seconds(lambda: facility_location(s, K))
         plain = seconds(lambda: plain_greedy(s, K))

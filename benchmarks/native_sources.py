@@ -14,6 +14,7 @@ from pathlib import Path
 import fewbench
 from fewbench.show.html import render, write_page
 from fewbench.study import KINDS, SplitSettings
+from papers.methods import find
 from tailoredbench.analysis import PARTS, analyze
 from tailoredbench.methods import FEW, with_families
 from tailoredbench.page import page
@@ -58,7 +59,7 @@ def main(words: list[str] | None = None) -> None:
     settings = SplitSettings(kind, given.targets)
     found = analyze(
         scores,
-        given.method,
+        find(given.method),
         given.budget,
         settings,
         given.repeats,

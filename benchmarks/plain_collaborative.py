@@ -7,6 +7,8 @@ rounding are as in `fewbench`.
 
 import numpy as np
 
+from fewbench.methods.adaptive.task_completion import NEIGHBOURS
+
 
 def cosine(a, b):  # type: ignore[no-untyped-def]
     if not a.any() or not b.any():
@@ -14,15 +16,11 @@ def cosine(a, b):  # type: ignore[no-untyped-def]
     return round(float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))), 12)
 
 
-def v(columns, kind):  # type: ignore[no-untyped-def]
-    """Eq. 6 or Eq. 11, item by item."""
-    found = []
-    for x in columns.T:
-        if kind == "variance":
-            found.append(round(float(((x - x.mean()) ** 2).sum() / max(len(x) - 1, 1)), 12))
-        else:
-            found.append(1.0 / max(abs(float((x - (1 - x)).sum())), 1.0))
-    return np.array(found)
+def v(columns):  # type: ignore[no-untyped-def]
+    """Eq. 6, item by item."""
+    return np.array(
+        [round(float(((x - x.mean()) ** 2).sum() / max(len(x) - 1, 1)), 12) for x in columns.T]
+    )
 
 
 def most_similar_sources(D, d, m, turn):  # type: ignore[no-untyped-def]
@@ -30,8 +28,8 @@ def most_similar_sources(D, d, m, turn):  # type: ignore[no-untyped-def]
     return sorted(range(len(D)), key=lambda s: keys[s])[: m.similar_sources]
 
 
-def eq7(columns, S, alpha, kind):  # type: ignore[no-untyped-def]
-    return np.round(alpha * v(columns, kind) + (1 - alpha) * v(columns[S], kind), 12)
+def eq7(columns, S, alpha):  # type: ignore[no-untyped-def]
+    return np.round(alpha * v(columns) + (1 - alpha) * v(columns[S]), 12)
 
 
 def select(D, d, size, m, priority, turn):  # type: ignore[no-untyped-def]
@@ -39,10 +37,10 @@ def select(D, d, size, m, priority, turn):  # type: ignore[no-untyped-def]
     steps = [-(-r * size // m.rounds) for r in range(m.rounds + 1)]
     P: list[int] = []
     for r in range(m.rounds):
-        importance = v(D, m.importance)
+        importance = v(D)
         if P:
             S = most_similar_sources(D[:, P], d[P], m, turn)
-            importance = eq7(D, S, m.alpha, m.importance)
+            importance = eq7(D, S, m.alpha)
         unseen = [j for j in range(D.shape[1]) if j not in P]
         unseen.sort(key=lambda j: (-importance[j], priority[j]))
         P += unseen[: steps[r + 1] - steps[r]]
@@ -96,9 +94,9 @@ def predict(tasks, truths, chosen, i, m, binary, turn):  # type: ignore[no-untyp
             columns, carried = transported(st, D[:, ns], d_st, binary)
             selected = np.concatenate([selected, columns], axis=1)
             answers = np.concatenate([answers, carried])
-    known = eq7(selected, S, m.alpha, m.importance)
+    known = eq7(selected, S, m.alpha)
     v_bar = known.mean() if len(known) else 0.0
-    importance = eq7(D[:, ns], S, m.alpha, m.importance)
+    importance = eq7(D[:, ns], S, m.alpha)
     rest = []
     for at, j in enumerate(ns):
         if importance[at] < v_bar / m.low_importance:
@@ -112,10 +110,9 @@ def predict(tasks, truths, chosen, i, m, binary, turn):  # type: ignore[no-untyp
     c_bar, theirs = [], []
     for j in rest:
         similarity = np.array([cosine(D[:, j], column) for column in selected.T])
-        top = sorted(range(len(similarity)), key=lambda k: (-similarity[k], k))[: m.neighbours]
+        top = sorted(range(len(similarity)), key=lambda k: (-similarity[k], k))[:NEIGHBOURS]
         c_bar.append(similarity[top].mean())
-        weights = similarity[top] if m.weighted and similarity[top].any() else np.ones(len(top))
-        theirs.append(float(weights @ answers[top] / weights.sum()))
+        theirs.append(float(answers[top].mean()))
     tau_3 = max(m.least_similarity, float(np.quantile(c_bar, m.quantile)))
     for j, similarity, mean in zip(rest, c_bar, theirs, strict=True):
         expected[j] = mean if similarity >= tau_3 - 1e-12 else D[S, j].mean()

@@ -31,11 +31,7 @@ CHOICES = {
     "low_importance": (1.5, 2.0, 3.0, 5.0, 10.0),
     "least_similarity": (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9),
     "quantile": (0.0, 0.25, 0.5, 0.75, 0.9),
-    "weighted": (False, True),
-    "importance": ("variance", "balance"),
 }
-# Balance is judged on its own: most draws with it are far worse, whatever the rest.
-DRAWN = {key: of for key, of in CHOICES.items() if key != "importance"}
 
 
 def one_of_each(scores: Scores) -> Scores:
@@ -132,11 +128,11 @@ def main() -> None:
         rng = np.random.default_rng(2)
         drawn = []
         for _ in range(given.draws):
-            chosen = {key: of[int(rng.integers(len(of)))] for key, of in DRAWN.items()}
+            chosen = {key: of[int(rng.integers(len(of)))] for key, of in CHOICES.items()}
             method = replace(default, **chosen)
             drawn.append((show(method.describe(), method), chosen))
         print("\nmean over the draws with each value")
-        for key, of in DRAWN.items():
+        for key, of in CHOICES.items():
             means = [[mean for mean, chosen in drawn if chosen[key] == value] for value in of]
             row = " ".join(f"{v}: {np.mean(m):.3f}" for v, m in zip(of, means, strict=True) if m)
             print(f"  {key:<18}{row}")

@@ -59,10 +59,11 @@ models and lose to it for stronger targets.
 """
 
 RESULTS_END = """
-`clustering-semantic`, `bm25-sim` and `bm25-le` are not measured: the tables have no texts.
-Nor is `ucbe-lrf`, whose targets share their items; [papers](papers.md) compares it with
-collaborative filtering. `flash-helm` spends 50 items on few targets and 10 on most. `fewbench` and
-`fewbench-static` were measured later than the other methods, on the same splits.
+\\* In the repository, `benchmarks/papers/methods`, not in the package.
+
+`bm25-sim` and `bm25-le` are not measured: the tables have no texts. `flash-helm` spends 50 items on
+few targets and 10 on most. `fewbench` and `fewbench-static` were measured later than the other
+methods, on the same splits.
 
 ## The tables
 
@@ -116,7 +117,8 @@ def results_page(rows: pd.DataFrame) -> str:
     lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
-        cells = [f"[`{method}`](methods/{pages[method]})"]
+        page = pages.get(method)
+        cells = [f"[`{method}`](methods/{page})" if page else f"`{method}` \\*"]
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
             interval = f"[{bare(row['low'])}, {bare(row['high'])}]"

@@ -34,17 +34,18 @@ REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "
 # Public modules. Users import what `__all__` of these names; all others are internal.
 PUBLIC = (
     "fewbench",
+    "fewbench.bento",
+    "fewbench.bento.measurement",
     "fewbench.datasets",
     "fewbench.errors",
     "fewbench.inspect",
     "fewbench.methods",
-    "fewbench.tasks",
-    "fewbench.tasks.measurement",
     "fewbench.testing",
     "fewbench.testing.conformance",
 )
 # Titles of the pages of the Python reference, by the package that a name comes from.
 TITLES = {
+    "bento": "Choose tasks",
     "checks": "Check source results",
     "datasets": "The bundled results",
     "decide": "Decide",
@@ -59,7 +60,6 @@ TITLES = {
     "runners": "Run a model",
     "scores": "Scores",
     "study": "Compare and plan",
-    "tasks": "Choose tasks",
     "testing": "Test a method",
 }
 

@@ -11,14 +11,16 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, fields, replace
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 
 from _baselines.tables import BUDGETS, LIKE, SEED, SPLITS, Table, load
 from fewbench.errors import FewbenchError
-from fewbench.methods import find_method
 from fewbench.study import make_split
 from fewbench.study.cell import Cell, run_cell
+from papers import methods
+from papers.methods import find
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class Record:
     broken: bool = False
 
 
+CODE = sha256(
+    b"".join(path.read_bytes() for path in sorted(Path(methods.__path__[0]).glob("*.py")))
+).hexdigest()[:8]
+"""A cell's key knows the package's code; this is that of the papers' own methods."""
 _FIELDS = tuple(one.name for one in fields(Record))
 
 
@@ -124,13 +130,13 @@ def run_job(plan: Plan, job: Job) -> Done:
     for name in plan.methods:
         if name in loaded.cannot:
             continue
-        method = find_method(name)
+        method = find(name)
         for budget in BUDGETS:
             if budget > scores.n_items:
                 continue
             cell = Cell(name, method, budget, job.split, split, job.repeat, SEED, None, True)
             blank = Record(
-                cell.key(scores.fingerprint),
+                cell.key(scores.fingerprint) + CODE,
                 *(job.table.name, job.split, job.repeat, name, method.describe(), budget),
             )
             before = known.get((name, blank.parts, budget))

@@ -1,5 +1,6 @@
 """BenTo (Zhao et al. 2024): chosen tasks on its released models, and on other models."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,27 @@ from scipy.stats import rankdata
 
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
-from fewbench.methods.prediction.mean import Mean
+from fewbench.bento import (
+    Similarity,
+    TaskMatrix,
+    TaskResults,
+    Transferability,
+    judge,
+    read_chooser,
+)
+from fewbench.bento.held_out import CostlyTasks, HeldOutTasks, ridge_on_means
+from fewbench.bento.judgement import (
+    anchor_ratio,
+    nrmse,
+    random_questions,
+    random_tasks,
+    resampled_models,
+    weighted_nrmse,
+)
+from fewbench.methods import StaticMethod
+from fewbench.methods.prediction.mean import AnchorRatio, Mean
+from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
+from fewbench.methods.tasks.matrix import SOURCE_SCORES
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,
@@ -19,22 +40,10 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import pearson
 from fewbench.study.splits import make_split
-from fewbench.tasks import Similarity, TaskMatrix, TaskResults, judge, read_chooser
-from fewbench.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
-from fewbench.tasks.curves import sets_of
-from fewbench.tasks.held_out import CostlyTasks, HeldOut, ridge_on_means
-from fewbench.tasks.judgement import (
-    anchor_ratio,
-    nrmse,
-    random_questions,
-    random_tasks,
-    resampled_models,
-    weighted_nrmse,
-)
-from fewbench.tasks.matrix import SOURCE_SCORES
 from papers.bento_baselines import BASELINES
 from papers.bento_constant import CONSTANT
 from papers.bento_data import (
+    FLAN,
     KS,
     MATRIX,
     OTHERS,
@@ -46,21 +55,34 @@ from papers.bento_data import (
     row,
     table_of,
 )
+from papers.methods import METHODS as OTHER_METHODS
+from papers.methods.bento import (
+    BentoByDistance,
+    ExactSim,
+    MatchedLe,
+    MatchedSim,
+    MedoidTasks,
+    among_tasks,
+    chooser_of,
+    sets_of,
+)
 from papers.record import Context, Paper, Study
 
 METHODS = {
     "BenTo-sim, Eq. 2-3": "bento-sim",
     "BenTo-sim, columns divided by their sums (published)": "bento-sim(scaling=sum)",
-    "BenTo-sim, exact choice": "bento-sim(exact=true)",
-    "BenTo-sim, cosine": "bento-sim(distance=cosine)",
-    "BenTo-sim, Chebyshev": "bento-sim(distance=chebyshev)",
-    "BenTo-le, K = 5": "bento-le(components=5)",
-    "BenTo-le, K = 10": "bento-le(components=10)",
-    "k-medoids on A": "km-raw",
-    "k-medoids on S": "km-sim",
-    "k-medoids on S'": "km-le(components=10)",
-    "BenTo-sim, as easy as all within 1 % (ours)": "bento-sim(match=0.01)",
-    "BenTo-le, K = 10, as easy as all within 1 % (ours)": "bento-le(components=10,match=0.01)",
+    "BenTo-sim, exact choice": ExactSim(),
+    "BenTo-sim, cosine": BentoByDistance(distance="cosine"),
+    "BenTo-sim, Chebyshev": BentoByDistance(distance="chebyshev"),
+    "BenTo-le as in the authors' program, K = 5": "bento-le(components=5)",
+    "BenTo-le as in the authors' program, K = 10": "bento-le(components=10)",
+    "BenTo-le as printed (Eq. 4-5), K = 5": "bento-le(components=5,printed=true)",
+    "BenTo-le as printed (Eq. 4-5), K = 10": "bento-le(components=10,printed=true)",
+    "k-medoids on A": MedoidTasks(),
+    "k-medoids on S": MedoidTasks("sim"),
+    "k-medoids on S'": MedoidTasks("le", 10),
+    "BenTo-sim, as easy as all within 1 % (ours)": MatchedSim(),
+    "BenTo-le, K = 10, as easy as all within 1 % (ours)": MatchedLe(components=10),
 }
 PRINTED = {  # Table 2, nine models
     "BenTo-le": (0.051, 0.098, 0.029, 0.045, 0.168, 0.113),
@@ -87,7 +109,7 @@ def of_models(results: TaskResults, transfer, published, printed: Sequence[str] 
     full = results.full
     rows, sim = [*printed], None
     for name, method in METHODS.items():
-        sets = {k: read_chooser(method).order(matrix, k, 0).tasks for k in KS}
+        sets = {k: chooser_of(method).order(matrix, k, 0).tasks for k in KS}
         rows.append(row(name, [float(nrmse(results.reduced(sets[k]), full)) for k in KS]))
         if sim is None:
             sim = sets
@@ -113,7 +135,65 @@ def of_models(results: TaskResults, transfer, published, printed: Sequence[str] 
     found = [judge(results, sim[k]) for k in KS]
     better = " | ".join(f"{one.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
-    return table_of("NRMSE, k =", [str(k) for k in KS], rows)
+    return (
+        "BenTo-le as in the authors' program deviates from the printed equations twice: the "
+        "diagonal of S is left out of the Laplacian (Eq. 4), and negative cosines count as 0 in "
+        "the coverage (Eq. 5).\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
+    )
+
+
+def sim_or_le(context: Context) -> str:
+    """Where BenTo-sim or BenTo-le has the lower error, counted over models."""
+    own, transfer, _ = released(context)
+    matrix = TaskMatrix.of_transfer(transfer)
+    sim = sets_of("bento-sim", matrix, KS, 0)
+    rows, clear = [], Counter()
+    for title, results in (("seven", own), ("102 other", in_order(others(context), transfer))):
+        weights = resampled_models(results, np.random.default_rng(0), 1000)
+        for name, method in METHODS.items():
+            if not name.startswith("BenTo-le") or "as easy" in name:
+                continue
+            le, cells = sets_of(method, matrix, KS, 0), []
+            for k in KS:
+                both = [results.reduced(sets[k]) for sets in (sim, le)]
+                a, b = (weighted_nrmse(estimates, results.full, weights) for estimates in both)
+                low, high = np.nanquantile(a - b, [0.05, 0.95])
+                value = np.subtract(*(nrmse(estimates, results.full) for estimates in both))
+                cells.append(f"{value:+.3f} ({low:+.3f} to {high:+.3f})")
+                better = "le" if low > 0 else "sim" if high < 0 else "neither"
+                clear["up to 3" if k <= 3 else "5 or more", better] += 1
+            rows.append(f"| {name}, {title} models | {' | '.join(cells)} |")
+    counts = "; ".join(
+        f"{size} tasks: "
+        + ", ".join(f"{clear[size, better]} for {better}" for better in ("le", "sim", "neither"))
+        for size in ("up to 3", "5 or more")
+    )
+    return (
+        "NRMSE of BenTo-sim (Eq. 2-3) less that of BenTo-le, with 90 % intervals over models "
+        "(families as one); above 0, BenTo-le is better. The paper finds BenTo-le better for few "
+        f"tasks and BenTo-sim for many. Cells by their intervals, {counts}.\n\n"
+        + table_of("k =", [str(k) for k in KS], rows)
+    )
+
+
+FLAN_PRINTED = (21, 34, 32, 37, 57, 11, 39, 5, 62, 2, 54, 13)  # in the authors' program
+
+
+def of_flan(context: Context) -> str:
+    """The choice of BenTo-sim on FLAN's 66 tasks, beside the list in the authors' program."""
+    transfer = Transferability.load(context.folder / FLAN, "loss").transformed("exp")
+    matrix = TaskMatrix.of_transfer(transfer)
+    rows = [f"| the authors' list | {', '.join(map(str, FLAN_PRINTED))} | |"]
+    for method in ("bento-sim(scaling=z-score,tie=last)", "bento-sim(scaling=z-score)"):
+        order = read_chooser(method).order(matrix, len(FLAN_PRINTED), 0).tasks.tolist()
+        same = sum(task == printed for task, printed in zip(order, FLAN_PRINTED, strict=True))
+        rows.append(f"| `{method}` | {', '.join(map(str, order))} | {same} of {len(order)} |")
+    return (
+        "The authors' repository has the transferability of FLAN's 66 tasks (negative losses) and "
+        "a list of 12 tasks, as positions from 0, but no model's results by task. As in the "
+        "program, losses become exp(-loss) and columns are divided by their standard deviation.\n\n"
+        + table_of("choice", ["tasks", "equal, in order"], rows)
+    )
 
 
 def over_models(results: TaskResults, sets) -> list[float]:
@@ -130,7 +210,7 @@ def by_ridge(results: TaskResults) -> list[float]:
     families = tuple(f"{at}" for at in group_of)
     rows = np.ascontiguousarray(results.scores.T)
     matrix = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES, families=families)
-    parts = HeldOut(results, matrix, ridge=True)
+    parts = HeldOutTasks(results, matrix, ridge=True)
     sets = parts.orders(RidgeTasks(), KS)
     return [float(nrmse(parts.estimates(sets[k]), results.full)) for k in KS]
 
@@ -179,13 +259,15 @@ def stability(transfer) -> str:
     """Tasks that choices from two halves of the seeds share."""
     rng = np.random.default_rng(0)
     rows = []
-    for name in ("bento-sim", "bento-sim(scaling=sum)", "bento-le(components=5)", "km-raw"):
+    written = ("bento-sim", "bento-sim(scaling=sum)", "bento-le(components=5)")
+    methods = [*((name, name) for name in written), ("km-raw", MedoidTasks())]
+    for name, method in methods:
         shared = {k: [] for k in KS}
         for _ in range(30):
             seeds = rng.permutation(transfer.n_seeds)
             halves = np.array_split(seeds, 2)
             matrices = [TaskMatrix.of_transfer(transfer, half) for half in halves]
-            sets = [sets_of(name, matrix, KS, 0) for matrix in matrices]
+            sets = [sets_of(method, matrix, KS, 0) for matrix in matrices]
             for k in KS:
                 shared[k].append(len(set(sets[0][k]) & set(sets[1][k])) / k)
         cells = " | ".join(f"{np.mean(shared[k]):.0%}" for k in KS)
@@ -271,11 +353,13 @@ def through_compare(context: Context) -> str:
         "BenTo-sim, one item in five of its tasks": (
             f"bento-sim(matrix={matrix},share=0.2)+random+mean"
         ),
-        "BenTo-sim, matched, ratio (ours)": f"bento-sim(matrix={matrix},match=0.01)+anchor-ratio",
+        "BenTo-sim, matched, ratio (ours)": StaticMethod(
+            among_tasks(MatchedSim(), str(matrix)), AnchorRatio()
+        ),
         "BenTo-sim, one item in five, ratio (ours)": (
             f"bento-sim(matrix={matrix},share=0.2)+random+anchor-ratio"
         ),
-        "tasks like all by past scores (no matrix)": "alike-tasks",
+        "tasks like all by past scores (no matrix)": OTHER_METHODS["alike-tasks"],
         "tasks fitted to past scores": "fitted-tasks",
         "tasks fitted to past scores, ridge on their means": "tasks-fit+task-means+ridge",
         "tasks chosen for ridge, ridge on their means": "ridge-tasks",
@@ -298,7 +382,8 @@ def through_compare(context: Context) -> str:
     for budget in BUDGETS:
         errors = {}
         for name, method in methods.items():
-            own = cells[(cells["method"] == method) & (cells["budget"] == budget)]
+            shown_as = method if isinstance(method, str) else method.describe()
+            own = cells[(cells["method"] == shown_as) & (cells["budget"] == budget)]
             errors[name] = [
                 np.abs(one["estimate"] - one["truth"]).to_numpy()
                 for _, one in own.groupby("repeat", sort=True)
@@ -411,6 +496,8 @@ def random_questions_paid(scores, targets, cost: float, rng) -> tuple[np.ndarray
 SECTIONS = (
     Study("BenTo's seven released models", RELEASED, of_released),
     Study("102 other models", (*RELEASED, OTHERS), of_others),
+    Study("BenTo-sim or BenTo-le", (*RELEASED, OTHERS), sim_or_le),
+    Study("FLAN", (FLAN,), of_flan),
     *CONSTANT,
     *BASELINES,
     Study("What foretells the error", RELEASED, lambda at: what_foretells(*released(at)[:2])),

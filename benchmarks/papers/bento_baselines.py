@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import numpy as np
 
-from fewbench.tasks import TaskMatrix, read_chooser
-from fewbench.tasks.judgement import judge, nrmse
-from fewbench.tasks.matrix import of_texts
+from fewbench.bento import TaskMatrix, read_chooser
+from fewbench.bento.judgement import judge, nrmse
+from fewbench.methods.tasks.matrix import of_texts
 from papers.bento_data import (
     KS,
     OTHERS,

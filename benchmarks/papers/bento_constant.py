@@ -6,14 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
+from fewbench.bento import Similarity, TaskMatrix, TaskResults, Transferability, read_chooser
+from fewbench.bento.held_out import HeldOutTasks
+from fewbench.bento.judgement import nrmse, resampled_models, weighted_nrmse
+from fewbench.methods.tasks.choosers import mismatch
 from fewbench.readers import read
 from fewbench.scores import Scores
-from fewbench.tasks import Similarity, TaskMatrix, TaskResults, Transferability, read_chooser
-from fewbench.tasks.choosers import mismatch
-from fewbench.tasks.curves import sets_of
-from fewbench.tasks.held_out import HeldOut
-from fewbench.tasks.judgement import nrmse, resampled_models, weighted_nrmse
 from papers.bento_data import KS, OTHERS, RELEASED, in_order, others, released, row, table_of
+from papers.methods.bento import MatchedLe, sets_of
 from papers.record import Context, Study, without_duplicates
 
 MOST = 10  # tasks: the paper's k goes from 1 to 10 on MMLU
@@ -196,7 +196,7 @@ def chosen_by_data(context: Context) -> str:
             rows.append(line(f"{title}: mean of all", settings.spread(results).mean(axis=0)))
         matrix = settings.matrix
         matched = nrmse(with_match(results, matrix), results.full)
-        rows.append(line("10 eigenvectors, `match=0.01`", matched))
+        rows.append(line("10 eigenvectors, as easy as all within 1 %", matched))
         rows.append(line(f"{n - 2} random lists: by difficulty", by_difficulty(results, matrix)))
         head = [*map(str, KS), "mean", "less the default"]
         sections.append(table_of(f"{name}: NRMSE, k =", head, rows))
@@ -214,7 +214,7 @@ def chosen_by_data(context: Context) -> str:
 
 def with_match(results: TaskResults, matrix: TaskMatrix) -> np.ndarray:
     """Estimates where tasks are exchanged until they are as easy as all within 1 %."""
-    sets = sets_of("bento-le(components=10,match=0.01)", matrix, SIZES, 0)
+    sets = sets_of(MatchedLe(components=10), matrix, SIZES, 0)
     return np.array([results.reduced(sets[k]) for k in SIZES])
 
 
@@ -267,7 +267,7 @@ def of_source_scores(context: Context) -> str:
 
 def by_sources(scores: Scores, sizes: Sequence[int]) -> dict[int, list[float]]:
     results, matrix = TaskResults.of_scores(scores), TaskMatrix.of_scores(scores)
-    held_out = HeldOut(results, matrix, ridge=False)
+    held_out = HeldOutTasks(results, matrix, ridge=False)
     said = np.empty((len(VALUES), len(sizes), len(results.models)))
     chosen = np.empty(said.shape[1:])
     for part in held_out.parts:

@@ -2,15 +2,16 @@
 
 import json
 
+from fewbench.bento import TaskResults, Transferability
 from fewbench.readers import read
 from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import Scores
-from fewbench.tasks import TaskResults, Transferability
 from papers.record import Context
 
 KS = (1, 2, 3, 5, 8, 10)
 OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
 MATRIX, QUESTIONS, OTHERS = "bento/mmlu_ict.npz", "bento/mmlu_questions.npz", "llmub_mmlu.npz"
+FLAN = "bento/neg_loss_flan.csv"
 RELEASED = (MATRIX, "bento/mmlu_models.csv", "bento/published_selections.json")
 
 

@@ -5,8 +5,8 @@ from scipy.stats import spearmanr
 
 from fewbench._types import FloatArray
 from fewbench.methods.needs import item_texts
-from fewbench.methods.selection.semantic import tfidf_embeddings
 from fewbench.scores import Scores
+from papers.methods.semantic import tfidf_embeddings
 from papers.record import HALVES, MAE, NONE, Context, Paper, Row, Study, Table, without_duplicates
 
 RATIOS = ("10%", "20%", "30%", "40%", "50%")

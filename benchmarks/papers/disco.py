@@ -9,11 +9,11 @@ import pandas as pd
 
 from fewbench.evaluation.replay import replay
 from fewbench.executors import Lost, open_pool
-from fewbench.methods import find_method
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.study import SplitSettings, make_split
 from fewbench.study.splits import Kind
+from papers.methods import find
 from papers.record import MAE, SPEARMAN, Context, Paper, Row, Section, Study, Table, means, shown
 
 MMLU = "llmub_mmlu.npz"
@@ -82,7 +82,7 @@ def said(tables: tuple[Scores, Scores], job: Job) -> Said:
     """Run a method on the sources of a table and the targets of another with the same models."""
     split = make_split(tables[0], job.split, 0, job.repeat)
     sources, targets = tables[0].take(models=split.sources), tables[1].take(models=split.targets)
-    run = replay(find_method(job.method), sources, targets, ITEMS, job.repeat)
+    run = replay(find(job.method), sources, targets, ITEMS, job.repeat)
     names = list(targets.model_ids)
     truth = pd.Series(targets.full_scores(), names)
     return Said(frozenset(run.items[0].tolist()), pd.Series(run.scores, names), truth)
@@ -114,7 +114,7 @@ def by_factors(context: Context) -> str:
         f"{REPEATS} divisions: whole checkpoints are targets, or runs, so that near copies of them "
         "are source models. The paper's figures (Table 2) are of other models: 382 source models, "
         "divided by date. Components are at most as many as source models less 1, about 74. A "
-        "letter is the part of Table 2. UMAP needs the extra `umap`.\n",
+        "letter is the part of Table 2. UMAP needs umap-learn.\n",
         "| | | Spearman, paper | held out | random division | error (pp), held out | random "
         "division |",
         "|---|---|---|---|---|---|---|",

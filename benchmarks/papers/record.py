@@ -13,6 +13,7 @@ from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare
+from papers.methods import paper_method
 from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
@@ -125,7 +126,7 @@ class Table:
         scores = scores.take(items=range(0, scores.n_items, self.every))
         return compare(
             without_duplicates(scores) if self.distinct else scores,
-            [row.method for row in self.rows],
+            [paper_method(row.method) or row.method for row in self.rows],
             self.budgets,
             settings(self.split),
             self.repeats,
@@ -164,13 +165,16 @@ class Table:
                 f"python -c \"import fewbench as f; s = f.load_scores('{whole}'); "
                 f"f.save_scores(s.take(items=range(0, s.n_items, {self.every})), '{file}')\""
             )
-        methods = ",".join(row.method for row in self.rows)
+        public = [row.method for row in self.rows if paper_method(row.method) is None]
+        methods = ",".join(public)
         quoted = f"'{methods}'" if "(" in methods else methods
         budgets = ",".join(map(str, self.budgets))
         yield (
             f"fewbench compare {file} -m {quoted} -n {budgets} {self.split} "
             f"--repeats {self.repeats} --no-intervals"
         )
+        if len(public) < len(self.rows):
+            yield f'python benchmarks/reproduce.py FOLDER --only "{self.title}"  # all rows'
         yield "```"
 
     def _of_row(self, row: Row, metric: str, wide: pd.DataFrame) -> Iterator[str]:

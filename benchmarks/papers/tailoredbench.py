@@ -12,6 +12,7 @@ from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoi
 from fewbench.methods.confidence import confidence
 from fewbench.study import SplitSettings, compare, make_split
 from fewbench.study.metrics import kendall_tau
+from papers.methods import paper_method
 from papers.record import (
     GIVEN,
     HALVES,
@@ -72,7 +73,7 @@ def by_confidence(context: Context) -> str:
     budgets = [20, 30, 40]
     found = compare(
         scores,
-        list(OF_CONFIDENCE),
+        [paper_method(method) or method for method in OF_CONFIDENCE],
         budgets,
         SplitSettings("group"),
         10,

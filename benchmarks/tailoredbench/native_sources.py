@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import item_distances, standardised
+from fewbench.algorithms.clustering.distances import standardised
 from fewbench.errors import StudyError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import find_method
@@ -148,10 +148,10 @@ def _any(trial: Trial, columns: FloatArray) -> float:
 
 def _distances(trial: Trial, columns: FloatArray, among: IntArray | None = None) -> FloatArray:
     """Return distances from all items to some, per model if the metric is a sum over models."""
-    method, n = trial.method, columns.shape[1]
-    sums = {"manhattan": float(n), "euclidean": math.sqrt(n)}
-    found = item_distances(columns, method.metric, method.standardise, among)
-    return np.asarray(found / sums.get(method.metric, 1.0), dtype=np.float64)
+    sums = {"manhattan": float(columns.shape[1]), "euclidean": math.sqrt(columns.shape[1])}
+    metric = getattr(trial.method, "metric", "manhattan")
+    found = trial.method.distances(columns, among)
+    return np.asarray(found / sums.get(metric, 1.0), dtype=np.float64)
 
 
 def _over(one: float, other: float) -> float:
@@ -211,7 +211,7 @@ def _components(
         raise StudyError(f"one {side} is too few for a map", hint=f"use {LEAST_MODELS} or more")
     if not (columns.min(axis=0) < columns.max(axis=0)).any():
         raise StudyError(f"every {side} scores the same on all items", hint="run fewbench audit")
-    x = standardised(columns) if trial.method.standardise else columns - columns.mean(axis=0)
+    x = columns - columns.mean(axis=0) if trial.method.printed else standardised(columns)
     # Items far outnumber models, so the small matrix of the models is enough.
     values, vectors = np.linalg.eigh(x.T @ x)
     places = x @ vectors[:, [-1, -2]]

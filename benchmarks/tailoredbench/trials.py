@@ -8,7 +8,7 @@ import pandas as pd
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import item_distances, nearest_first
+from fewbench.algorithms.clustering.distances import nearest_first
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.opening import check_budget
@@ -122,9 +122,7 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
 
 
 def _by_distance(sources: FloatArray, targets: FloatArray, method: Tailored) -> IntArray:
-    both = np.concatenate([sources, targets])
-    distances = item_distances(both, method.metric, method.standardise)
-    return nearest_first(distances, len(sources))
+    return nearest_first(method.distances(np.concatenate([sources, targets])), len(sources))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,20 +134,14 @@ class _Chosen(Method):
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
-    ) -> "_ChosenSession":
-        session = _ChosenSession(self.method, scores, budget, seed, targets)
-        session.given = self.natives
+    ) -> TailoredSession:
+        session = self.method.start(scores, budget, seed, targets)
+        chosen = session.natives_of
+        session.natives_of = lambda name: None if chosen(name) is None else self.natives[name]
         return session
 
     def describe(self) -> str:
         return f"{self.method.describe()} with native sources given"
-
-
-class _ChosenSession(TailoredSession):
-    given: dict[str, IntArray]
-
-    def natives_of(self, target: str) -> IntArray | None:
-        return None if super().natives_of(target) is None else self.given[target]
 
 
 def by_share(trial: Trial, shares: tuple[float, ...] = SHARES) -> pd.DataFrame:

@@ -33,15 +33,17 @@ class Matrix(Protocol):
         ...
 
 
-def blocks(n: int, width: int) -> list[slice]:
+def blocks(n: int, width: int, cells: int | None = None) -> list[slice]:
     """Return slices of n rows (or columns) that have `width` cells each, one slice at least.
+
+    A slice has at most `cells` cells (by default a block), or one row.
 
     Examples
     --------
     >>> blocks(5, CELLS // 2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = max(1, CELLS // max(width, 1))
+    step = max(1, (cells or CELLS) // max(width, 1))
     return [slice(at, min(at + step, n)) for at in range(0, max(n, 1), step)]
 
 
@@ -95,4 +97,20 @@ def whole(matrix: Matrix) -> FloatArray:
 def not_run(matrix: Matrix) -> BoolArray:
     """Return whether each cell is NaN, shape (models, items): a byte per cell."""
     found: BoolArray = by_rows(matrix, np.isnan)
+    return found
+
+
+def of_columns(values: FloatArray, function: Callable[..., FloatArray]) -> FloatArray:
+    """Return a function such as `np.nanmean` of each column, NaN of columns that have only NaN.
+
+    NumPy's own functions warn of such columns.
+
+    Examples
+    --------
+    >>> of_columns(np.array([[1.0, np.nan], [0.0, np.nan]]), np.nanmean).tolist()
+    [0.5, nan]
+    """
+    known = ~np.isnan(values).all(axis=0)
+    found = np.full(values.shape[1], np.nan)
+    found[known] = function(values[:, known], axis=0)
     return found

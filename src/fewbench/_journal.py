@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from fewbench._files import naming, written_whole
 from fewbench._text import masked_bytes
@@ -48,7 +49,14 @@ class Lines:
         if self._is_held:
             yield
             return
-        with self.path.open("ab") as file:
+        opened: IO[bytes]
+        try:
+            opened = self.path.open("ab")
+        except OSError:  # a folder that can only be read
+            if not self.path.exists():
+                raise
+            opened = self.path.open("rb")
+        with opened as file:
             _lock(file.fileno())
             self._is_held = True
             try:

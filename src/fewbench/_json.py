@@ -1,6 +1,7 @@
 """JSON: any text, and files of known form; reading them never executes anything."""
 
 import json
+from collections import Counter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,10 +11,30 @@ from fewbench.errors import FewbenchError
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def loads(text: str | bytes, **settings: Any) -> Any:
-    """Read JSON as `json.loads` does; ValueError also for lists or objects nested too deeply."""
+class RepeatedKeyError(ValueError):
+    """A key that an object of JSON has twice; Python's own reader keeps the last value."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise RepeatedKeyError(f"an object has the key {key!r} twice")
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
+def loads(text: str | bytes) -> Any:
+    """Read JSON as `json.loads` does.
+
+    ValueError also for lists or objects nested too deeply, RepeatedKeyError for a repeated key.
+    """
     try:
-        return json.loads(text, **settings)
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "surrogatepass")
+        return DECODER.decode(text)
     except RecursionError:
         raise ValueError("lists or objects are nested too deeply") from None
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from unicodedata import normalize
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")  # and the quote put before them
 
@@ -34,6 +35,26 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
     close = get_close_matches(name, names, n=1)
     rest = f"use one of {', '.join(names)}" if otherwise is None else otherwise
     return f"did you mean {close[0]}? {rest}" if close else rest
+
+
+def same_text(names: Iterable[str], others: Iterable[str] = ()) -> tuple[str, str] | None:
+    r"""Return two names that differ in their Unicode form only, if there are any.
+
+    The two are among `names`, or one is among `names` and one among `others`. They look the same
+    wherever they are printed.
+
+    Examples
+    --------
+    >>> same_text(["caf\u00e9", "tea"], ["cafe\u0301"]) == ("cafe\u0301", "caf\u00e9")
+    True
+    >>> same_text(["tea", "teas"]) is None
+    True
+    """
+    met = {normalize("NFC", name): name for name in others if not name.isascii()}
+    for name in names:
+        if not name.isascii() and met.setdefault(normalize("NFC", name), name) != name:
+            return met[normalize("NFC", name)], name
+    return None
 
 
 def as_cell(text: object) -> object:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fewbench.algorithms.assisted import FEWEST, Phase, assisted, sample_error
-from fewbench.algorithms.sampling import NestedSample
+from fewbench.algorithms.assisted import FEWEST, Phase, assisted, sample_errors
+from fewbench.algorithms.sampling import NestedSample, permanent_order
 
 N, PILOT, DRAWN = 200, 12, 30
 RNG = np.random.default_rng(0)
@@ -37,14 +37,14 @@ class Found:
     freedom: float
 
 
-def estimated(answers, weights, pilot, start, predicted=PREDICTED):
+def estimated(answers, weights, pilot, seed, predicted=PREDICTED):
     """Estimate the weighted mean, and that of the task, from a pilot and a sample of the rest."""
     rest = np.setdiff1d(np.arange(N), pilot)
     wanted = np.vstack([weights, TASK / TASK.sum()])
     noise = predicted * (1 - predicted)
     sizes = 0.8 * weights * np.sqrt(noise) / np.mean(weights * np.sqrt(noise))
     sizes += 0.2 * weights / weights.mean()
-    sample = NestedSample(rest[np.argsort(predicted[rest])], sizes, start)
+    sample = NestedSample(rest[permanent_order(TASK[rest].astype(int), seed)], sizes)
     drawn = sample.take(DRAWN)
     items = np.concatenate([pilot, drawn])
     known = wanted[:, pilot]
@@ -69,7 +69,7 @@ def estimated(answers, weights, pilot, start, predicted=PREDICTED):
 def test_over_all_samples_it_is_right_on_average_and_as_far_off_as_it_says(target, weights, pilot):
     answers, of = TARGETS[target], WEIGHTS[weights]
     first = PILOTS[pilot](answers)
-    found = [estimated(answers, of, first, start) for start in (np.arange(200) + 0.5) / 200]
+    found = [estimated(answers, of, first, seed) for seed in range(200)]
     off = np.array([one.scores for one in found]) - [of @ answers, answers[TASK].mean()]
     spread = off.std(axis=0)
     assert (np.abs(off.mean(axis=0)) < 0.25 * spread).all()
@@ -84,8 +84,7 @@ def test_good_predictions_make_it_precise_and_bad_ones_do_no_harm():
     nothing = np.empty(0, dtype=np.intp)
 
     def mean_error(predicted):
-        starts = (np.arange(60) + 0.5) / 60
-        found = [estimated(answers, weights, nothing, start, predicted) for start in starts]
+        found = [estimated(answers, weights, nothing, seed, predicted) for seed in range(60)]
         return np.mean([one.errors[0] for one in found])
 
     none = mean_error(np.full(N, 0.5))
@@ -94,7 +93,7 @@ def test_good_predictions_make_it_precise_and_bad_ones_do_no_harm():
 
 
 def test_all_right_leaves_an_error_and_no_trust_in_predictions():
-    found = estimated(np.ones(N), WEIGHTS["micro"], np.arange(PILOT), 0.3)
+    found = estimated(np.ones(N), WEIGHTS["micro"], np.arange(PILOT), 0)
     assert found.scores[0] == pytest.approx(1)
     assert found.errors[0] > 0.005
 
@@ -128,10 +127,15 @@ def test_phases_count_by_their_precision():
 def test_a_sample_s_error_is_that_of_its_residuals_and_of_the_rest():
     rng = np.random.default_rng(1)
     answers, predicted = rng.random((3, 40)), rng.random((3, 40))
-    error, freedom = sample_error(answers, predicted, np.ones(40), 400)
+    of_400 = np.ones(40), np.arange(40), np.full(400, 0.1)
+    errors, freedom, sources = sample_errors(answers, predicted, *of_400)
     residuals = answers - predicted
     plain = residuals.std(axis=1, ddof=1) / np.sqrt(40) * np.sqrt(0.9)
-    np.testing.assert_allclose(error, plain, rtol=0.1)
+    np.testing.assert_allclose(errors, plain, rtol=0.1)
     assert freedom.tolist() == [39.0] * 3
-    assert sample_error(answers, predicted, np.ones(40), 40)[0].tolist() == [0.0] * 3
-    assert (sample_error(np.ones((1, 40)), np.ones((1, 40)), np.ones(40), 400)[0] > 0).all()
+    squares = [np.nansum(source.influence**2) * 40**2 for source in sources]
+    shares = [source.item_share for source in sources]
+    np.testing.assert_allclose(shares, 1 / (np.array(squares) + 0.5), rtol=0.01)
+    of_40 = np.ones(40), np.arange(40), np.ones(40)
+    assert sample_errors(answers, predicted, *of_40)[0].tolist() == [0.0] * 3
+    assert (sample_errors(np.ones((1, 40)), np.ones((1, 40)), *of_400)[0] > 0).all()

@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal
 from fewbench.algorithms.kriging import Run, choose_static, fit_kriging, next_together, settle
 from fewbench.algorithms.kriging.design import Reduction, choose
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
+from fewbench.algorithms.sampling import permanent_order
 from fewbench.testing import simulate
 
 RNG = np.random.default_rng(0)
@@ -35,20 +36,20 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     weights = np.vstack([table.item_weights, table.task_weights.T])
-    return fit_kriging(table.values[:50], weights, np.random.default_rng(0), 50)
+    return fit_kriging(table.values[:50], weights, permanent_order(table.task_of, 0), 50)
 
 
 NOTHING = np.empty(0, dtype=np.intp)
 
 
-def play(model, answers, rounds, start=0.5, costs=None):
+def play(model, answers, rounds, costs=None):
     """Run a target in rounds of so many items; `answers` are those of the candidates."""
-    run = Run(model, start)
-    settle([run], NOTHING, costs)
+    run = Run(model)
+    settle([run], NOTHING, 200, costs)
     for n in rounds:
         new = next_together([run], n, run.items, costs)
         run.hear(new, answers[new])
-        settle([run], run.items, costs)
+        settle([run], run.items, 200, costs)
     return run
 
 
@@ -125,7 +126,7 @@ class TestRun:
     def test_a_run_knows_on_which_side_of_the_sources_a_target_is(self, table):
         order = np.argsort(table.full_scores())
         values, weights = table.values, np.full((1, 200), 1 / 200)
-        model = fit_kriging(values[order[:30]], weights, np.random.default_rng(0), 30)
+        model = fit_kriging(values[order[:30]], weights, permanent_order(table.task_of, 0), 30)
         found = {}
         for side, rows in {"like": order[10:20], "beyond": order[-6:]}.items():
             said = []
@@ -166,7 +167,7 @@ class TestRun:
 
     def test_few_sources_leave_a_sample_from_the_first_item(self, table):
         weights = table.item_weights[None]
-        model = fit_kriging(table.values[:8], weights, np.random.default_rng(0), 8)
+        model = fit_kriging(table.values[:8], weights, permanent_order(table.task_of, 0), 8)
         run = play(model, table.values[55], (5, 5, 10))
         first, second = run.draws
         assert len(first.before) == 0
@@ -185,7 +186,11 @@ class TestRun:
         table = simulate(40, 3000, seed=2)
         weights = table.item_weights[None]
         model = fit_kriging(
-            table.values[:30], weights, np.random.default_rng(0), 30, include=np.arange(7)
+            table.values[:30],
+            weights,
+            permanent_order(table.task_of, 0),
+            30,
+            include=np.arange(7),
         )
         assert len(model.candidates) < 2010
         assert set(range(7)) <= set(model.candidates.tolist())

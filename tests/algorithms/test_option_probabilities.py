@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.algorithms.option_probabilities import (
-    correctness_variance,
     jensen_shannon,
     predictive_diversity,
     probabilities_of,
@@ -37,14 +36,8 @@ def mutual_information(p):
 @given(st.integers(0, 1000), st.integers(2, 9), st.integers(2, 6), st.sampled_from([0.0, 0.3]))
 def test_pds_is_equation_1(seed, models, options, missing):
     p, n_options = table(seed, models, 12, options, missing)
-    largest = np.nanmax(p, axis=0)
-    total = largest.sum(axis=1)
-    for how, expected in {
-        "none": total,
-        "options": total / n_options,
-        "excess": (total - 1) / (n_options - 1),
-    }.items():
-        np.testing.assert_allclose(predictive_diversity(p, n_options, how), expected, atol=1e-5)
+    expected = np.nanmax(p, axis=0).sum(axis=1) / n_options
+    np.testing.assert_allclose(predictive_diversity(p, n_options), expected, atol=1e-5)
 
 
 @given(st.integers(0, 1000), st.integers(2, 9), st.integers(2, 6))
@@ -83,11 +76,10 @@ def test_pds_of_hard_labels_counts_the_distinct_answers(labels):
 def test_agreement_and_full_disagreement():
     same = np.tile(table()[0][:1], (5, 1, 1))
     counts = table()[1]
-    np.testing.assert_allclose(predictive_diversity(same, counts, "none"), 1.0, atol=1e-6)
-    np.testing.assert_allclose(predictive_diversity(same, counts, "excess"), 0.0, atol=1e-6)
+    np.testing.assert_allclose(predictive_diversity(same, counts), 1 / counts, atol=1e-6)
     np.testing.assert_allclose(jensen_shannon(same), 0.0, atol=1e-6)
     apart = np.eye(3)[:, None]
-    assert predictive_diversity(apart, np.array([3]), "excess").tolist() == [1.0]
+    assert predictive_diversity(apart, np.array([3])).tolist() == [1.0]
     assert jensen_shannon(apart)[0] == pytest.approx(np.log(3), abs=1e-6)
 
 
@@ -113,18 +105,12 @@ def test_larger_than_a_block_and_of_every_float_type(dtype):
 def test_of_binary_correctness():
     values = simulate(9, 30, seed=2).values
     p = values.mean(axis=0)
-    np.testing.assert_allclose(correctness_variance(values), p * (1 - p))
     np.testing.assert_allclose(
         jensen_shannon(two_class(values)), entropy(np.stack([p, 1 - p]), 0), atol=1e-6
     )
     differ = (p > 0) & (p < 1)
     pds = predictive_diversity(two_class(values), np.full(30, 2))
     assert pds.tolist() == np.where(differ, 1.0, 0.5).tolist()
-
-
-def test_variance_leaves_missing_cells_out():
-    values = np.array([[1.0, 0.0], [np.nan, 1.0], [0.0, 0.0]])
-    np.testing.assert_allclose(correctness_variance(values), [0.25, 2 / 9])
 
 
 def test_no_models_is_an_error():
@@ -134,10 +120,8 @@ def test_no_models_is_an_error():
 
 def test_an_item_that_nobody_was_run_on_has_no_disagreement():
     values = np.array([[1.0, np.nan, 0.0], [0.0, np.nan, 0.0]])
-    assert correctness_variance(values).tolist() == [0.25, 0, 0]
     assert jensen_shannon(two_class(values)).round(4).tolist() == [0.6931, 0, 0]
-    for how, expected in {"none": [2, 0, 1], "options": [1, 0, 0.5], "excess": [1, 0, 0]}.items():
-        assert predictive_diversity(two_class(values), np.full(3, 2), how).tolist() == expected
+    assert predictive_diversity(two_class(values), np.full(3, 2)).tolist() == [1, 0, 0.5]
 
 
 def believed(seed, n_models=20, n_items=200, n_options=4):

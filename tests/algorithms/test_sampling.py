@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.algorithms.kriging.sample import fit_sample
-from fewbench.algorithms.sampling import NestedSample, allocate, draw
+from fewbench.algorithms.sampling import NestedSample, allocate, draw, permanent_order
 
 tasks = st.lists(
     st.tuples(st.integers(1, 20), st.one_of(st.just(0.0), st.floats(1e-3, 1e3))), min_size=1
@@ -111,65 +110,73 @@ def test_equal_sizes_are_simple_random_sampling():
     assert max(abs(count / draws - 0.1) for count in found.values()) < 4 * np.sqrt(0.09 / draws)
 
 
-def test_an_item_of_hardly_any_size_is_found_in_a_few_steps():
+def test_an_item_of_hardly_any_size_counts_as_a_hundredth():
     sizes = np.array([1.0, 1e-12, 1.0, 1.0])
-    sample = NestedSample(np.arange(4), sizes, 0.3)
+    sample = NestedSample(np.arange(4), sizes)
     assert sorted(sample.take(4).tolist()) == [0, 1, 2, 3]
-    assert sample.chances(1)[1] == pytest.approx(0.01 / 4, rel=0.01)
+    assert sample.chances(1)[1] == pytest.approx(0.01 / 3, rel=0.5)
 
 
-@given(sizes, st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.integers(0, 12))
-def test_a_nested_sample_begins_as_the_smaller_one_does(sizes, start, few, more):
+@given(sizes, st.integers(0, 12), st.integers(0, 12))
+def test_a_nested_sample_begins_as_the_smaller_one_does(sizes, few, more):
     """Of items in any order; what is not in the order is never drawn."""
     sizes = np.array(sizes)
     order = np.random.default_rng(0).permutation(len(sizes))[: max(1, len(sizes) - 1)]
-    sample = NestedSample(order, sizes, start)
+    sample = NestedSample(order, sizes)
     few, more = sorted((few, more))
     first, every = sample.take(few), sample.take(more)
     assert every[: len(first)].tolist() == first.tolist()
     assert len(set(every.tolist())) == len(every) == min(more, len(order))
     assert set(every) <= set(order)
     chances = sample.chances(more)
+    assert chances[order].sum() == pytest.approx(min(more, len(order)))
     if more:
         assert (chances[every] > 0).all()
     assert (chances <= 1).all()
-    assert (np.delete(chances, order) == 0).all()
 
 
-@pytest.mark.parametrize("n", [1, 10, 30, 60])
+@given(st.integers(1, 300), st.integers(1, 6), st.integers(0, 10**6))
+def test_an_order_takes_every_item_once(n_items, n_tasks, seed):
+    task_of = np.random.default_rng(seed).integers(n_tasks, size=n_items)
+    assert sorted(permanent_order(task_of, seed).tolist()) == list(range(n_items))
+
+
+@pytest.mark.parametrize("n", [10, 30, 60])
 def test_a_nested_sample_draws_items_as_often_as_its_chances_say(n):
-    """Over all random starts. Large items that are met twice make the chances depend on them."""
-    sizes = 0.2 + np.random.default_rng(0).beta(2, 1.2, 100)
-    order, starts = np.random.default_rng(1).permutation(100), 1000
-    counts, chances, weighed = np.zeros((3, 100))
-    for start in (np.arange(starts) + 0.5) / starts:
-        sample = NestedSample(order, sizes, start)
-        taken, chance = sample.take(n), sample.chances(n)
-        counts[taken] += 1 / starts
-        chances += chance / starts
-        weighed[taken] += 1 / chance[taken] / starts
-    np.testing.assert_allclose(counts, chances, atol=0.01 if n < 60 else 0.025)
-    assert weighed.mean() == pytest.approx(1, abs=0.005)  # the sum over all items, on average
+    sizes, seeds = 0.2 + np.random.default_rng(0).beta(2, 1.2, 100), 3000
+    tasks = np.repeat([0, 1, 2], [20, 30, 50])
+    counts = np.zeros(100)
+    for seed in range(seeds):
+        sample = NestedSample(permanent_order(tasks, seed), sizes)
+        counts[sample.take(n)] += 1 / seeds
+    chances = sample.chances(n)
+    np.testing.assert_allclose(counts, chances, atol=0.04)
+    assert np.mean(counts / chances) == pytest.approx(1, abs=0.01)
 
 
-def test_items_next_to_each_other_are_rarely_drawn_together():
-    """A third of a hundred items by difficulty: each tenth of them has its share."""
-    for start in np.random.default_rng(0).random(20):
-        drawn = NestedSample(np.arange(100), np.ones(100), start).take(33)
-        tenths = np.bincount(drawn // 10, minlength=10)
-        assert tenths.min() >= 2
-        assert tenths.max() <= 5
+def test_every_beginning_is_spread_over_tasks():
+    tasks = np.repeat([0, 1, 2], [50, 30, 20])
+    for seed in range(20):
+        drawn = permanent_order(tasks, seed)[:30]
+        assert np.abs(np.bincount(tasks[drawn]) - [15, 9, 6]).max() <= 2
+
+
+def test_samples_of_one_order_share_the_items_that_their_chances_allow():
+    rng = np.random.default_rng(0)
+    order = permanent_order(np.zeros(1000, dtype=np.intp), 0)
+    one, other = 0.2 + rng.random((2, 1000))
+    samples = [NestedSample(order, sizes) for sizes in (one, other)]
+    common = len(np.intersect1d(*(sample.take(100) for sample in samples)))
+    together = np.minimum(*(sample.chances(100) for sample in samples)).sum()
+    assert common == pytest.approx(together, abs=5)
+    assert NestedSample(order, np.ones(1000)).take(100).tolist() == order[:100].tolist()
 
 
 @pytest.mark.parametrize("asked", [30, 200])
 def test_samples_of_one_model_vary_as_random_ones(asked):
     """An interval holds for every model only if the sample is random, not a few sets of steps."""
     tasks = np.repeat([0, 1, 2], [98, 201, 301])
-    nothing = np.empty(0, dtype=np.intp)
-    weights = np.full((1, 600), 1 / 600)
-    model = fit_sample(nothing, nothing, np.empty(0), 0, tasks, weights)
-    starts = np.random.default_rng(0).random(400)
-    drawn = [NestedSample(model.shuffled(u), weights[0], u).take(asked) for u in starts]
+    drawn = [permanent_order(tasks, seed)[:asked] for seed in range(400)]
     for seed in range(6):
         answers = np.random.default_rng(seed).random(600) < 0.55
         spread = np.std([answers[items].mean() for items in drawn])

@@ -14,13 +14,6 @@ from fewbench.testing import simulate
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    if not (BENCHMARKS / "_baselines").is_dir():
-        pytest.skip("the benchmarks are not beside the tests")
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-
-
 @pytest.fixture
 def figures():
     from _baselines import figures
@@ -216,7 +209,7 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     loaded = tables.Loaded(scores, frozenset({"collaborative-low-rank"}))
     monkeypatch.setattr(cells, "load", lambda folder, name: loaded)
     monkeypatch.setattr(
-        cells, "find_method", lambda name: Refuses() if name == "refuses" else find_method(name)
+        cells, "find", lambda name: Refuses() if name == "refuses" else find_method(name)
     )
     names = ("random", "random-linear", "collaborative-low-rank", "refuses")
     plan = cells.Plan(tmp_path, tmp_path / "cache", names, float("inf"))

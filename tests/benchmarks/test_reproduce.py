@@ -14,13 +14,6 @@ from fewbench.testing import simulate
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    if not (BENCHMARKS / "papers").is_dir():
-        pytest.skip("the benchmarks are not beside the tests")
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-
-
 @pytest.fixture
 def table():
     from papers.record import HALVES, MAE, TAU, Row, Table
@@ -101,7 +94,7 @@ def test_sections_are_written_one_by_one_and_others_stay(table, context, tmp_pat
     assert "fewbench compare FOLDER/scores.parquet -m random-ridge,random -n 5,10" in page
 
 
-def test_committed_records_have_the_sections_that_are_defined(importable):
+def test_committed_records_have_the_sections_that_are_defined():
     from papers import PAPERS
     from papers.record import sections_of
 
@@ -110,6 +103,35 @@ def test_committed_records_have_the_sections_that_are_defined(importable):
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
         defined = [section.title for section in paper.sections]
         assert list(kept) == [title for title in defined if title in kept]
+
+
+def test_every_row_of_a_table_names_a_method_by_its_own_name():
+    from papers import PAPERS
+    from papers.methods import find, paper_method
+    from papers.record import Table
+
+    rows = {
+        row.method
+        for paper in PAPERS.values()
+        for section in paper.sections
+        if isinstance(section, Table)
+        for row in section.rows
+    }
+    assert all(find(row) for row in rows)
+    own = {row: method for row in rows if (method := paper_method(row)) is not None}
+    assert len(own) > 10
+    assert all(method.describe() == row for row, method in own.items())
+
+
+def test_methods_of_the_papers_enter_as_a_user_s_own(table, context):
+    from papers.record import Row
+
+    rows = (Row("tailored(ties=shared)"), Row("assessor"), *table.rows)
+    text = replace(table, rows=rows).text(context)
+    assert "| `tailored(ties=shared)` | fewbench | " in text
+    assert "failed" not in text
+    assert "-m random-ridge,random -n" in text
+    assert 'reproduce.py FOLDER --only "A table"  # all rows' in text
 
 
 def test_a_budget_may_be_a_share_of_the_items(table, context):

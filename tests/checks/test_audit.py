@@ -73,8 +73,8 @@ def test_a_method_says_once_what_it_lacks(make):
         fit.because for fit in audit(make()).methods if fit.method == "disco-pds-rf"
     )
     assert options == (
-        "no option probabilities: PDS of right and wrong alone has two values: use JSD or "
-        "variance, and the signature is right and wrong alone"
+        "no option probabilities: PDS of right and wrong alone has two values: use JSD, "
+        "and the signature is right and wrong alone"
     )
     assert few.startswith("30 of 40 distinct sources: ")
     for fit in audit(make(models=3)).methods:
@@ -123,7 +123,7 @@ def test_advice_on_unequal_options_can_be_followed():
     from fewbench.methods import find_method
 
     advice = audit(simulate(20, 60, options=5)).of_kind("unequal-options").advice
-    find_method(next(word for word in advice.split() if word.startswith("pds")))
+    find_method(next(word for word in advice.split() if word.startswith("jsd")))
 
 
 def test_a_method_that_cannot_does_refuse(make):

@@ -38,8 +38,8 @@ def test_all_kinds_together(make):
     assert left.n_models == 27
     assert set(scores.item_ids) - set(left.item_ids) >= {"item-20", "item-21", "item-22"}
     assert audit(left.take(models=range(27))).of_kind("wrong-way") is None
-    assert len(said) == 4
-    assert said[-1] == "wrong-way: none found"
+    assert len(said) == 5
+    assert said[-2:] == ("wrong-way: none found", "incomplete: nothing left out")
 
 
 def test_nothing_named_nothing_dropped(make):
@@ -73,6 +73,25 @@ def test_a_model_that_ran_only_dropped_items_goes_with_them(make):
     left, said = drop(scores, audit(scores), ["constant"])
     assert "lab/model-05" not in left.model_ids
     assert said[-1] == "1 model left out that ran no remaining item: 'lab/model-05'"
+
+
+def test_incomplete_says_what_it_costs(make):
+    """The audit says it before, and what is left has every cell, whatever the order of words."""
+
+    def plant(values, names):
+        values[[1, 2], [7, 9]] = np.nan
+        values[4, 50:90] = np.nan  # a tenth: it is never judged, and would cost 40 items
+        values[:, 20] = 1.0
+
+    scores = make(plant)
+    found = audit(scores)
+    cost = "1 of 30 models and 2 of 400 items"
+    assert found.of_kind("missing").advice.endswith(f"--drop incomplete would leave out {cost}")
+    left, said = drop(scores, found, ["incomplete", "constant"])
+    assert said[1] == f"incomplete: {cost} left out"
+    assert not left.has_missing
+    assert "lab/model-04" not in left.model_ids
+    assert not {"item-7", "item-9", "item-20"} & set(left.item_ids)
 
 
 def test_duplicates_with_cells_of_their_own_stay(make):

@@ -1,5 +1,7 @@
 """fewbench versus and gate."""
 
+import functools
+import inspect
 import json
 import os
 import subprocess
@@ -7,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import fewbench
+from fewbench.errors import EvaluationError
 
 ONE = ["--item", "id", "--score", "points"]
 
@@ -120,6 +125,33 @@ def test_two_models_run_until_one_is_better(ok, scores, tmp_path):
     assert "new is better" in ok("versus", "live:new", "live:old", "--sequential")
 
 
+def test_no_option_of_versus_is_dropped_where_it_runs_the_models(cli, scores, monkeypatch):
+    """Each option reaches the run, or is refused; this holds for options to come as well."""
+    parameters = inspect.signature(fewbench.versus).parameters
+    typed = {"level": 0.8, "margin": 0.05, "adjust": "bh", "next_items": 0}
+    typed |= dict.fromkeys(("sequential", "ask"), True)
+    assert set(typed) == set(parameters) - {"a", "b", "scores"}
+    reached = {}
+
+    @functools.wraps(fewbench.run_versus)
+    def ran(*_, **options):
+        reached.update(options)
+        raise EvaluationError("ran")
+
+    monkeypatch.setattr("fewbench.decide.run_versus", ran)
+    words = ("versus", "new", "old", "--run", "live", "--scores", scores)
+    for name, value in typed.items():
+        flag = f"--{name.replace('_', '-')}"
+        said = cli(*words, flag, *([] if value is True else [value]), "--", "python").err
+        if "error: ran" in said:
+            assert reached[name] == value
+        else:
+            assert f"error: {flag}: no effect on a run" in said
+    assert set(reached) >= {"level", "margin", "adjust"}
+    said = cli("versus", "new", "old", "-n", 40, "--seed", 3)
+    assert "error: --budget, --seed: no effect without a run" in said.err
+
+
 def test_the_example_workflow(scores, tmp_path):
     """The steps of the documentation's workflow, with another number of items and model."""
     yaml = pytest.importorskip("yaml")
@@ -144,3 +176,89 @@ def test_the_example_workflow(scores, tmp_path):
     done = subprocess.run(bash, env=os.environ | own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "### fewbench gate: target passes" in summary.read_text()
+
+
+NTH = """
+import json, sys
+for line in sys.stdin:
+    item = json.loads(line)["item"]
+    right = int(item.split("-")[1]) % int(sys.argv[1]) == 0
+    print(json.dumps({"item": item, "score": right}), flush=True)
+"""
+
+
+@pytest.fixture
+def checkpoint(cli, scores):
+    """Run a checkpoint by a program that is right on every nth item."""
+
+    def go(name, folder, nth, *words, method="fewbench"):
+        given = ["run", "command", scores, "-m", method, "-t", name, "-o", folder, *words]
+        return cli(*given, "--", sys.executable, "-S", "-c", NTH, nth)
+
+    return go
+
+
+def test_two_targets_of_one_folder(checkpoint, ok, cli):
+    assert checkpoint("ckpt-1", "run", 2, "-n", 12).code == 0
+    said = checkpoint("ckpt-2", "run", 3, "-n", 12)
+    assert "note: ckpt-2 joins 'ckpt-1', and is asked the items of ckpt-1 first" in said.err
+    assert said.out.startswith("ckpt-2 scores ")
+    assert "ckpt-1" not in said.out
+    kept = json.loads(Path("run", "result.json").read_text())["targets"]
+    assert [one["items_run"] for one in kept.values()] == [12, 12]
+    found = json.loads(ok("versus", "run", "ckpt-1", "ckpt-2", "--json"))
+    assert (found["a"], found["b"], found["items_common"]) == ("ckpt-1", "ckpt-2", 12)
+    assert found["pairing"] is None
+    assert {one["target"] for one in json.loads(ok("rank", "run", "--json"))["targets"]} == {
+        "ckpt-1",
+        "ckpt-2",
+    }
+    assert len(json.loads(ok("track", "run", "--json"))["points"]) == 2
+    assert "'ckpt-9' is not a target" in cli("versus", "run", "ckpt-1", "ckpt-9").err
+    assert "at most 12 items; not at most 9 items" in checkpoint("x", "run", 2, "-n", 9).err
+
+
+def test_targets_that_share_few_items_are_named_first(checkpoint, ok, cli, tmp_path):
+    """By different seeds; the command that is printed pairs them."""
+    checkpoint("old", "a", 2, "-n", 10, method="random")
+    checkpoint("new", "b", 3, "-n", 10, "--seed", 7, method="random")
+    words = [
+        ["versus", "b", "a"],
+        ["gate", "b", "--not-below", "a", "--margin", "0.05"],
+        ["rank", "a", "b"],
+    ]
+    for command in words:
+        said = cli(*command).out
+        assert "share " in said.splitlines()[0], said
+        assert (
+            " of 10 items; on the same items their difference is more precise."
+            in said.splitlines()[0]
+        )
+        (following,) = [line for line in said.splitlines() if "--items-of" in line]
+    assert following.startswith("Next: fewbench run RUNNER ")
+    assert following.endswith("-t new -o new-paired --items-of a -- …")
+    before = json.loads(ok(*words[0], "--json"))
+    assert checkpoint("new", "new-paired", 3, "--items-of", "a", method="auto").code == 0
+    after = json.loads(ok("versus", "new-paired", "a", "--json"))
+    assert (after["items_common"], after["pairing"]) == (10, None)
+    assert before["items_common"] < 5
+    for command in words:
+        given = ["new-paired" if word == "b" else word for word in command]
+        assert "share" not in cli(*given).out
+    said = checkpoint("other", "c", 3, "-n", 10, "--items-of", "a", method="fluid")
+    assert said.code == 2
+    assert "a was run with method random, not fluid" in said.err
+    assert not (tmp_path / "c" / "evaluation.json").exists()
+
+
+def test_targets_join_by_hand(ok, scores, asked, answers):
+    begin = ("start", scores, "-m", "fewbench", "-n", "12", "--no-check")
+    ok(*begin, "-t", "one", "-o", "run")
+    while items := asked("run").get("one"):
+        ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE, "-t", "one")
+    ok(*begin, "-t", "two", "-o", "run")
+    ok(*begin, "-t", "three", "-o", "other", "--items-of", "run:one")
+    ok("track", "run", "--add", "four")
+    items = asked("run")
+    assert len(items["two"]) == 5  # the first round
+    assert items["two"] == items["four"] == asked("other")["three"]

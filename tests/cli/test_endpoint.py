@@ -2,20 +2,26 @@
 
 import csv
 import json
+import socket
+import time
+from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 from replying import Replying, serving
 
 import fewbench
 from fewbench.errors import FewbenchError
-from fewbench.runners.endpoint import question_tasks
+from fewbench.runners.endpoint import question_tasks, run_endpoint
 from fewbench.scores import load_scores, save_scores
 
-pytest.importorskip("inspect_ai")
-pytest.importorskip("openai", reason="models behind a server need the package openai")
-# Of tenacity, as Inspect uses it.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+needed = [name for name in ("inspect_ai", "openai") if find_spec(name) is None]
+pytestmark = [
+    pytest.mark.skipif(bool(needed), reason=f"models behind a server need {needed}"),
+    # Of tenacity, as Inspect uses it.
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+]
 
 MODEL = "openai-api/local/m"
 RIGHT = {"message": {"content": "ANSWER: A"}, "finish_reason": "stop"}
@@ -167,6 +173,101 @@ def test_open_questions_are_asked_as_they_stand(
     assert set(parts["asked"]) <= {one["question"] for one in lines}
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "all 12 replies are empty: check how the model is asked"),
+        ("It is the fox", "all 12 replies are the same: 'It is the fox'"),
+    ],
+)
+def test_replies_that_are_all_wrong_are_shown(cli, ok, tmp_path, content, said):
+    lines = lines_of([f"q{at}" for at in range(12)], options=None, answer="wolf")
+    written(tmp_path / "items.jsonl", lines)
+    reply = {"message": {"content": content}, "finish_reason": "stop"}
+    parts = {"asked": [], "right": lambda self, text: reply}
+    with serving(type("Handler", (Server,), parts)) as url:
+        given = ("items.jsonl", "-n", 12, "-o", "run", "--model", MODEL, "--url", url)
+        found = cli("run", "endpoint", *given)
+    for text in (found.out, ok("estimate", "run")):
+        flat = " ".join(text.split())
+        assert "all 12 answers are wrong: check how replies are read and scored; the reply" in flat
+        assert f"' is {content or ''!r}" in flat
+        assert said in flat
+
+
+class Broken(Replying):
+    """Replies with an error, or not at all."""
+
+    kind = ""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.kind == "closed":
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        data = json.dumps({"error": {"message": "GPU 3 is on fire"}}).encode()
+        self.send_response(429 if self.kind == "pause" else 200)
+        self.send_header("Retry-After", "86400")
+        self.send_header("Content-Length", str(len(data) + 999 * (self.kind == "drip")))
+        self.end_headers()
+        with suppress(OSError):  # of a client that waits no longer
+            self.wfile.write(data)
+            while self.kind == "drip":
+                time.sleep(0.05)
+                self.wfile.write(b" ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("error", "the server sent no reply: GPU 3 is on fire"),
+        ("pause", "Error code: 429 - GPU 3 is on fire"),
+        ("closed", "Connection error. Server disconnected"),
+        ("drip", "attempt_timeout '1' exceeded"),
+    ],
+)
+def test_a_broken_server_ends_the_run_with_its_words(cli, tmp_path, kind, said):
+    written(tmp_path / "items.jsonl", lines_of([f"q{at}" for at in range(20)]))
+    given = ("items.jsonl", "-n", 20, "-o", "run", "--model", MODEL, "--tries", 1)
+    limits = ("--", "--max-retries", 0, "--attempt-timeout", 1 if kind == "drip" else 60)
+    with serving(type("Handler", (Broken,), {"kind": kind})) as url:
+        found = cli("run", "endpoint", *given, "--url", url, *limits)
+    flat = " ".join(found.out.split())
+    assert found.code == 1, found.err
+    assert said in flat
+    assert "Future" not in flat
+    assert "failed and skipped" not in flat
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1: no server there: Connection refused"),
+        ("ftp://127.0.0.1/v1", "'ftp://127.0.0.1/v1' is no address of a server"),
+        ("localhost:8000", "is no address of a server"),
+        ("http://127.0.0.1:port/v1", "is no address of a server"),
+    ],
+)
+def test_an_address_without_a_server_is_refused_before_any_request(cli, tmp_path, url, said):
+    written(tmp_path / "items.jsonl", lines_of(["q0", "q1"]))
+    given = ("items.jsonl", "-n", 2, "-o", "run", "--model", MODEL, "--url", url)
+    found = cli("run", "endpoint", *given)
+    assert (found.code, said in found.err) == (2, True), found.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("own", [(), ("--timeout=9", "--max-retries", "0")])
+def test_requests_have_limits_and_those_of_the_user_count(tmp_path, monkeypatch, own):
+    asked = []
+    monkeypatch.setattr("fewbench.runners.endpoint.run_inspect", lambda *a, **_: asked.append(a[0]))
+    path = written(tmp_path / "items.jsonl", lines_of(["q0", "q1"]))
+    run_endpoint(path, [MODEL], None, stop=2, arguments=own, folder=tmp_path / "run")
+    (words,) = asked
+    assert "--attempt-timeout" in words
+    assert words.count("--max-retries") == 1
+    assert ("--timeout" in words) == (not own)
+
+
 def test_one_task_may_have_options_and_another_none(table, tmp_path):
     tasks = table.items["task"]
     lines = [
@@ -180,8 +281,17 @@ def test_one_task_may_have_options_and_another_none(table, tmp_path):
     assert [one.choices for one in made[1].dataset] == [None] * len(made[1].dataset)
 
 
+@pytest.fixture
+def url():
+    """The address of a server that is never asked."""
+    parts = {"asked": []}
+    with serving(type("Handler", (Server,), parts)) as url:
+        yield url
+    assert not parts["asked"]
+
+
 def test_questions_that_are_not_those_of_the_scores_are_refused(
-    cli, scores, plain, table, tmp_path
+    cli, scores, plain, table, tmp_path, url
 ):
     whole, of = lines_of(table.item_ids), table.items["task"]
 
@@ -197,7 +307,7 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
         "no question of task 'task-0'": [one for one in whole if of[one["id"]] != "task-0"],
         "1 item of 5 are no sample of task 'task-0': 'item-0'": whole[1:],
     }
-    given = ("-m", "random", "-n", 8, "-o", "run", "--model", MODEL, "--url", "http://127.0.0.1:9")
+    given = ("-m", "random", "-n", 8, "-o", "run", "--model", MODEL, "--url", url)
     for said, case in cases.items():
         written(tmp_path / "items.jsonl", case)
         found = cli("run", "endpoint", plain, "items.jsonl", *given)

@@ -192,7 +192,7 @@ def test_answers_only_for_items_not_asked(wrong, folder, answers, asked):
 def test_answers_that_are_no_numbers(wrong, folder, answers, asked):
     items = asked()["target"]
     err = wrong("tell", "run", answers(dict.fromkeys(items, "right")), *ONE.split())
-    assert "4 values that are not numbers, first 'right'" in err
+    assert "4 values that are not numbers: 'right' (4, first at row 1)" in err
 
 
 def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answers, asked):

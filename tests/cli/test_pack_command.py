@@ -47,7 +47,7 @@ def test_pack_start_tell_estimate_refresh(cli, ok, scores, tmp_path):
     (tmp_path / "answer.py").write_text(ANSWER)
     program = ("--", sys.executable, "answer.py")
     ran = json.loads(ok("run", "command", "a.few", "-o", "ran", "--json", *program))
-    assert ran["targets"]["target"]["estimate"]["score"] == estimates[0]["target"]["score"]
+    assert ran["targets"]["answer"]["estimate"]["score"] == estimates[0]["target"]["score"]
     ok("pack", "make", scores, "-m", "fewbench", "-n", 9, "-o", "b.few", "--no-backtest")
     moved = json.loads(ok("pack", "refresh", "by-pack", "b.few", "--json"))["targets"][0]
     assert moved["before"] == estimates[0]["target"]["score"]

@@ -2,6 +2,12 @@
 
 import json
 import shutil
+from dataclasses import replace
+
+import numpy as np
+
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
 
 ONE = ["--item", "id", "--score", "points"]
 LONG = ["--model", "llm", *ONE]
@@ -107,3 +113,32 @@ def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path)
     shutil.copy(journal, tmp_path / "new")
     assert "nothing is damaged" in ok("repair", "new")
     assert cli("ask", "new").out.split() == items[:2]
+
+
+def test_a_table_with_holes_goes_through_every_command(ok, cli, answers, asked):
+    table = simulate(24, 400, seed=3)
+    values = table.values.copy()
+    values[np.random.default_rng(0).random(values.shape) < 0.01] = np.nan
+    save_scores(replace(table, values=values), "holes.parquet")
+    missing = int(np.isnan(values).sum())
+    lost = int(np.isnan(values).any(axis=0).sum())
+    said = ok("audit", "holes.parquet", "--details")
+    assert f"--drop incomplete would leave out {lost} of 400 items" in " ".join(said.split())
+    few = ("-m", "greedy-ridge", "--repeats", 3)
+    plan = ("plan", "holes.parquet", *few, "--budget", 20, "--target", "like", "--json")
+    study = ("compare", "holes.parquet", *few, "-n", 20, "--json")
+    pack = ("pack", "holes.parquet", *few, "-n", 20, "-o", "a.few", "--json")
+    for words in (study, plan, pack):
+        assert f"{missing} cells are missing (0.9%)" in ok(*words), words[0]
+    ok("start", "a.few", "-t", "a", "-t", "b", "-o", "run")
+    rows = [[name, item, at % 3 > n] for n, (name, own) in enumerate(asked().items())
+            for at, item in enumerate(own)]  # fmt: skip
+    ok("tell", "run", answers([[name, item, int(right)] for name, item, right in rows]), *LONG)
+    assert len(json.loads(ok("rank", "run", "--json"))["targets"]) == 2
+    ok("start", "holes.parquet", *few[:2], "-n", 20, "-t", "a", "-t", "b", "-o", "own")
+    ok("tell", "own", answers([[name, item, int(right)] for name, item, right in rows]), *LONG)
+    ranked = json.loads(ok("rank", "own", "--models", "model-03", "--json"))
+    assert len(ranked["targets"]) == 3
+    assert any("model-03" in one and "were filled in" in one for one in ranked["warnings"])
+    said = ok("audit", "holes.parquet", "--drop", "incomplete", "-o", "whole.parquet")
+    assert f"incomplete: {lost} of 400 items left out" in said

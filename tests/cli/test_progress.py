@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import fewbench
 from fewbench import _progress as progress
+from fewbench.evaluation.costs import Cost
 from fewbench.runners.progress import ProgressLine
 from fewbench.runners.result import Progress, Spent
 from fewbench.testing import simulate
@@ -78,7 +79,6 @@ def test_the_line_of_a_run_keeps_the_last_interval():
             estimate = self.evaluation.estimate(0.9)[target] if interval else None
             clock[0] += 3 * interval
             n = len(self.evaluation.record.answered(target))
-            spent = Spent(cost=n / 10)
             return Progress(
                 scale=fewbench.Scale(),
                 target=target,
@@ -87,7 +87,8 @@ def test_the_line_of_a_run_keeps_the_last_interval():
                 total=60,
                 score=0.5 if score else None,
                 estimate=estimate,
-                spent=spent,
+                spent=Spent(),
+                cost=Cost(spent=n / 10, full=6, limit=3, unit="$"),
             )
 
     said, clock = [], [0.0]
@@ -98,9 +99,9 @@ def test_the_line_of_a_run_keeps_the_last_interval():
         clock[0] += (0.1, 5.0, 0.1, 1.5)[at]
         line(run, "target")
     first, second, third = said
-    assert first == "target: 1 of 50 items · cost 0.1 of 6 in full"
+    assert first == "target: 1 of 50 items · cost $0.1 of at most $3, $6 in full"
     assert second.startswith("target: 2 of 50 items · score 50.0% · 90% interval ")
-    assert " at 2 items · cost 0.4 of 6 in full" in third
+    assert " at 2 items · cost $0.4 of at most $3, $6 in full" in third
 
 
 def test_a_run_from_python_shows_its_progress(monkeypatch, capsys):

@@ -2,8 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+
+from fewbench import save_scores
+from fewbench.testing import simulate
 
 PROGRAM = """
 import json, sys
@@ -27,14 +33,14 @@ def test_a_program_with_progress_result_and_another_go(cli, scores, ok, monkeypa
     assert " 9.75       10        0.25\n" in said.out  # cost, in full, saved
     assert "1 item failed and skipped: 'item-7'; 'item-7': no picture" in said.out
     assert "result: run/result.json" in said.err
-    assert "running command: target: " in said.err
+    assert "running command: python: " in said.err
     assert " of 40 items" in said.err
     kept = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert kept["targets"]["target"]["items_run"] == 39
+    assert kept["targets"]["python"]["items_run"] == 39
     again = run(cli, scores, "-n", 40, "-o", "run", "--json", "--tries", 2)
     found = json.loads(again.out)
     assert found["targets"] == kept["targets"]  # nothing is asked again
-    assert json.loads(ok("estimate", "run", "--json"))["target"]["items_run"] == 39
+    assert json.loads(ok("estimate", "run", "--json"))["python"]["items_run"] == 39
 
 
 def test_another_program_in_the_same_folder_is_refused(cli, scores):
@@ -42,8 +48,46 @@ def test_another_program_in_the_same_folder_is_refused(cli, scores):
     assert "no tokens reported" in run(cli, scores, *few).err
     said = run(cli, scores, *few, program=PROGRAM + "#")
     assert said.code == 2
-    assert "the answers there come from program" in said.err
+    assert "the answers of python come from program" in said.err
     assert run(cli, scores, *few, "--accept-changes", program=PROGRAM + "#").code == 0
+
+
+def test_a_rerun_says_that_nothing_was_run_and_a_fresh_one_keeps_the_old_folder(
+    cli, scores, tmp_path
+):
+    few = ("-n", 20, "-o", "run")
+    wrong = PROGRAM.replace("len(item) % 2", "0")
+    first = run(cli, scores, *few, program=wrong)
+    assert "answers are wrong: check how replies are read" in " ".join(first.out.split())
+    assert "nothing was run" not in first.err
+    again = run(cli, scores, *few, "--accept-changes")
+    assert "nothing was run: 20 answers of earlier; to start anew, pass --fresh" in again.err
+    assert "answers are wrong" in " ".join(again.out.split())
+    for kept in ("run.1", "run.2"):
+        fresh = run(cli, scores, *few, "--fresh")
+        assert fresh.code == 0, fresh.err
+        assert f"the earlier run is now in {tmp_path / kept}" in fresh.err
+        assert "answers are wrong" not in fresh.out
+        assert "nothing was run" not in fresh.err
+    kept = [cli("estimate", name).out for name in ("run.1", "run.2", "run")]
+    assert "answers are wrong" in " ".join(kept[0].split())
+    assert kept[1] == kept[2] != kept[0]
+
+
+def test_a_changed_file_of_the_program_is_refused_by_name(cli, scores, tmp_path):
+    script, settings = tmp_path / "answer.py", tmp_path / "settings.json"
+    script.write_text(PROGRAM)
+    settings.write_text("{}")
+    words = ("run", "command", scores, "-m", "random", "-n", 9, "-o", "run", "--accept-changes")
+    program = ("--", sys.executable, "-S", "answer.py", f"--settings={settings}")
+    assert cli(*words, *program).code == 0
+    for path in (script, settings):
+        path.write_text(path.read_text() + " ")
+        said = cli(*words[:-1], *program)
+        assert said.code == 2
+        assert f"file {path.name if path == script else path} with the hash" in said.err
+        assert cli(*words, *program).code == 0
+        assert cli(*words[:-1], *program).code == 0
 
 
 def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
@@ -105,3 +149,71 @@ def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     assert "1 item is gone: '0'; 1 item is new: '40'" in said.err
     said = cli("audit", "items.csv")
     assert "items without scores of models, which this command needs" in said.err
+
+
+AGENT = """
+import json, sys
+tasks = json.load(open("agent.json"))
+for line in sys.stdin:
+    item = json.loads(line)["item"]
+    print(json.dumps({"item": item} | tasks[item]), flush=True)
+"""
+
+
+@pytest.fixture
+def agents():
+    """Fifteen earlier agents on 120 tasks of about $5, and what a new one would do."""
+    table = simulate(16, 120, seed=8)
+    costs = np.random.default_rng(1).lognormal(np.log(5), 0.3, 120)
+    answers = dict(zip(table.item_ids.tolist(), table.values[15].tolist(), strict=True))
+    paid = {item: {"score": answers[item], "cost": costs[at]} for at, item in enumerate(answers)}
+    Path("agent.json").write_text(json.dumps(paid))
+    sources = table.take(models=range(15))
+    save_scores(sources, "agents.parquet")
+    save_scores(replace(sources, items=sources.items.assign(cost=costs)), "priced.parquet")
+    return costs, float(table.full_scores()[15])
+
+
+def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
+    monkeypatch.setattr("fewbench._progress.MINUTE", 0.0001)
+    costs, truth = agents
+    words = ("--cost", "75 $", "-o", "run", *START, AGENT)
+    said = cli("run", "command", "agents.parquet", *words)
+    assert said.code == 0, said.err
+    found = json.loads(Path("run/result.json").read_text())
+    target = found["targets"]["python"]
+    estimate, cost = target["estimate"], target["estimate"]["cost"]
+    n = target["items_run"]
+    assert 75 - costs.max() < cost["spent"] < 75 + costs.max()  # costs are known afterwards
+    assert cost["spent"] + cost["spent"] / n > 75  # no further item is expected to be affordable
+    assert (cost["unit"], cost["limit"], cost["is_limit"]) == ("$", 75, True)
+    assert cost["full"] == pytest.approx(cost["spent"] / n * 120)
+    assert target["cost"] == found["spent"]["cost"] == cost["spent"]
+    assert found["stopped"] == "python: the cost limit of $75 was reached"
+    line = f"Cost: ${cost['spent']:.4g}, which the limit of $75 ended. All items would cost about"
+    assert f"{line} ${cost['full']:.4g}." in " ".join(said.out.split())
+    assert "of at most $75" in said.err  # while it runs
+    assert not any("items answered" in warning for warning in estimate["warnings"])
+    assert estimate["interval"]["low"] <= truth <= estimate["interval"]["high"]
+    assert line in " ".join(ok("estimate", "run").split())
+    assert json.loads(ok("estimate", "run", "--json"))["python"]["cost"] == cost
+    ok("estimate", "run", "--report", "page.html")
+    assert f"${cost['spent']:.4g}, which the limit of $75 ended" in Path("page.html").read_text()
+    again = cli("run", "command", "agents.parquet", *words)
+    assert json.loads(Path("run/result.json").read_text())["targets"] == found["targets"]
+    assert again.code == 0
+
+
+def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
+    costs, _ = agents
+    free = AGENT.replace("tasks[item]", "{'score': tasks[item]['score']}")
+    said = cli("run", "command", "priced.parquet", "--cost", "75$", "-o", "run", *START, free)
+    assert said.code == 0, said.err
+    target = json.loads(Path("run/result.json").read_text())["targets"]["python"]
+    assert 75 - costs.max() < target["cost"] <= 75
+    assert target["full_cost"] == pytest.approx(costs.sum())
+    cost = json.loads(ok("estimate", "run", "--json"))["python"]["cost"]
+    assert (cost["spent"], cost["is_limit"], cost["unit"]) == (target["cost"], True, "$")
+    assert ok("ask", "run").strip() == ""  # nothing more is affordable
+    said = ok("start", "priced.parquet", "-m", "fewbench", "--cost", "20 $", "-o", "own")
+    assert 2 <= len(ok("ask", "own").split()) <= 5

@@ -82,8 +82,9 @@ def test_keys_that_programs_repeat_are_masked(cli, scores, monkeypatch, tmp_path
 def test_a_key_among_the_facts_does_not_keep_a_run_from_going_on(monkeypatch, tmp_path):
     monkeypatch.setenv("MY_API_KEY", KEY)
     facts = {"program": f"./answer --key {KEY}"}
-    assert Batches(tmp_path).check_facts(facts, accept=False) is None
-    assert Batches(tmp_path).check_facts(facts, accept=False) is None
+    for is_new in (True, False):
+        found = Batches(tmp_path).check_facts("new", facts, is_new=is_new, accept=False)
+        assert found is None
     assert KEY not in (tmp_path / "run.jsonl").read_text()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.tasks import Transferability
+from fewbench.bento import Transferability
 
 LETTERS = "ABC"
 
@@ -50,7 +50,7 @@ class Model:
 def model(monkeypatch):
     pytest.importorskip("lm_eval")
     made = Model()
-    monkeypatch.setattr("fewbench.cli.transfer._loaded", lambda *words: made)
+    monkeypatch.setattr("fewbench.bento.measurement.model.HarnessModel.load", lambda _: made)
     return made
 
 
@@ -78,8 +78,8 @@ def test_a_dry_run_shows_the_tasks_notes_and_a_prompt(ok, tasks):
     write_task(Path("tasks/plants.jsonl"), "plants", 9)
     out = measure(ok, tasks, *FEW, "--dry-run", "--columns", "sums", "--seeds", 3)
     rows = [line.split() for line in out.splitlines()]
-    assert ["plants", "9", "0", "4", "0"] in rows
-    assert ["sums", "12", "0", "6", "0", "target"] in rows
+    assert ["plants", "9", "0", "4", "0", "no"] in rows
+    assert ["sums", "12", "0", "6", "0", "yes"] in rows
     assert "some seeds share exemplars: 'plants'" in out
     assert "questions of 3 tasks without a pool are set aside" in out
     assert "questions (with answers) about plants." in out
@@ -89,9 +89,9 @@ def test_a_dry_run_shows_the_tasks_notes_and_a_prompt(ok, tasks):
 def test_a_design_that_is_the_paper_s_is_told_once(ok, tasks):
     words = ("--model", "m", "--exemplars", 1, "--questions", "all", "--dry-run")
     out = measure(ok, tasks, *words)
-    assert "to ask, as in the paper's design" in out
+    assert "To ask, as in the paper's design" in out
     assert [row.split()[1:] for row in out.splitlines() if row.startswith("prompts")] == [["540"]]
-    assert "running 2 of 3 tasks saves more than this after 45 evaluated models" in out
+    assert "Running 2 of 3 tasks saves more than this after 45 evaluated models." in out
 
 
 def test_a_dry_run_as_json(ok, tasks):
@@ -124,7 +124,7 @@ def test_measuring_tells_the_cost_first_and_leaves_a_matrix(cli, tasks, model):
     assert "full passes" in said.err
     assert "full passes" not in said.out
     assert "72 of 72" in said.out
-    assert "strongest source" in said.out
+    assert "Strongest source" in said.out
     assert "Next: fewbench tasks select ict -k 2" in said.out
     assert model.asked == ALL
     matrix = Transferability.load("ict")
@@ -220,18 +220,38 @@ def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder)
     assert measure(cli, tasks, *SERVED, "-o", "tasks/ict").code == 0
 
 
-def test_a_measurement_that_goes_on_reads_its_answers_once(cli, tasks, model, monkeypatch):
-    from fewbench.tasks.measurement import journal
-
-    measure(cli, tasks, *SERVED, "--max-tokens", 900)
-    calls, read_answers = [], journal.read_answers
-    monkeypatch.setattr(
-        journal, "read_answers", lambda *words: calls.append(words) or read_answers(*words)
-    )
+def test_a_changed_task_is_asked_again_and_the_others_are_not(cli, tasks, model):
+    measure(cli, tasks, *SERVED)
+    write_task(Path("tasks/sums.jsonl"), "other sums", 14)
     said = json.loads(measure(cli, tasks, *SERVED, "--json").out)
-    assert (said["complete"], said["answers"]) == (True, ALL)
-    assert model.asked == ALL
-    assert len(calls) == 1
+    assert said["complete"]
+    assert said["run"]["asked"] == ALL - 2 * 2 * 2 * 4  # seeds, unchanged sources and targets
+
+
+def test_a_larger_matrix_is_replaced_by_force_only(cli, tasks, model):
+    measure(cli, tasks, *SERVED)
+    assert measure(cli, tasks, *SERVED, "--seeds", 1).code == 2
+    assert measure(cli, tasks, *SERVED, "--seeds", 1, "--force").code == 0
+    assert Transferability.load("ict").n_seeds == 1
+
+
+def test_the_command_is_the_function(ok, tasks, model):
+    """From Python as from the command line: the same numbers, and a page of the same words."""
+    from fewbench.bento.measurement import Design, HarnessModel, expected_cost, read_tasks
+    from fewbench.bento.measurement import measure as measured
+
+    said = json.loads(measure(ok, tasks, *SERVED, "--json"))
+    design = Design(tuple(read_tasks([tasks])), seeds=2, exemplars=2, questions=4)
+    lm = HarnessModel(model="m")
+    assert expected_cost(design, lm, output="ict").answered == ALL
+    seen = []
+    found = measured(design, lm, "again", on_start=seen.append)
+    assert json.loads(found.to_json())["mean"] == said["mean"]
+    assert seen[0].cost.prompts == ALL
+    assert seen[0].answered == 0
+    assert "72 of 72 answers" in str(found)
+    assert found.to_frame().shape == (6, 3)
+    assert seen[0].to_frame().loc["sums", "questions"] == 12
 
 
 def test_files_that_are_not_read_are_named(cli, tasks, model):
@@ -270,7 +290,7 @@ def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
     answers = len(Path("ict/answers.jsonl").read_text().splitlines())
     assert f"{answers} of 72" in said.out
     assert "the limit of 5.00 is reached (5." in said.out
-    assert "higher limit to continue" in said.out
+    assert "higher limit to continue" in " ".join(said.out.split())
     assert not Path("ict/matrix.npz").exists()
     said = measure(cli, tasks, *SERVED, "--max-tokens", 9000, "--json", "--batch", 1)
     assert said.code == 1
@@ -284,10 +304,8 @@ def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(c
     measure(cli, tasks, *SERVED)
     said = measure(cli, tasks, *SERVED, "--exemplars", 3)
     assert said.code == 2
-    assert "exemplars was 2 and is 3" in said.err
+    assert "contains another measurement: none of its 72 answers" in said.err
     assert model.asked == ALL
-    write_task(Path("tasks/sums.jsonl"), "sums", 14)
-    assert "tasks with changed questions: 'sums'" in measure(cli, tasks, *SERVED).err
 
 
 def test_arguments_that_change_answers_are_kept(cli, tasks, model):
@@ -300,15 +318,15 @@ def test_arguments_that_change_answers_are_kept(cli, tasks, model):
     for before, now, said in (
         ("batch_size=8,device=cpu", "batch_size=1,device=cuda", None),
         ("max_length=900", "max_length=800", None),
-        ("float16", "float32", "model_args dtype was 'float16' and is 'float32'"),
-        ("small", "large", "model was 'org/small' and is 'org/large'"),
+        ("float16", "float32", "contains another measurement"),
+        ("small", "large", "contains another measurement"),
     ):
         given = ("--model", "hf", "--model_args", args.replace(before, now))
         found = measure(cli, tasks, *SERVED, *given)
         assert found.code == (0 if said is None else 2)
         assert (said or "") in found.err
     found = measure(cli, tasks, *SERVED, "--model", "vllm", "--model_args", args)
-    assert "lm-eval model was 'hf' and is 'vllm'" in found.err
+    assert "contains another measurement" in found.err
     assert model.asked == ALL
 
 
@@ -333,7 +351,7 @@ def test_models_that_lm_eval_cannot_make(cli, tasks):
         ((*SERVED, "--columns", "4"), "columns=4 does not fit 3 tasks"),
         ((*SERVED, "--columns", "x"), "unknown tasks: 'x'"),
         ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
-        ((*SERVED, "--batch", "0"), "greater than or equal to 1"),
+        ((*SERVED, "--batch", "0"), "batch=0 is too low"),
         ((*SERVED, "--max-cost", "3"), "needs prices"),
         ((*SERVED, "--price-in", "-1"), "the price is -1.0 per million tokens"),
         ((*SERVED, "--seed", "-1"), "seed=-1"),

@@ -2,8 +2,12 @@
 
 import csv
 import json
+import unicodedata
 
 import pytest
+
+from fewbench import Evaluation
+from fewbench.errors import AnswersError, ScoresError
 
 COLUMNS = ("--item", "id", "--score", "points")
 
@@ -82,3 +86,29 @@ def test_tasks_are_compared_only_where_both_sides_have_them(tell, table, ok, tmp
     (tmp_path / "run").rename(tmp_path / "old")
     ok("start", "bare.parquet", "-m", "random", "-n", 6, "-o", "run")
     assert tell(task=lambda item: "other").code == 0
+
+
+def test_answers_whose_ids_have_another_unicode_form_are_refused(cli, ok, tmp_path):
+    items = [unicodedata.normalize("NFC", f"café-{at}") for at in range(9)]
+    (tmp_path / "items.csv").write_text("\n".join(["id", *items]) + "\n")
+    ok("start", "items.csv", "-n", 3, "-o", "forms")
+    asked = ok("ask", "forms").split()
+    rows = [f"{unicodedata.normalize('NFD', item)},1" for item in asked]
+    (tmp_path / "t.csv").write_text("\n".join(["id,points", *rows]) + "\n")
+    said = cli("tell", "forms", "t.csv", *COLUMNS)
+    assert said.code == 2
+    assert "the same text in another Unicode form" in said.err
+    evaluation = Evaluation.open("forms")
+    with pytest.raises(ScoresError, match="in another Unicode form: write it like that"):
+        evaluation.tell("target", {unicodedata.normalize("NFD", asked[0]): 1})
+    with pytest.raises(AnswersError, match=f"the score of item '{asked[0]}' is not a number: int"):
+        evaluation.tell("target", {asked[0]: 10**400})
+
+
+def test_texts_for_right_and_wrong_answers(tell, asked):
+    said = tell(score="PASS", part=slice(3))
+    assert said.code == 2
+    assert "'PASS' (3, first at row 1)" in said.err
+    assert tell("--right", "PASS", "--wrong", "FAIL", score="PASS", part=slice(3)).code == 0
+    assert tell("--right", "PASS", "--wrong", "FAIL", score="FAIL", part=slice(3, 6)).code == 0
+    assert [line["scores"] for line in lines()] == [[1, 1, 1], [0, 0, 0]]

@@ -32,7 +32,12 @@ import fewbench
 from fewbench.cli import main
 from fewbench.cli.app import COMMANDS, load_command
 from fewbench.datasets import load_zoo
+from fewbench.errors import MethodError
+from fewbench.methods import StaticMethod, Subset
+from fewbench.methods.selection.random import Random
 from fewbench.readers.harnesses import HARNESSES
+from fewbench.testing import simulate
+from fewbench.testing.conformance import MethodConformance
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -184,6 +189,13 @@ def test_the_templates_are_a_method_and_a_reader(folder, monkeypatch):
     assert (
         pytest.main([*words, "--rootdir", str(folder), str(folder / "tests/test_shifted.py")]) == 0
     )
+    # What the tests of the catalogue ask of a part: exact with all items, and numbers checked.
+    shifted = modules["shifted"].Shifted
+    promises = MethodConformance()
+    promises.exact = True
+    promises.test_all_items_give_the_full_score(StaticMethod(Random(), shifted()))
+    with pytest.raises(MethodError, match="strength is nan"):
+        shifted(float("nan")).fit(simulate(4, 8), Subset(items=("item-0",)), 0)
     monkeypatch.setitem(HARNESSES, "toy-eval", modules["toy_eval"].ToyEval())
     for model, right in {"a": 1, "b": 0}.items():
         answers = [

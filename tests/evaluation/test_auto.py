@@ -47,7 +47,7 @@ def test_fewbench_s_own_method_is_preferred_where_it_is_no_worse(monkeypatch):
     assert found[0] == "fewbench"
     assert "fluid" not in found  # it adapts, as fewbench does, and takes long to backtest
     assert choose_method(TABLE, 20).method == "fewbench"
-    monkeypatch.setitem(CATALOGUE, "fewbench", CATALOGUE["sort-and-search"])  # clearly worse
+    monkeypatch.setitem(CATALOGUE, "fewbench", CATALOGUE["collaborative"])  # clearly worse
     assert choose_method(TABLE, 20).method == "greedy-ridge"
 
 
@@ -88,7 +88,7 @@ def test_given_items_need_the_name_of_their_method():
 def test_a_comparison_chooses_by_the_sources_of_each_repeat_alone(monkeypatch):
     seen = []
 
-    def spy(scores, budget, seed):
+    def spy(scores, budget):
         seen.append(set(scores.model_ids))
         return Choice("random-ridge", "it is a test")
 
@@ -112,7 +112,20 @@ def test_the_choice_is_the_same_at_any_number_of_items():
     table = simulate(40, 120, seed=1)
     found = {choose_method(table, n) for n in (20, 50, 64, 100)}
     assert len(found) == 1
+    assert {Evaluation(table, "auto", 20, seed=seed).method for seed in (1, 2)} == {
+        CATALOGUE[choose_method(table, 20).method].method
+    }
     assert "of random sampling's, mean over 10 to 40 items" in found.pop().reason
+
+
+@pytest.mark.parametrize("n_models", [3, 8, 15])
+def test_with_few_sources_there_is_no_lottery(n_models):
+    """It is fewbench, for every table and seed; auto was random, aipw or fewbench by the seed."""
+    for seed in range(3):
+        table = simulate(60, 300, seed=seed).take(models=range(n_models))
+        evaluation = Evaluation(table, "auto", 20, seed=seed)
+        assert evaluation.provenance.method == "fewbench"
+        assert "with fewer than 20 distinct source models" in evaluation.reason
 
 
 def test_it_says_why_the_default_lost(monkeypatch):
@@ -150,7 +163,6 @@ def test_it_says_why_the_default_lost(monkeypatch):
     [
         (np.random.default_rng(0).random((40, 200)) < 0.5, "hardly differ"),
         (np.repeat(simulate(1, 60, seed=0).values, 30, axis=0), "hardly differ"),
-        (np.random.default_rng(0).random((3, 200)) < 0.5, "only 3 distinct source models"),
     ],
 )
 def test_sources_that_say_nothing_are_named_by_what_they_lack(answers, said):

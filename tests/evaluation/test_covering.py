@@ -3,6 +3,8 @@
 Short simulations; real tables are for tests/results/test_coverage.py and benchmarks/intervals.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -164,3 +166,37 @@ def test_intervals_hold_where_their_width_ended_the_run(method, half_width):
     assert np.mean(covered) > 0.83
     assert len(set(n_run)) > 1
     assert np.mean(n_run) < 0.7 * 120
+
+
+@pytest.mark.parametrize(
+    ("method", "average", "n_sources"),
+    [("fewbench", "micro", 0), ("random-stratified", "micro", 20), ("random", "macro", 20)],
+)
+@pytest.mark.parametrize("is_skewed", [False, True])
+def test_intervals_of_samples_hold_for_one_model_over_seeds(method, average, n_sources, is_skewed):
+    """Whatever the model: an interval of a sample speaks of the draw, not of other models."""
+    table = simulate(n_sources + 1, 400, 6, seed=2).averaged(average)
+    sources = table.take(models=np.arange(n_sources))
+    target = table.take(models=[n_sources])
+    if is_skewed:  # good at some tasks
+        chances = np.linspace(0.05, 0.95, 6)[table.task_of]
+        row = (np.random.default_rng(0).random(400) < chances).astype(float)
+        target = replace(target, values=row[None])
+    found = [judged(method, sources, target, 80, seed) for seed in range(120)]
+    assert np.mean([covered[0] for _, covered in found]) > 0.83
+    if not n_sources and is_skewed:
+        assert np.mean(widths([estimate for [estimate], _ in found])) < 0.85
+
+
+def test_equal_answers_leave_their_exact_interval():
+    """Sources of a narrow range, and a target that is right on all items: none is like it."""
+    rng = np.random.default_rng(0)
+    easy = rng.random(200) < 0.5
+    chances = np.where(easy, 0.97, rng.uniform(0.4, 0.8, (40, 1)))
+    values = (rng.random((40, 200)) < chances).astype(float)
+    sources = from_arrays(values, models=[f"s{at}" for at in range(40)])
+    for right in (0.0, 1.0):
+        target = from_arrays(np.full((1, 200), right), models=["new"])
+        for method in ("fewbench", "greedy-ridge"):
+            [estimate], covered = judged(method, sources, target, 30)
+            assert covered.all(), (method, right, estimate.interval)

@@ -10,6 +10,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.methods import item_response
+from fewbench.readers.loading import open_any
 from fewbench.testing import simulate
 
 
@@ -48,6 +49,24 @@ def finished(evaluation, targets):
 
 def lines(folder):
     return (folder / "answers.jsonl").read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("kind", ["npz", "items"])
+def test_scores_of_any_kind_of_file_are_read_again(sources, tmp_path, kind):
+    """As the command line starts runs from them: an .npz file, or a table of items alone."""
+    path = tmp_path / {"npz": "scores.npz", "items": "items.csv"}[kind]
+    if kind == "npz":
+        tasks = sources.items["task"].to_numpy(str)
+        np.savez(path, scores=sources.values, models=sources.model_ids, tasks=tasks,
+                 items=sources.item_ids.astype(str))  # fmt: skip
+    else:
+        sources.items[["task"]].rename_axis("id").to_csv(path)
+    scores, _ = open_any(path)
+    evaluation = Evaluation(scores, "random", 8, [NAME])
+    evaluation.save(tmp_path / "run", path)
+    opened = Evaluation.open(tmp_path / "run")
+    assert opened.ask() == evaluation.ask()
+    assert opened.scores.fingerprint == scores.fingerprint
 
 
 def test_the_method_does_not_start_while_items_are_open(sources, targets, tmp_path, two_rounds):
@@ -198,3 +217,34 @@ def test_fits_are_kept_in_the_folder(sources, targets, tmp_path, monkeypatch, da
     assert ask_anew() == asked
     assert len(fits) == (0 if damage == "kept" else 1)
     assert path.read_bytes()[:2] == b"PK", "the file is not made again"
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_an_estimate_needs_no_writing(
+    sources, targets, tmp_path, two_rounds, monkeypatch, is_finished
+):
+    evaluation = begun(sources, targets, tmp_path, two_rounds, items=4)
+    if is_finished:
+        finished(evaluation, targets)
+    else:  # killed before it noted the second round
+        (tmp_path / "answers.jsonl").write_bytes(b"".join(lines(tmp_path)[:-1]))
+    kept, opened = lines(tmp_path), open
+
+    def refuse(path, mode="r", *args, **kwargs):
+        if str(path).startswith(str(tmp_path)) and set(mode) & set("wax+"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, mode, *args, **kwargs)
+
+    def refuse_temporary(dir=None, **kwargs):
+        raise PermissionError(13, "Permission denied", str(dir))
+
+    monkeypatch.setattr("io.open", refuse)
+    monkeypatch.setattr("tempfile.mkstemp", refuse_temporary)
+    read_only = Evaluation.open(tmp_path, sources, two_rounds)
+    estimate = read_only.estimate()[NAME]
+    if not is_finished:  # items that are not noted are not asked
+        with pytest.raises(PermissionError):
+            Evaluation.open(tmp_path, sources, two_rounds).ask()
+    assert lines(tmp_path) == kept
+    monkeypatch.undo()
+    assert Evaluation.open(tmp_path, sources, two_rounds).estimate()[NAME] == estimate

@@ -13,7 +13,6 @@ from fewbench.evaluation.sampling import (
     betting_interval,
     error_within,
     exact_interval,
-    exact_sequence,
     expected_random_error,
     interval_at,
 )
@@ -47,12 +46,10 @@ def test_the_exact_interval_is_what_neither_test_rejects(n_items, share, hit, le
 
 
 @pytest.mark.parametrize(("n", "n_items"), [(30, 1000), (30, 60), (5, 6)])
-@pytest.mark.parametrize("any_time", [False, True])
-def test_at_a_score_the_interval_is_as_wide_as_that_of_a_sample_with_it(n, n_items, any_time):
-    exact = exact_sequence if any_time else exact_interval
+def test_at_a_score_the_interval_is_as_wide_as_that_of_a_sample_with_it(n, n_items):
     for hits in range(n + 1):
-        found = interval_at(hits / n, n, n_items, 0.9, any_time=any_time)
-        low, high = exact(hits, n, n_items, 0.9)
+        found = interval_at(hits / n, n, n_items, 0.9)
+        low, high = exact_interval(hits, n, n_items, 0.9)
         assert found == pytest.approx((min(low, hits / n), max(high, hits / n)))
 
 
@@ -128,36 +125,3 @@ def test_betting_intervals_narrower_than_the_grid_still_hold(deviation, n, n_ite
     low, high = betting_interval(whole[:n], n_items, 0.9)
     assert low <= whole.mean() <= high
     assert 0 < high - low < 0.1
-
-
-def ever_missed(interval, population, level, looks, rng, runs):
-    """Share of runs in which the truth is outside at some look: any stop could end there."""
-    truth, missed = population.mean(), 0
-    for _ in range(runs):
-        drawn = rng.permutation(population)
-        ends = (interval(drawn[:n], len(population), level) for n in looks)
-        missed += any(not low <= truth <= high for low, high in ends)
-    return missed / runs
-
-
-def test_intervals_of_a_run_that_its_width_may_end_hold_wherever_it_ends():
-    rng, looks = np.random.default_rng(0), range(10, 200, 5)
-    right = (np.arange(300) < 210).astype(float)
-
-    def counted(interval):
-        return lambda x, n_items, level: interval(int(x.sum()), len(x), n_items, level)
-
-    assert ever_missed(counted(exact_sequence), right, 0.8, looks, rng, 300) < 0.2
-    assert ever_missed(counted(exact_interval), right, 0.8, looks, rng, 100) > 0.4
-
-
-def test_bets_hold_whenever_the_run_ends():
-    rng, scores = np.random.default_rng(0), np.random.default_rng(1).beta(2, 1, 300)
-
-    def interval(*given):
-        return betting_interval(*given, any_time=True)
-
-    looks = range(10, 200, 20)
-    assert ever_missed(interval, scores, 0.8, looks, rng, 60) < 0.2
-    low, high = interval(scores[:150], 300, 0.8)
-    assert high - low < 0.2  # and tells something

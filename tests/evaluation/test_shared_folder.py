@@ -8,7 +8,6 @@ import pytest
 
 from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.testing import simulate
 
@@ -71,7 +70,6 @@ def test_an_ask_that_was_not_written_is_written_later(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (FlashHelm(top=100), FlashHelm(top=100, stratified=False)),
         (Fluid(step=4), Fluid(step=4, random=1.0)),
     ],
 )

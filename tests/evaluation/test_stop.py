@@ -3,12 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
 from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.opening import Stop
+from fewbench.evaluation.sampling import exact_interval
+from fewbench.evaluation.uncertainty import Scored
+from fewbench.methods import Answers, find_method
+from fewbench.scores import Benchmark
+from fewbench.scores.table import as_sources
 from fewbench.testing import simulate
 
 
@@ -49,7 +56,6 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
     stop = Stop(half_width=0.08)
     evaluation = Evaluation(sources, "random", targets=targets.model_ids, stop=stop)
     evaluation.save(tmp_path)
-    batch = len(evaluation.ask()[targets.model_ids[0]])
     rounds = answer(evaluation, targets)
     assert evaluation.finished() == list(targets.model_ids)
     for name, said in evaluation.estimate().items():
@@ -57,13 +63,14 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
         assert (said.interval.high - said.interval.low) / 2 <= 0.08
         assert said.items_run < 400
         assert not any("items answered" in one for one in said.warnings)
+        n = said.items_run
+        batch = 10 if n < 110 else round(n / 11)  # a tenth of those answered before
         fewer = evaluation.record.answered(name)[:-batch]  # one batch less was not enough
         less = Evaluation(sources, "random", targets=[name], stop=stop)
         less.ask()
         row = targets.take(models=targets.model_positions([name]))
         less.tell_table(row.take(items=fewer), name)
-        ends = less.estimate()[name].interval
-        assert (ends.high - ends.low) / 2 > 0.08
+        assert not less.is_narrow(name)
         assert any("the interval's width decides" in one for one in less.estimate()[name].warnings)
     assert Evaluation.open(tmp_path, sources).ask() == {}
 
@@ -72,10 +79,48 @@ def test_a_wide_interval_ends_with_the_items(sources, targets):
     stop = Stop(items=50, half_width=0.001)
     evaluation = Evaluation(sources, "random", targets=["model-20"], stop=stop)
     answer(evaluation, targets)
-    assert evaluation.estimate()["model-20"].items_run == 50
+    one = evaluation.estimate()["model-20"]
+    assert one.items_run == 50
+    plain = exact_interval(one.answers_right, 50, 400, 0.9)
+    assert (one.interval.low, one.interval.high) == plain  # the looks cost no width
 
 
-@pytest.mark.parametrize("method", ["random", "flash-helm"])
+@pytest.mark.parametrize(
+    ("n_items", "most", "half_width", "step"),
+    [(400, 150, 0.07, 0), (150, 100, 0.08, 0), (1000, 80, 0.1, 0), (400, 60, 0.12, 1)],
+)
+def test_a_run_that_its_width_ends_covers_every_score(n_items, most, half_width, step):
+    """The exact coverage: the distribution of right answers over all looks, for many scores."""
+    benchmark = Benchmark(pd.DataFrame({"task": "all"}, [f"i{at}" for at in range(n_items)]))
+    judge = Judge(find_method("random"), as_sources(benchmark), most, 0, half_width=half_width)
+    right = np.round(np.linspace(0.02, 0.98, 41) * n_items)
+    chances = np.zeros((len(right), most + 1))  # of numbers of right answers in runs still going
+    chances[:, 0] = 1
+    covered, answered, next_look = np.zeros(len(right)), np.zeros(len(right)), 10
+    for n in range(1, most + 1):
+        hit = np.clip((right[:, None] - np.arange(most + 1)) / (n_items - n + 1), 0, 1)
+        chances = chances * (1 - hit) + np.roll(chances * hit, 1, axis=1)
+        if n < min(next_look, most):
+            continue
+        next_look += step or max(10, round(0.1 * n))
+        for hits in np.flatnonzero(chances.max(axis=0) > 1e-9):
+            answers = Answers(np.arange(n), (np.arange(n)[None] < hits).astype(float))
+            one = Scored(answers, np.full(2, hits / n))
+            if n < most and not judge.ends_run(one):
+                continue
+            low, high = judge.of(one, stopping=True).interval(0.9)
+            inside = (low - 1e-9 <= right / n_items) & (right / n_items <= high + 1e-9)
+            covered += chances[:, hits] * inside
+            answered += chances[:, hits] * n
+            chances[:, hits] = 0
+    assert covered.min() > 0.89
+    assert covered.mean() > 0.93
+    halves = {n: np.diff(exact_interval(n // 2, n, n_items, 0.9))[0] / 2 for n in range(10, most)}
+    fixed = next((n for n, half in halves.items() if half <= half_width), most)
+    assert answered.max() < 1.25 * fixed  # not twice as many, as if all looks were at any time
+
+
+@pytest.mark.parametrize("method", ["random", "fluid"])
 def test_a_cost_is_never_exceeded(sources, targets, method):
     costs = np.random.default_rng(0).integers(1, 9, 400).astype(float)
     priced = replace(sources, items=sources.items.assign(cost=costs))
@@ -90,7 +135,50 @@ def test_a_cost_is_never_exceeded(sources, targets, method):
         left = record.open(name)
         if len(left):
             assert spent + costs[left[0]] > 100
-    assert 20 - 10 < len(record.answered(name)) < 20 + 10
+        assert 5 < len(record.answered(name)) < 20 + 12
+        cost = evaluation.estimate()[name].cost
+        assert (cost.spent, cost.full, cost.is_limit) == (spent, costs.sum(), len(left) > 0)
+        assert len(left) > 0 or not evaluation.method.extends  # else more could be run
+
+
+def test_a_run_that_a_cost_ends_estimates_without_bias():
+    """Expensive items are wrong; a cheaper item in place of one too expensive would be right."""
+    rng = np.random.default_rng(0)
+    costs = rng.lognormal(0, 0.8, 60)
+    items = pd.DataFrame({"task": "all", "cost": costs}, [f"i{at}" for at in range(60)])
+    truth = (costs < np.median(costs)).astype(float)
+    means, cheaper = [], []
+    for seed in range(400):
+        stop = Stop(cost=5 * costs.mean())
+        evaluation = Evaluation(Benchmark(items), "random", seed=seed, stop=stop)
+        while asked := evaluation.ask():
+            evaluation.tell("target", {item: truth[int(item[1:])] for item in asked["target"]})
+        order = evaluation.record.asked("target")
+        answered = evaluation.record.answered("target")
+        means.append(truth[answered].mean())
+        spent, replaced = 0.0, []
+        for item in order:
+            if spent + costs[item] <= stop.cost:
+                spent, replaced = spent + costs[item], [*replaced, item]
+        cheaper.append(truth[replaced].mean())
+    error = np.std(means) / 20
+    assert abs(np.mean(means) - truth.mean()) < 2.5 * error
+    assert np.mean(cheaper) - truth.mean() > 4 * error
+
+
+@pytest.mark.parametrize(
+    ("cost", "number", "unit"),
+    [("75", 75, ""), ("75 $", 75, "$"), ("$7.5", 7.5, "$"), ("90s", 90, "s"), (75, 75, "")],
+)
+def test_a_cost_may_name_its_unit(cost, number, unit):
+    stop = Stop.model_validate({"cost": cost})
+    assert (stop.cost, stop.unit) == (number, unit)
+
+
+@pytest.mark.parametrize("cost", ["cheap", "$", "7 5", "-3", "1.2.3 $"])
+def test_what_is_no_cost(cost):
+    with pytest.raises(ValidationError):
+        Stop.model_validate({"cost": cost})
 
 
 @pytest.mark.parametrize(

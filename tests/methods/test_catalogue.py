@@ -3,26 +3,28 @@
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
-import warnings
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.replay import replay
-from fewbench.methods import CATALOGUE, StaticMethod, find_method
+from fewbench.methods import CATALOGUE, StaticMethod, catalogue, find_method
+from fewbench.methods.parts import STAGES
+from fewbench.methods.written import plain
 from fewbench.testing import simulate
-from fewbench.testing.conformance import Asking, MethodConformance, StaticConformance, play
+from fewbench.testing.conformance import Asking, MethodConformance, StaticConformance
 from fewbench.testing.quality import Quality
 
 WRITTEN_OUT = [
     "pds(stratified=true)+pca(components=4)+linear",
-    "pds(models=6,normalise=excess)+knn(k=3,metric=euclidean)",
-    "random+answers+boosting(trees=20)",
-    "medoids(metric=cosine)+pca(components=3)+mlp",
-    "variance+answers+lasso",
+    "pds(models=6)+pca(components=4)+knn(k=3)",
+    "medoids(metric=cosine)+pca(components=3)+ridge",
     "stratified+subset-score+linear",
 ]
 
@@ -49,7 +51,7 @@ def smallest_cover():
 
 
 # One session class serves all static methods: its promises, and intervals, are tried on a few.
-WHOLE = ["random", "random-ridge", "disco-jsd-ridge", "tailored", "flash-helm"]
+WHOLE = ["random", "random-ridge", "disco-jsd-ridge", "tailored"]
 ADAPTIVE = [name for name in CATALOGUE if parts(name) == {name} and name not in WHOLE]
 COVER = smallest_cover()
 STATIC = [name for name in COVER if name not in {*WHOLE, *ADAPTIVE}]
@@ -65,7 +67,6 @@ INEXACT = {
         "double-optimize",
         "anchor-points",
         "anchor-points-correlation",
-        "sort-and-search",
     ),
     *(
         "metabench",
@@ -125,19 +126,6 @@ def test_nothing_of_the_catalogue_is_left_out():
     assert tried == set().union(*map(parts, CATALOGUE))
 
 
-@pytest.mark.slow
-def test_umap_keeps_the_protocol():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("umap")
-        table = simulate(30, 40, options=4)
-        sources, targets = table.take(models=np.arange(24)), table.take(models=np.arange(24, 30))
-        method = find_method("pds+umap(components=3)+ridge")
-        said = play(method, sources, targets, 10, tasks=True).prediction.scores
-        assert np.array_equal(said, play(method, sources, targets, 10).prediction.scores)
-    assert np.abs(said - targets.full_scores()).mean() < 0.3
-
-
 def play_all():
     table = simulate(15, 30, options=3, seed=2)
     sources, targets = table.take(models=range(12)), table.take(models=range(12, 15))
@@ -181,3 +169,27 @@ def test_every_entry_says_what_it_does_and_whose_it_is(name):
     assert entry.citation
     assert name == name.lower()
     assert " " not in name
+
+
+PARTS = {**catalogue.ADAPTIVE, **{n: p for of in STAGES.values() for n, p in of.items()}}
+NEVER_SET = {("tasks-listed", "names")}  # this list only gets shorter
+
+
+def is_set(setting, texts):
+    """Whether a text gives a setting another value than its default, or tries several."""
+    default = re.escape(plain(setting.default))
+    other = re.compile(rf'\b{setting.name}(?:=(?!{default}\b)[\w.{{"]|": \()')
+    return any(other.search(text) for text in texts)
+
+
+def test_every_setting_is_set_by_an_entry_a_documented_example_or_a_benchmark():
+    root = Path(__file__).parents[2]
+    pages = [*root.glob("docs/**/*.md"), *root.glob("benchmarks/**/*.py")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    texts += [entry.parts for entry in CATALOGUE.values()]
+    never = set()
+    for name, part in PARTS.items():
+        named = re.compile(rf"(?<![\w-])({name}(?![\w-])|{part.__name__}\b)")
+        of_part = [text for text in texts if named.search(text)]
+        never |= {(name, one.name) for one in fields(part) if not is_set(one, of_part)}
+    assert never == NEVER_SET, "give an example, or make it a constant"

@@ -17,8 +17,7 @@ from fewbench.testing.playing import all_options
 BOTH = "medoids(standardise=true,values=probabilities)+answers(values=probabilities)+ridge"
 METHODS = [
     "tailored(values=probabilities)",
-    "tailored(values=probabilities,calibrate=false,natives=own)",
-    "tailored(values=probabilities,corrected=true,search=alternate)",
+    "tailored(values=probabilities,printed=true)",
     "medoids(metric=correlation,values=probabilities)+mean",
     BOTH,
 ]
@@ -36,7 +35,7 @@ class TestOptions(Settings):
     needs_probabilities = True
     estimates = False
 
-    @pytest.fixture(params=METHODS[1:4])
+    @pytest.fixture(params=METHODS[1:3])
     def method(self, request):
         return find_method(request.param)
 
@@ -96,7 +95,7 @@ def test_answers_without_probabilities_are_refused(method):
 
 def test_anchors_by_probabilities_need_no_probabilities_of_the_target():
     sources, targets = tables(options=4)
-    chosen = find_method(METHODS[3]), sources, 15, 0
+    chosen = find_method(METHODS[2]), sources, 15, 0
     bare = replace(targets, probabilities=None)
     ours, theirs = (replay(chosen[0], sources, one, 15, 0).scores for one in (targets, bare))
     np.testing.assert_array_equal(ours, theirs)
@@ -115,7 +114,7 @@ def test_items_that_scores_cannot_tell_apart_are_told_apart():
 def test_tailored_predicts_scores_from_the_targets_lead_in_probability():
     """Eq. 8-10 with the natives' mean score over their mean probability at the medoid."""
     sources, targets = tables(seed=5, options=4)
-    method = find_method("tailored(values=probabilities,clip=none,probe=5,natives=own)")
+    method = find_method("tailored(values=probabilities,printed=true,probe=5,company=sources)")
     session = method.start(sources, 12, 0, targets.model_ids)
     options = all_options(targets)
     for _ in range(2):

@@ -23,8 +23,7 @@ class TestSettingsThatDiffer(StaticSettings):
 
     @pytest.fixture
     def method(self):
-        selector = Informative(preselected=1.2, grid="range", subsets=50, divisions=2)
-        return StaticMethod(selector, Ability(uses="ability"))
+        return StaticMethod(Informative(subsets=50), Ability(uses="ability"))
 
 
 class TestOfRandomItems(StaticSettings):
@@ -73,12 +72,9 @@ def test_the_filter_leaves_out_items_that_tell_nothing_of_ability():
 
 def test_the_filter_takes_only_preselected_items():
     scores = simulate(30, 60, seed=5)
-    settings = {"subsets": 300, "divisions": 3}
-    first = BestOfRandom(**settings).search(scores, 25, np.random.default_rng(7))
-    chosen = Informative(preselected=2.5, **settings).select(scores, 10, 7).items
-    assert set(scores.positions(chosen)) <= set(first)
-    same = Informative(preselected=1.0, **settings).select(scores, 25, 7).items
-    assert set(scores.positions(same)) == set(first)
+    first = BestOfRandom(300).search(scores, 25, np.random.default_rng(7))
+    chosen = Informative(300).select(scores, 10, 7).items
+    assert set(scores.positions(chosen)) < set(first)
 
 
 def test_more_subsets_never_do_worse_where_they_are_judged():
@@ -122,12 +118,7 @@ def test_the_macro_average_decides():
     ("selector", "text"),
     [
         (BestOfRandom(subsets=0), "subsets is 0"),
-        (BestOfRandom(held_out=1.0), "held_out is 1.0"),
-        (BestOfRandom(divisions=0), "divisions is 0"),
-        (RidgeSearch(held_out=0.0), "held_out is 0.0"),
-        (Informative(preselected=0.5), "preselected is 0.5"),
-        (Informative(preselected=float("nan")), "preselected is nan"),
-        (Informative(grid="even"), "grid is 'even'"),
+        (RidgeSearch(subsets=0), "subsets is 0"),
         (Informative(subsets=0), "subsets is 0"),
     ],
 )

@@ -23,9 +23,6 @@ NAN, INF = float("nan"), float("inf")
 ODD = {float: (NAN, INF, -INF, -1.0, 0.0, 1e-300, 1e300, -1e300), int: (NAN, -1, 0, 10**300)}
 CHEAP = {  # with the other settings so, that a value that will do is tried in no time
     "collaborative": {"transport": False},
-    "best-of-random": {"subsets": 20, "divisions": 2},
-    "ridge-search": {"subsets": 20},
-    "informative": {"subsets": 20, "divisions": 2},
 }
 PARTS = {**ADAPTIVE, **{name: part for parts in STAGES.values() for name, part in parts.items()}}
 STAGE_OF = {name: stage for stage, parts in STAGES.items() for name in parts}
@@ -98,8 +95,7 @@ def test_a_number_works_or_is_named(tables, name, setting):
         "random+gp-irt(spread={})",
         "fluid(spread={})",
         "random+ridge(alpha={})",
-        "informative(preselected={})+mean",
-        "flash-helm(ratio={})",
+        "fewbench(growth={})",
     ],
 )
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "NaN", "1e999"])

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fewbench.bento import TaskMatrix, Transferability, read_chooser
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods import find_method
 from fewbench.methods.needs import needs_of
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
+from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.scores import from_arrays
 from fewbench.study import compare
-from fewbench.tasks import TaskMatrix, Transferability, read_chooser
-from fewbench.tasks.choosers import ListedTasks
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings, play
 
@@ -51,7 +51,7 @@ class TestTasksAndItems(StaticSettings):
 
     @pytest.fixture
     def method(self):
-        return find_method("tasks-medoids(share=0.3,matrix=scores)+stratified+answers+ridge")
+        return find_method("tasks-fit(share=0.3)+stratified+answers+ridge")
 
 
 def by_scores(chooser):
@@ -144,7 +144,7 @@ def test_selectors_inside_tasks(scores, inside, average):
 def test_with_all_items_scores_are_exact(scores, average):
     table = scores.averaged(average)
     sources, targets = table.take(models=range(10)), table.take(models=range(10, 14))
-    for text in ("alike-tasks", "task-medoids", "tasks-random+stratified+mean", "fitted-tasks"):
+    for text in ("bento-sim(matrix=scores)+mean", "tasks-random+stratified+mean", "fitted-tasks"):
         played = play(find_method(text), sources, targets, 90, tasks=True)
         np.testing.assert_allclose(played.prediction.scores, targets.full_scores(), atol=1e-12)
         np.testing.assert_allclose(played.prediction.tasks, targets.task_scores(), atol=1e-12)
@@ -169,9 +169,9 @@ def test_a_single_task_leaves_nothing_to_choose():
         assert len(set(subset(text, table, 12).items)) == 12
 
 
-def test_medoids_and_matched_tasks_are_kept_together(scores):
+def test_exchanged_tasks_are_kept_together(scores):
     """Of a choice that is not nested no part is one."""
-    for chooser in ("tasks-medoids", "bento-sim(match=0.02)"):
+    for chooser in ("tasks-fit",):
         for budget in range(5, 90, 9):
             found = set(
                 tasks_of(
@@ -187,7 +187,7 @@ def test_medoids_and_matched_tasks_are_kept_together(scores):
 # -- what tasks are compared by ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chooser", ["bento-sim", "bento-le(components=3)", "tasks-medoids"])
+@pytest.mark.parametrize("chooser", ["bento-sim", "bento-le(components=3)"])
 def test_what_tasks_are_compared_by_is_said(chooser):
     with pytest.raises(MethodError, match=r"no matrix is given.*matrix=FILE.*matrix=scores"):
         find_method(f"{chooser}+mean")
@@ -225,9 +225,9 @@ def test_a_file_of_transferability_by_the_tasks_names(scores, tmp_path):
     assert tasks_of(scores, again.items) == found
 
 
-def test_a_file_matches_by_tasks_where_the_full_score_is_their_mean(scores, tmp_path):
+def test_tasks_of_a_file_have_the_weights_of_the_full_score(scores, tmp_path):
     path = matrix_file(tmp_path / "ict.npz", scores.tasks)
-    text = f"bento-sim(matrix={path},tasks=2,match=0.001)+mean"
+    text = f"bento-sim(matrix={path},tasks=2)+mean"
     ease = Transferability.load(path).difficulty
     chosen = {}
     for average in ("micro", "macro"):
@@ -270,11 +270,10 @@ def test_a_file_of_other_content_is_refused(scores, tmp_path):
     [
         "bento-sim(matrix=scores)+mean",
         "bento-le(components=3,tasks=2,matrix=scores)+mean",
-        "tasks-medoids(space=sim,share=0.05,matrix=scores)+random+mean",
         "tasks-listed(names=a, b|c%2Cd %28e%29|f%2Bg)+stratified+answers+ridge",
         "tasks-random(tasks=3)+anchor-ratio",
         "tasks-fit(exchange=false)+mean",
-        "bento-sim(match=1e-05,matrix=text)+mean",
+        "bento-le(printed=true,t=1.05,matrix=text)+mean",
     ],
 )
 def test_descriptions_are_read_back(text):
@@ -329,7 +328,7 @@ def test_made_in_python(scores):
 
 
 def test_goes_through_compare(scores):
-    methods = ["alike-tasks", "tasks-random(share=0.5)+random+mean"]
+    methods = ["bento-sim(matrix=scores)+mean", "tasks-random(share=0.5)+random+mean"]
     found = compare(scores, methods, [20], repeats=2, level=None)
     cells = found.cells.set_index("method")
     assert set(methods) <= set(cells.index)

@@ -86,6 +86,62 @@ def numbers(tree):
     return [float(tree)] if isinstance(tree, (int, float)) else []
 
 
+def test_a_pack_is_an_item_set_unless_an_adaptive_method_is_named(tmp_path):
+    """Models that answer differently run the same items; a pack without a set says so."""
+    sets, shown = {}, {}
+    for method in ((), ("fewbench",)):
+        pack = packed(tmp_path / "a.few", SOURCES, *method, budget=40)
+        evaluation = pack.start(["a", "b", "c"])
+        while asked := evaluation.ask():
+            for at, (name, items) in enumerate(asked.items()):
+                evaluation.tell(name, {item: float(hash_of(item) % 4 > at) for item in items})
+        sets[method] = {frozenset(evaluation.record.asked(name).tolist()) for name in "abc"}
+        shown[method] = (str(pack), pack.to_dict()["benchmarks"][0])
+    assert len(sets[()]) == 1
+    text, row = shown[()]
+    assert (row["method"], row["asks"], len(row["chosen_items"])) == ("fewbench-static", "once", 40)
+    assert "as it answers" not in text
+    text, row = shown[("fewbench",)]
+    assert len(sets[("fewbench",)]) == 3
+    assert (row["asks"], row["chosen_items"]) == ("in rounds", None)
+    assert text.startswith("40 of 90 items in place of all, chosen for each model as it answers")
+    assert "two models share only a part of them" in " ".join(row["notes"])
+
+
+def hash_of(item):
+    return int(item.removeprefix("item-")) * 7919 % 97
+
+
+def test_a_pack_holds_nothing_twice_and_nothing_unused(tmp_path):
+    """Of an item response model no sources; errors in single precision."""
+    arrays = packed(tmp_path / "a.few", gaps(SOURCES), "gp-irt-random", N).parts[0].arrays
+    learned = {name.split()[-1] for name in arrays if "item response" in name}
+    assert learned == {"discrimination", "intercept", "guessing", "cuts"}
+    assert {arrays[f"errors/{name}"].dtype for name in ("errors", "units")} == {np.dtype("f4")}
+
+
+def test_what_needs_no_table_works_on_a_pack(tmp_path):
+    pack = packed(tmp_path / "a.few", SOURCES, "greedy-ridge", N)
+    evaluation = pack.start(["a", "b"])
+    by_table = fewbench.Evaluation(SOURCES, "greedy-ridge", N, ["a", "b"])
+    for each in (evaluation, by_table):
+        for at, (name, items) in enumerate(each.ask().items()):
+            each.tell(name, {item: float(hash_of(item) % 3 > at) for item in items})
+    found = fewbench.versus((evaluation, "a"), (evaluation, "b"))
+    whole = fewbench.versus((by_table, "a"), (by_table, "b"))
+    assert found.interval == whole.interval
+    assert found.random is None
+    assert whole.random is not None
+    assert [one.target for one in fewbench.rank(evaluation).targets] == ["a", "b"]
+    for use in (
+        lambda: fewbench.versus((evaluation, "a"), SOURCES.model_ids[0]),
+        lambda: fewbench.rank(evaluation, models=SOURCES.model_ids[:1]),
+        lambda: fewbench.versus((evaluation, "a"), (evaluation, "b"), next_items=5),
+    ):
+        with pytest.raises(PackError, match="chosen items only"):
+            use()
+
+
 def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
     secret = [f"What is {at}?" for at in range(90)]
     items = SOURCES.items.assign(text=secret, group=["g", "h"] * 45, doc_id=range(90))

@@ -337,3 +337,23 @@ def test_many_notes_of_a_kind_are_cut_and_said_to_be(logs):
     assert sum("ran 2 of 3" in note for note in reading.notes) == 5
     assert noted(reading, "4 more notes of this kind")
     assert np.isnan(reading.scores.values).sum() == 0
+
+
+def test_copies_of_a_row_count_once_and_may_not_differ(tmp_path):
+    def rows(*answers):
+        found = Rows(tmp_path / "a.json", "answer")
+        for place, (content, position, own_id, score) in enumerate(answers, start=1):
+            found.append(content, {"acc": score}, place, position=position, own_id=own_id)
+        return found
+
+    # Equal documents differ by position or id; without either they are two items.
+    for first, second in (((0, ""), (1, "")), ((-1, "x"), (-1, "y")), ((-1, ""), (-1, ""))):
+        run = rows(("q", *first, 1), ("q", *second, 0)).run("org/a", "t")
+        scores = join([run]).scores
+        assert sorted(scores.values[0].tolist()) == [0, 1]
+    for place in ((3, ""), (-1, "q3")):
+        run = rows(("q", *place, 1), ("r", 4, "r", 0), ("q", *place, 1)).run("org/a", "t")
+        assert run.notes == ("1 row repeated, with the same scores",)
+        assert join([run]).scores.n_items == 2
+        with pytest.raises(ReaderError, match=r"q?3 has two answers, with 'acc' 1 .*1\) and 0 .*2"):
+            rows(("q", *place, 1), ("q", *place, 0)).run("org/a", "t")

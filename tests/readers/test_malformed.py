@@ -368,6 +368,18 @@ MALFORMED = {
         rewritten(lambda t, m: (t, m | {"shape": [10**20, 10**20]})),
         "bad.parquet: its metadata",
     ),
+    "jsonl with a key twice": (
+        text("bad.jsonl", '{"m": "a", "i": "q", "s": 1, "s": 0}\n'),
+        "line 1 is not whole JSON: an object has the key 's' twice",
+    ),
+    "csv items in two Unicode forms": (
+        text("bad.csv", "m,i,s\na,caf\u00e9,1\nb,cafe\u0301,0\n"),
+        r"two item ids differ in their Unicode form only: 'caf\xe9' and 'cafe\u0301'",
+    ),
+    "csv models in two Unicode forms": (
+        text("bad.csv", "m,i,s\ncafe\u0301,q,1\ncaf\u00e9,q,0\n"),
+        "two model ids differ in their Unicode form only",
+    ),
     # Logs of lm-eval.
     "log torn last line": (log(lines=lambda b: b[:-40]), "line 3: not whole JSON"),
     "log torn first line": (log(lines=lambda b: b[50:]), "line 1: not whole JSON"),
@@ -376,6 +388,14 @@ MALFORMED = {
     "log binary junk": (log(lines=lambda b: JUNK), "line 1: not whole JSON"),
     "log of numbers": (log(lines=lambda b: b"1\n2\n"), "line 1: not a JSON object"),
     "log of an old list": (log(lines=lambda b: b"[\n{}\n]\n"), "row 1: no 'doc_hash' and no 'doc'"),
+    "log with a key twice": (
+        log(lines=lambda b: b.replace(b'"acc":', b'"acc": 0, "acc":', 1)),
+        "line 1: an object has the key 'acc' twice",
+    ),
+    "log with a key twice in its last line": (
+        log(lines=lambda b: b'"acc": 0, "acc"'.join(b.rsplit(b'"acc"', 1)), damaged="rows"),
+        "line 3: an object has the key 'acc' twice",
+    ),
     "log written twice": (log(lines=lambda b: b + b), "line 4: document 0 has a second row"),
     "log of deep nesting": (log(lines=lambda b: b"[{" * 100_000), "line 1"),
     "log without hash": (field(doc_hash=..., doc=...), "line 2: no 'doc_hash'"),
@@ -404,6 +424,8 @@ MALFORMED = {
         field(acc=10**400),
         "metric 'acc' of task 't' is a number too large",
     ),
+    "log with a hexadecimal metric": (field(acc="0x1"), "'acc' of task 't' is the text '0x1'"),
+    "log with digits in groups": (field(acc="1_0"), "'acc' of task 't' is the text '1_0'"),
     "log with a metric missing in a row": (
         field(metrics=["f"], f=1, acc=...),
         "several choices of --metric",

@@ -195,13 +195,77 @@ def test_a_type_that_changes_far_down_is_that_of_the_whole_column(tmp_path):
         path = write(changed, tmp_path / "t.csv")
         columns = replace(LONG, keep_item=("kept",))
         if scores is None:
-            with pytest.raises(ScoresError, match=rf"not numbers, first 'bad' at row {n - 1}"):
+            with pytest.raises(ScoresError, match=rf"not a number: 'bad' at row {n - 1}"):
                 read_table(path, columns)
             continue
         found = read_table(path, columns)
         assert found.values[0, -2:].tolist() == [scores, 1]
         assert found.items["kept"].iloc[-2] == kept
         assert found.items["kept"].iloc[0] == ("7" if kept == "x" else 7)
+
+
+DIRTY = "llm,question,ok\na,q1,\na,q2,n/a\na,q3,PASS\nb,q1,-\nb,q2,FAIL\nb,q3,n/a\n"
+MEANINGS = {"missing": ["n/a", "-"], "right": ["PASS"], "wrong": ["FAIL"]}
+
+
+class TestCellsThatAreNoNumbers:
+    def test_every_value_is_named_with_its_count_and_place_but_no_empty_cell(self, tmp_path):
+        (tmp_path / "long.csv").write_text(DIRTY)
+        listed = r"""'n/a' \(2, first at row 2\); 'PASS' at row 3; '-' at row 4; 'FAIL' at row 5"""
+        with pytest.raises(ScoresError, match=f"column 'ok' has 5 values .* numbers: {listed} "):
+            read(tmp_path / "long.csv", columns=LONG)
+        (tmp_path / "wide.csv").write_text("llm,q1,q2\na,,1\nb,n/a,0\nc,1,n/a\n")
+        listed = r"'n/a' \(2, first at row 2 of column 'q1'\)"
+        with pytest.raises(ScoresError, match=f"the table has 2 values .*: {listed} .*--missing"):
+            read(tmp_path / "wide.csv", columns=Columns(model="llm"))
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+    @pytest.mark.parametrize("scale", [None, Scale(0, 100), Scale(0, 9, lower_is_better=True)])
+    def test_texts_for_missing_right_and_wrong(self, tmp_path, suffix, scale):
+        (tmp_path / "t.csv").write_text(DIRTY)
+        table = pd.read_csv(tmp_path / "t.csv", keep_default_na=False)
+        expected = np.array([[np.nan, np.nan, 1], [np.nan, 0, np.nan]])
+        path = write(table, tmp_path / f"long{suffix}")
+        found = read(path, columns=LONG, scale=scale, **MEANINGS).scores
+        assert np.array_equal(found.values, expected, equal_nan=True)
+        wide = write(
+            table.pivot(index="llm", columns="question", values="ok").reset_index(),
+            tmp_path / f"wide{suffix}",
+        )
+        found = read(wide, columns=Columns(model="llm"), scale=scale, **MEANINGS).scores
+        assert np.array_equal(found.values, expected, equal_nan=True)
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+    def test_a_number_for_missing_scores(self, tmp_path, suffix):
+        table = pd.DataFrame({"llm": ["a", "a"], "question": ["p", "q"], "ok": [-1.0, 1.0]})
+        found = read(write(table, tmp_path / f"t{suffix}"), columns=LONG, missing=["-1"]).scores
+        assert np.array_equal(found.values, [[np.nan, 1]], equal_nan=True)
+
+    def test_texts_with_two_meanings_and_texts_for_logs_are_refused(self, tmp_path):
+        write(long_table(), tmp_path / "t.csv")
+        for texts, says in (
+            ({"missing": ["x"], "right": ["x"]}, "'x' has two meanings"),
+            ({"right": ["1"]}, "'1' is a number"),
+        ):
+            with pytest.raises(ScoresError, match=says):
+                read(tmp_path / "t.csv", columns=LONG, **texts)
+        np.savez(tmp_path / "t.npz", scores=VALUES, models=MODELS)
+        with pytest.raises(ReaderError, match="does not use --missing"):
+            read(tmp_path / "t.npz", missing=["n/a"])
+
+    @pytest.mark.parametrize("score", ["0x1", "1_0", "\u0661"])
+    def test_only_plain_numbers_are_scores(self, tmp_path, score):
+        """Arrow reads '0x1' as 1 where all of a column looks like whole numbers."""
+        (tmp_path / "long.csv").write_text(f"llm,question,ok\na,p,{score}\na,q,1\n")
+        (tmp_path / "wide.csv").write_text(f"llm,p,q\na,{score},1\nb,1,0\n")
+        (tmp_path / "long.jsonl").write_text(
+            json.dumps({"llm": "a", "question": "p", "ok": score}) + "\n"
+        )
+        for name, columns in (
+            ("long.csv", LONG), ("wide.csv", Columns("llm")), ("long.jsonl", LONG)
+        ):  # fmt: skip
+            with pytest.raises(ScoresError, match=f"1 value that is not a number: '{score}' at"):
+                read_table(tmp_path / name, columns)
 
 
 class TestNothingNamedIsDropped:

@@ -152,3 +152,15 @@ def test_targets_beyond_the_sources_are_covered_or_warned_of(real, name):
             seen.extend(np.maximum(covered, warned))
     assert np.mean(seen) >= 0.8  # of 64; one table's 21 do not tell .8 from .7
     assert np.mean(flagged) < 0.1
+
+
+def test_no_silence_where_few_items_show_that_a_target_is_beyond_the_sources(real):
+    """All 423 sources are below .30; 24 targets reach .43, and 50 medoids place many of them among
+    the best sources only. 13 of them had an interval without the truth and no warning."""
+    scores = real("openllm2_math_musr")
+    below = scores.full_scores() < 0.30
+    sources, targets = (scores.take(models=np.flatnonzero(at)) for at in (below, ~below))
+    assert sources.n_models == 423
+    covered, _, warned = judged("kmedoids-ridge", sources, targets, 50).T
+    assert np.maximum(covered, warned).mean() >= 0.85
+    assert warned[targets.full_scores().argmax()]

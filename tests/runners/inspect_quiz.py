@@ -102,6 +102,19 @@ def parts():
     return score
 
 
+@scorer(metrics=[accuracy()])
+def fixed(value):
+    async def score(state, target):
+        return Score(value=value)
+
+    return score
+
+
+@task
+def points(value=87.0):
+    return Task(dataset=questions(0, 30), solver=generate(), scorer=fixed(float(value)))
+
+
 @task
 def quiz(n=30, renamed=False, changed="", scored="match"):
     numeric = "NUMERIC" in os.environ

@@ -41,7 +41,6 @@ def test_a_run_that_is_killed_loses_nothing_and_repeats_only_its_last_batch(tmp_
         ({"method": "stratified"}, "method random, not stratified"),
         ({"method": "auto"}, "method random, not auto"),
         ({"stop": Stop(items=8)}, "at most 9 items; not at most 8 items"),
-        ({"targets": ["b"]}, "targets 'target', not 'b'"),
         ({"seed": 4}, "seed 0, not 4"),
     ],
 )
@@ -50,6 +49,20 @@ def test_other_settings_do_not_go_on(tmp_path, change, said):
     Run.open(SOURCES, **given).close()
     with pytest.raises(RunError, match=said):
         Run.open(SOURCES, **given | change)
+
+
+def test_another_level_goes_on_unless_it_decides_when_to_stop(tmp_path):
+    for name, stop, other in (
+        ("items", Stop(items=9), Stop(items=9, level=0.8)),
+        ("width", Stop(items=9, half_width=0.1), Stop(items=9, half_width=0.1, level=0.8)),
+    ):
+        fewbench.run(SOURCES, "random", stop, TRUTH.get, folder=tmp_path / name)
+        if name == "width":
+            with pytest.raises(RunError, match=r"±0\.1 at 90%; not .* ±0\.1 at 80%"):
+                fewbench.run(SOURCES, "random", other, TRUTH.get, folder=tmp_path / name)
+            continue
+        found = fewbench.run(SOURCES, "random", other, TRUTH.get, folder=tmp_path / name)
+        assert found.estimates["target"].level == 0.8
 
 
 def test_an_item_that_fails_is_tried_again_then_skipped_and_named():
@@ -63,7 +76,7 @@ def test_an_item_that_fails_is_tried_again_then_skipped_and_named():
 
     bad = Evaluation(SOURCES, "random", 12).ask()["target"][0]
     found = fewbench.run(SOURCES, "random", 12, answer, batch=4, tries=2)
-    result = found.targets["target"]
+    result = found.targets["answer"]
     assert result.failed == {bad: "ValueError: no"}
     assert asked.count(bad) == 2
     assert asked.index(bad) == 0
@@ -88,12 +101,52 @@ def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
     found = fewbench.run(SOURCES, "random", 40, answer, folder=tmp_path, batch=5)
     assert found.is_failed
     assert "items in a row, first: OSError: no server" in found.stopped
-    target = found.targets["target"]
+    target = found.targets["answer"]
     # the first failures could be the items'; those later are the model's
     assert len(target.failed) == 0
     assert target.items_run == len(answered)
     whole = fewbench.run(SOURCES, "random", 40, TRUTH.get, folder=tmp_path)
-    assert whole.targets["target"].items_run == 40
+    assert whole.targets["answer"].items_run == 40
+
+
+@pytest.mark.parametrize("method", ["random", "fluid"])  # all at once, and one at a time
+@pytest.mark.parametrize("n_items", [20, 40])
+@pytest.mark.parametrize("tries", [1, 3])
+def test_an_outage_after_some_answers_skips_no_item(tmp_path, method, n_items, tries):
+    def answer(item):
+        if len(answered) == 12:
+            raise OSError("no server")
+        answered.append(item)
+        return TRUTH[item]
+
+    answered = []
+    given = {"folder": tmp_path, "batch": 8, "tries": tries}
+    found = fewbench.run(SOURCES, method, n_items, answer, **given)
+    assert found.is_failed
+    assert "items in a row, first: OSError: no server" in found.stopped
+    assert found.targets["answer"].failed == {}
+    assert found.targets["answer"].items_run == 12
+    whole = fewbench.run(SOURCES, method, n_items, TRUTH.get, **given)
+    assert (whole.targets["answer"].items_run, whole.stopped) == (n_items, None)
+
+
+def test_items_that_fail_for_ever_are_no_outage_however_many_and_can_be_asked_again(tmp_path):
+    """They come last and in a row, but the model answered others after each had failed."""
+    chosen = Evaluation(SOURCES, "random", 60).ask()["target"]
+    bad = set(chosen[::4])
+
+    def answer(item):
+        return None if item in bad else TRUTH[item]
+
+    given = {"folder": tmp_path, "batch": 8}
+    found = fewbench.run(SOURCES, "random", 60, answer, **given)
+    assert set(found.targets["answer"].failed) == bad
+    assert not found.is_failed
+    asked = []
+    fewbench.run(SOURCES, "random", 60, asked.append, **given)
+    assert not asked
+    whole = fewbench.run(SOURCES, "random", 60, TRUTH.get, retry_skipped=True, **given)
+    assert whole.targets["answer"].items_run == 60
 
 
 def test_a_second_process_is_refused_and_ctrl_c_ends_the_first_with_its_estimate(tmp_path):
@@ -102,9 +155,11 @@ def test_a_second_process_is_refused_and_ctrl_c_ends_the_first_with_its_estimate
         "def answer(item): print(item, flush=True); time.sleep(.02); return 1\n"
         "table = simulate(17, 80, 2, seed=5).take(models=range(16))\n"
         "found = fewbench.run(table, 'random', 60, answer, folder=sys.argv[1], batch=2)\n"
-        "print(found.stopped, found.targets['target'].items_run)"
+        "print(found.stopped, found.targets['answer'].items_run)"
     )
-    given = {"method": "random", "stop": Stop(items=60), "folder": tmp_path / "run"}
+    given = {"method": "random", "stop": Stop(items=60), "folder": tmp_path / "run"} | {
+        "targets": ["answer"]
+    }
     arguments = [sys.executable, "-c", program, given["folder"]]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         for _ in range(7):
@@ -117,7 +172,7 @@ def test_a_second_process_is_refused_and_ctrl_c_ends_the_first_with_its_estimate
     assert why == "interrupted"
     assert int(n) >= 6
     with Run.open(SOURCES, **given) as run:
-        assert run.progress("target", interval=False).answered == int(n)
+        assert run.progress("answer", interval=False).answered == int(n)
 
 
 def test_limits_that_only_a_run_keeps(monkeypatch):
@@ -133,14 +188,18 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
                 right = {item: TRUTH[item] for item in items}
                 run.take("target", right, cost=cost * len(items), tokens=tokens * len(items))
                 run.take("target", right)  # again: nothing changes
-            return sizes, run.stopped, run.notes
+            return sizes, run.result().stopped, run.notes
 
-    assert batches(Stop(items=50, cost=3.0), cost=0.1)[0] == [10, 20]
-    sizes, _, notes = batches(Stop(items=50, tokens=990), tokens=30)
-    assert sizes == [10, 23]
+    # One item first, then at most twice as many as were run, then ever fewer up to the limit.
+    sizes, why, notes = batches(Stop(items=50, cost=3.0), cost=0.1)
+    assert (sizes[:4], sum(sizes), notes) == ([1, 2, 6, 16], 30, [])
+    assert why == "target: the cost limit of 3 was reached"
+    sizes, why, _ = batches(Stop(items=50, tokens=990), tokens=30)
+    assert (sizes[:4], sum(sizes)) == ([1, 2, 6, 18], 33)
+    assert why == "target: the limit of 990 tokens was reached"
+    assert batches(Stop(items=20, cost=2.0), cost=0.1)[1] is None  # the items ended first
     sizes, why, _ = batches(Stop(items=50, seconds=60), seconds=30)
     assert (sizes, why) == ([10, 10], "the limit of 1 minutes was reached")
-    assert notes == ["target: the limit of 990 tokens was reached"]
     for stop in (Stop(seconds=5), Stop(items=5, tokens=5), Stop(items=5, cost=5)):
         with pytest.raises(fewbench.FewbenchError):
             Evaluation(SOURCES, "random", stop=stop)
@@ -148,9 +207,32 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
 
 def test_a_half_width_ends_a_run_early():
     stop = Stop(items=70, half_width=0.15)
-    found = fewbench.run(SOURCES, "random", stop, TRUTH.get).targets["target"]
+    found = fewbench.run(SOURCES, "random", stop, TRUTH.get).targets["answer"]
     assert found.items_run < 70
     assert found.estimate.interval.high - found.estimate.interval.low <= 0.3
+
+
+@pytest.mark.parametrize(("score", "what"), [(0.0, "wrong"), (1.0, "right")])
+def test_answers_that_are_all_wrong_or_all_right_are_a_warning(tmp_path, score, what):
+    found = fewbench.run(SOURCES, "random", 40, lambda item: score, folder=tmp_path)
+    said = f"all 40 answers are {what}: check how replies are read and scored"
+    assert said in found.estimates["target"].warnings
+    again = Evaluation.open(tmp_path, SOURCES)
+    assert said in again.estimate()["target"].warnings
+    mixed = fewbench.run(SOURCES, "random", 40, TRUTH.get)
+    assert not any("all 40" in one for one in mixed.estimates["target"].warnings)
+
+
+def test_scores_on_another_scale_end_the_run_with_the_first_batch():
+    asked = []
+
+    def answer(items):
+        asked.extend(items)
+        return dict.fromkeys(items, 87.0)
+
+    with pytest.raises(AnswersError, match=r"outside 0\.\.1 \(hint: give scores from 0 to 1\)"):
+        fewbench.run(SOURCES, "random", 60, answer, batched=True)
+    assert len(asked) == 10
 
 
 def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):

@@ -190,6 +190,9 @@ class TestWhatRuns:
             reduced = {one.sample_id: value_of(one.value) for one in log.reductions[0].samples}
             own = {scores.items["sample_id"][i]: value for i, value in told(folder).items()}
             assert own == pytest.approx(reduced)
+        both = run(scores, tmp_path / "both", *epochs, "at_least_2,mean", **accepted)
+        own = "Inspect's own score takes at_least_2, mean"
+        assert f"task 'quiz': scores are means over 3 epochs; {own}" in both.notes
         with pytest.raises(RunError, match="means over 3 epochs are fractions"):
             run(scores, tmp_path / "run", "--epochs", "3", accept_differences=True)
 
@@ -356,6 +359,28 @@ class TestFaults:
             run(scores, tmp_path / "run", method="random").targets["scripted/new-9"].items_run == 8
         )
 
+    @pytest.mark.parametrize("n_items", [20, 30])
+    def test_an_outage_after_some_answers_skips_no_sample(
+        self, scores, tmp_path, monkeypatch, n_items
+    ):
+        chosen = Evaluation(scores, "random", n_items, ["new"]).ask()["new"]
+        monkeypatch.setenv("FAIL", ",".join(question_of(scores, item) for item in chosen[12:]))
+        given = {"method": "random", "stop": n_items, "targets": ["new"], "batch": 8, "tries": 1}
+        found = run(scores, tmp_path / "run", "--max-samples", "1", **given)
+        assert found.is_failed
+        assert "items in a row, first: " in found.stopped
+        assert (found.targets["new"].items_run, found.targets["new"].failed) == (12, {})
+        monkeypatch.delenv("FAIL")
+        found = run(scores, tmp_path / "run", **given)
+        assert (found.targets["new"].items_run, found.stopped) == (n_items, None)
+
+    @pytest.mark.usefixtures("quiz")
+    def test_scores_on_another_scale_end_the_run_with_the_first_batch(self, tmp_path, asked):
+        with pytest.raises(RunError, match=r"'points': 'fixed' is 87, outside 0\.\.1") as error:
+            run(None, tmp_path / "run", task="points", stop=30)
+        assert "--metric" in error.value.hint
+        assert len(asked()) <= 10
+
     def test_what_only_the_log_has_is_read_from_it(self, scores, tmp_path, asked):
         name = "scripted/new-9"
         first = run(scores, tmp_path / "run", method="random")
@@ -365,10 +390,32 @@ class TestFaults:
         again = run(scores, tmp_path / "run", method="random")
         assert len(asked()) == 8
         assert len(logs_of(tmp_path / "run")) == 1  # a log without samples is of no use
-        with pytest.raises(RunError, match="models scripted/new-9, not scripted/other-3"):
+        with pytest.raises(RunError, match="model scripted/new-9, not scripted/other-3"):
             run(scores, tmp_path / "run", method="random", model="scripted/other-3", targets=[name])
         assert again.estimates[name].score == first.estimates[name].score
         assert run(scores, tmp_path / "run", method="random").targets[name].items_run == 8
+
+    @pytest.mark.parametrize("has_sources", [True, False])
+    def test_another_model_joins_and_gets_the_same_samples(
+        self, scores, tmp_path, asked, has_sources
+    ):
+        """The first one's logs are in the folder, and are not taken for its answers."""
+        sources, names = scores if has_sources else None, ("scripted/new-9", "scripted/other-3")
+        for name in names:
+            run(sources, tmp_path / "run", model=name)
+            run(sources, tmp_path / name.replace("/", "-"), model=name, items_of=tmp_path / "run")
+        assert len(asked()) == 4 * 8
+        both = Evaluation.open(tmp_path / "run", sources)
+        assert both.targets == names
+        items = [both.record.asked(name).tolist() for name in names]
+        assert items[0] == items[1]
+        for name in names:
+            alone = Evaluation.open(tmp_path / name.replace("/", "-"), sources)
+            answers = [one.record.answers(name).scores.tolist() for one in (alone, both)]
+            assert answers[0] == answers[1]
+        again = run(sources, tmp_path / "run", model=names[0])
+        assert list(again.targets) == [names[0]]
+        assert len(asked()) == 4 * 8
 
     def test_two_processes_in_one_folder(self, scores, tmp_path):
         stop = Stop(items=8)

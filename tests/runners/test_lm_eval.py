@@ -18,12 +18,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
-
-from lm_eval import simple_evaluate
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
-
 import fewbench
 from fewbench import Benchmark, Evaluation, Stop, import_results, save_scores
 from fewbench.cli import app
@@ -32,9 +26,23 @@ from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
 from fewbench.runners.run import Run
 from fewbench.scores.conditions import COLUMNS
 
+lm_eval = pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
 ROOT = Path(__file__).parents[2]
 N_MODELS, N_ITEMS = 12, 24  # of which 42 in all tasks
 NEW = "made/new"
+
+
+def tasks_in(folder):
+    """lm-eval's tasks of a folder; its modules take half a second to import."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_path=str(folder), include_defaults=False)
+
+
+def tracker_in(folder):
+    from lm_eval.loggers import EvaluationTracker
+
+    return EvaluationTracker(output_path=str(folder))
 
 
 def load_script():
@@ -371,12 +379,12 @@ def test_a_log_that_was_scored_in_another_way_is_refused_by_name(
 ):
     change(tasks)
     logs = tmp_path / "logs"
-    tracker = EvaluationTracker(output_path=str(logs))
-    results = simple_evaluate(
+    tracker = tracker_in(logs)
+    results = lm_eval.simple_evaluate(
         model=made.scripted(NEW),
         model_args=f"pretrained={NEW}",
         tasks=[task],
-        task_manager=TaskManager(include_path=str(tasks / "tasks"), include_defaults=False),
+        task_manager=tasks_in(tasks / "tasks"),
         evaluation_tracker=tracker,
         bootstrap_iters=0,
     )
@@ -454,12 +462,12 @@ def corners(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corners")
     write_corners(folder)
     for name in made.models(3):
-        tracker = EvaluationTracker(output_path=str(folder / "logs"))
-        results = simple_evaluate(
+        tracker = tracker_in(folder / "logs")
+        results = lm_eval.simple_evaluate(
             model=in_chats(name),
             model_args=f"pretrained={name}",
             tasks=list(CORNERS),
-            task_manager=TaskManager(include_path=str(folder / "tasks"), include_defaults=False),
+            task_manager=tasks_in(folder / "tasks"),
             evaluation_tracker=tracker,
             bootstrap_iters=0,
             apply_chat_template=True,
@@ -527,6 +535,8 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
     with pytest.raises(RunError, match="'made_choice' is a group of lm-eval, which runs in full"):
         run(grouped, zoo)
     # Neither in --include_path nor among lm-eval's own, which take seconds to list.
+    from lm_eval.tasks import TaskManager
+
     begin = TaskManager.__init__
     own = functools.partialmethod(begin, include_defaults=False)
     monkeypatch.setattr(TaskManager, "__init__", own)
@@ -582,13 +592,100 @@ def test_a_document_on_which_the_model_fails_is_skipped_and_named(zoo, scores, t
 
 def test_a_model_that_always_fails_ends_the_run_which_can_go_on(zoo, scores, tmp_path):
     result, _ = run(scores, zoo, model=Failing(after=0), folder=tmp_path / "run", tries=2)
-    assert "failed on 12 items in a row, first: ValueError: no memory for" in result.stopped
+    assert "failed on 10 items in a row, first: ValueError: no memory for" in result.stopped
     assert result.stopped in repr(result)
     assert json.loads(result.to_json())["stopped"] == result.stopped
     assert not result.estimates
     result, _ = run(scores, zoo, folder=tmp_path / "run", tries=2)
     assert result.targets["new"].items_run == 12
     assert not result.targets["new"].failed
+
+
+def test_replies_that_no_filter_reads_are_shown(zoo, tmp_path):
+    model = made.scripted(NEW)
+    model.generate_until = lambda requests: ["The answer is 7." for _ in requests]
+    result, _ = run(None, zoo, 20, "auto", model, ("--tasks", "made_sums"), folder=tmp_path)
+    said = " ".join(result.estimates["new"].warnings)
+    assert "all 20 answers are wrong: check how replies are read and scored; the reply to" in said
+    assert "all 20 replies are the same: 'The answer is 7.'" in said
+
+
+@pytest.mark.parametrize("has_sources", [True, False])
+def test_scores_on_another_scale_end_the_run_with_the_first_batch(
+    scores, tasks, tmp_path, has_sources
+):
+    code = "def score(doc, results):\n    return {'exact_match': 87.0}\n"
+    (tasks / "tasks" / "made.py").write_text(code)
+    scored_by("process_results: !function made.score")(tasks)
+    model, more = made.scripted(NEW), () if has_sources else ("--tasks", "made_sums")
+    given = {"accept_differences": True, "folder": tmp_path / "run", "model": model, "more": more}
+    said = r"task 'made_sums': metric 'exact_match' is 87, outside 0\.\.1"
+    with pytest.raises(RunError, match=said) as error:
+        run(scores if has_sources else None, tasks, 24, "random", **given)
+    assert "--range" not in error.value.hint
+    assert ("--metric" in error.value.hint) != has_sources
+    assert len(asked_documents(model)) <= 10
+
+
+@pytest.mark.parametrize("value", ["None", "float('nan')"])
+@pytest.mark.parametrize("aggregation", ["mean", "!function made.middle"])  # fails on null, or not
+def test_a_document_without_a_score_is_skipped_and_the_others_count(
+    scores, tasks, tmp_path, value, aggregation
+):
+    code = f"def score(doc, results):\n    bad = {value} if doc['id'] == 'sum-3' else 1.0\n"
+    code += "    return {'exact_match': bad}\ndef middle(values):\n    return 0.5\n"
+    (tasks / "tasks" / "made.py").write_text(code)
+    scored_by("process_results: !function made.score")(tasks)
+    edited("made_sums", "aggregation: mean", f"aggregation: {aggregation}")(tasks)
+    given = {"method": "random", "accept_differences": True, "folder": tmp_path / "run"}
+    for _ in range(2):
+        result, model = run(scores, tasks, 42, **given)
+        ((_, why),) = result.targets["new"].failed.items()
+        assert why.startswith(("metric 'exact_match' is n", "TypeError: unsupported"))
+        assert (result.targets["new"].items_run, result.stopped) == (41, None)
+    assert not model.asked  # the rerun
+    read = import_results(tmp_path / "run" / "lm_eval", like=scores).scores
+    assert (read.n_items, np.isnan(read.values).sum()) == (41, 0)
+
+
+@pytest.mark.parametrize("n_items", [20, 30])
+def test_an_outage_after_some_answers_skips_no_document(zoo, scores, tmp_path, n_items):
+    model = made.scripted(NEW)
+    answer, answered = model._is_right, set()
+
+    def fail(request):
+        if len(answered | {request.doc["id"]}) > 12:
+            raise OSError("no server")
+        answered.add(request.doc["id"])
+        return answer(request)
+
+    model._is_right = fail
+    given = {"method": "random", "folder": tmp_path / "run", "batch": 6}
+    result, _ = run(scores, zoo, n_items, model=model, **given)
+    assert result.is_failed
+    assert "items in a row, first: OSError: no server" in result.stopped
+    assert (result.targets["new"].items_run, result.targets["new"].failed) == (12, {})
+    result, _ = run(scores, zoo, n_items, **given)
+    assert (result.targets["new"].items_run, result.stopped) == (n_items, None)
+
+
+def test_documents_are_tried_one_by_one_in_the_order_of_the_sample(zoo, scores):
+    model = made.scripted(NEW)
+    answer, asked = model._is_right, []
+
+    def fail(request):
+        asked.append(request.doc["id"])
+        if asked.count(request.doc["id"]) == 1 and len(set(asked)) == 3:
+            raise ValueError("no memory")
+        return answer(request)
+
+    model._is_right = fail
+    run(scores, zoo, 12, "random", model)
+    items = Evaluation(scores, "random", 12, ["new"]).ask()["new"]
+    documents, rows = made.questions(N_ITEMS), scores.items.loc[items]
+    chosen = [documents[task][at]["id"] for task, at in zip(rows.task, rows.doc_id, strict=True)]
+    failed_at = next(at for at in range(len(asked)) if len(set(asked[: at + 1])) == 3)
+    assert list(dict.fromkeys(asked[failed_at + 1 :])) == chosen
 
 
 def test_ctrl_c_ends_a_run_with_the_estimate_so_far(zoo, scores, tmp_path):
@@ -615,14 +712,14 @@ def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
     logs = tmp_path / "run" / "lm_eval"
     runner = LmEvalRunner(arguments(zoo), models={"new": made.scripted(NEW)}, folder=logs)
     runner.prepare(scores, ["new"])
-    with Run.open(scores, "random-ridge", Stop(items=12), tmp_path / "run", ["new"]) as opened:
+    with Run.open(scores, "random-ridge", Stop(items=10), tmp_path / "run", ["new"]) as opened:
         runner.check_items(opened.candidates())
         runner.answer("new", opened.next("new"))
-    result, model = run(scores, zoo, folder=tmp_path / "run")
-    assert result.targets["new"].items_run == 12
+    result, model = run(scores, zoo, 10, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 10
     assert not model.asked
     with pytest.raises(RunError, match="come from num_fewshot not set, not 1"):
-        run(scores, zoo, folder=tmp_path / "run", more=["--num_fewshot", "1"])
+        run(scores, zoo, 10, folder=tmp_path / "run", more=["--num_fewshot", "1"])
 
 
 def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_path, fork):
@@ -729,11 +826,11 @@ def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, c
     begin += ["-o", str(tmp_path / "run"), "--json", "--"]
     app([*begin, *given], standalone_mode=False)
     result = json.loads(capsys.readouterr().out)
-    assert result["targets"]["target"]["items_run"] == 12
-    mine, asked = rows_of(tmp_path / "run" / "lm_eval" / "target"), set(Server.asked)
+    assert result["targets"]["org/served"]["items_run"] == 12
+    mine, asked = rows_of(tmp_path / "run" / "lm_eval" / "org__served"), set(Server.asked)
     # lm-eval itself, with the whole tasks.
-    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
-    found = simple_evaluate(
+    manager = tasks_in(zoo / "tasks")
+    found = lm_eval.simple_evaluate(
         model="local-completions",
         model_args=model_args,
         tasks=["made_sums", "made_choice"],
@@ -748,7 +845,7 @@ def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, c
                 names = ("doc_hash", "prompt_hash", "target_hash", *row["metrics"])
                 assert [own[name] for name in names] == [row[name] for name in names]
     # The same command goes on, here without a model; with another model it does not.
-    (path,) = (tmp_path / "run" / "lm_eval" / "target").glob("results_*.json")
+    (path,) = (tmp_path / "run" / "lm_eval" / "org__served").glob("results_*.json")
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, "results": {}}))  # as if killed before the end
     with monkeypatch.context() as patched:
@@ -757,7 +854,7 @@ def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, c
     assert json.loads(path.read_text())["results"] == data["results"]
     other = [one.replace("org/served", "org/other") for one in given]
     with pytest.raises(RunError, match=r"come from model_args .*org/served"):
-        app([*begin, *other], standalone_mode=False)
+        app([*begin[:-1], "-t", "org/served", "--", *other], standalone_mode=False)
     n_targets = [*begin[:-1], "-t", "a", "-t", "b", "--"]
     with pytest.raises(RunError, match="2 targets, but the arguments of lm-eval name one model"):
         app([*n_targets, *given], standalone_mode=False)
@@ -768,13 +865,13 @@ def test_a_tiny_language_model_is_loaded_once(zoo, tmp_path):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     path = tiny_model(torch, transformers, tmp_path / "tiny")
-    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    manager = tasks_in(zoo / "tasks")
     setting = {"device": "cpu", "batch_size": 8}
     model_args = f"pretrained={path},dtype=float32"
     names = [f"made/size-{i}" for i in range(6)]
     for name in names:  # source models with the same prompts, whatever they answer
-        tracker = EvaluationTracker(output_path=str(tmp_path / "logs"))
-        results = simple_evaluate(
+        tracker = tracker_in(tmp_path / "logs")
+        results = lm_eval.simple_evaluate(
             model=made.scripted(name) if name != names[0] else "hf",
             model_args=f"pretrained={name}" if name != names[0] else model_args,
             tasks=["made_choice"],
@@ -789,8 +886,8 @@ def test_a_tiny_language_model_is_loaded_once(zoo, tmp_path):
     sources = every.take(models=[at for at in range(len(names)) if at != tiny])
     given = ["--model", "hf", "--model_args", model_args, "--device", "cpu", *arguments(zoo)]
     result = run_lm_eval(sources, "random", 8, given, folder=tmp_path / "run")
-    assert result.targets["target"].items_run == 8
-    told = Evaluation.open(tmp_path / "run", sources).record.answers("target")
+    assert result.targets[str(path)].items_run == 8
+    told = Evaluation.open(tmp_path / "run", sources).record.answers(str(path))
     assert told.scores[0].tolist() == every.values[tiny][told.items].tolist()
 
 

@@ -10,11 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
-
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
-
 from fewbench import Evaluation, add, import_results, load_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
@@ -22,6 +17,7 @@ from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
 from fewbench.runners.lm_eval_benchmark import flattened
 from fewbench.scores.table import PROMPTS
 
+lm_eval = pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
 SCRIPT = Path(__file__).parents[2] / "scripts/make_runs.py"
 spec = importlib.util.spec_from_file_location("make_runs", SCRIPT)
 made = importlib.util.module_from_spec(spec)
@@ -37,6 +33,13 @@ aggregate_metric_list:
     weight_by_size: {by_size}
     filter_list: [none, strict-match]
 """
+
+
+def tasks_in(folder):
+    """lm-eval's tasks of a folder; its modules take half a second to import."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_path=str(folder), include_defaults=False)
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +110,11 @@ def test_items_are_those_of_an_import_of_full_logs(zoo):
 )
 def test_scores_of_a_full_run_are_lm_eval_s_own(zoo, name, tmp_path):
     names = name.split(",")
-    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    manager = tasks_in(zoo / "tasks")
     model = made.scripted(NEW)
-    whole = simple_evaluate(model=model, tasks=names, task_manager=manager, bootstrap_iters=0)[
-        "results"
-    ]
+    whole = lm_eval.simple_evaluate(
+        model=model, tasks=names, task_manager=manager, bootstrap_iters=0
+    )["results"]
     n_items = benchmark(zoo, *names).n_items
     result = run(zoo, name, n_items, folder=tmp_path / "run")
     found = results_of(tmp_path / "run")["results"]
@@ -129,9 +132,23 @@ def test_scores_of_a_full_run_are_lm_eval_s_own(zoo, name, tmp_path):
         assert estimate.score == pytest.approx(mean)
 
 
+def test_a_group_keeps_its_weights_beside_other_tasks_and_a_note_says_how_it_counts(zoo, tmp_path):
+    n_items = benchmark(zoo, "evenly", "made_sums").n_items
+    result = run(zoo, "evenly,made_sums", n_items, folder=tmp_path / "run")
+    found = results_of(tmp_path / "run")["results"]
+    own = [found[name]["acc,none"] for name in ("made_order", "made_words")]
+    assert found["evenly"]["acc,none"] == pytest.approx(sum(own) / 2)
+    both = 18 * found["evenly"]["acc,none"] + 24 * found["made_sums"]["exact_match,strict-match"]
+    assert result.estimates["new"].score == pytest.approx(both / 42)
+    said = "the full score counts 'evenly' (18), 'made_sums' (24) by their documents; within"
+    assert any(note.startswith(said) for note in result.notes)
+    alone = run(zoo, "evenly", 18, folder=tmp_path / "alone")
+    assert not any("the full score counts" in note for note in alone.notes)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_groups_of_older_versions_are_the_same(zoo):
-    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    manager = tasks_in(zoo / "tasks")
     nested = manager.load_task_or_group(["by_size_outside", "made_sums"])
     tasks, groups = flattened(nested)
     assert set(tasks) == {"made_sums", "made_order", "made_words", "made_more"}
@@ -235,12 +252,60 @@ def test_from_the_command_line_with_the_dummy_model(zoo, tmp_path, capsys):
     given = ["--model", "dummy", *arguments(zoo, "evenly")]
     app([*begin, *given], standalone_mode=False)
     first = json.loads(capsys.readouterr().out)
-    assert first["targets"]["target"]["items_run"] == 10
+    assert first["targets"]["dummy"]["items_run"] == 10
     assert load_scores(tmp_path / "run" / "benchmark.parquet").items["weight"].nunique() == 2
     app([*begin, *given], standalone_mode=False)  # nothing is left to run
     assert json.loads(capsys.readouterr().out)["targets"] == first["targets"]
     with pytest.raises(EvaluationError, match="another weight of 18 items"):
         app([*begin, *given[:-1], "made_choice"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("places", [["run", "run", "run"], ["a", "b", "c"]], ids=["one", "three"])
+def test_named_checkpoints_run_the_same_documents(zoo, tmp_path, capsys, monkeypatch, places):
+    """The trainer's path through lm-eval's command line, in one folder and in three."""
+    monkeypatch.chdir(tmp_path)
+    names = ["ckpt-1", "ckpt-2", "ckpt-3"]
+    for name, place in zip(names, places, strict=True):
+        given = ["--model", "dummy", "--model_args", f"pretrained=out/{name}"]
+        given += arguments(zoo, "made_choice")
+        app(["run", "lm-eval", "-n", "12", "-t", name, "-o", place, "--", *given],
+            standalone_mode=False)  # fmt: skip
+    opened = {name: Evaluation.open(place) for name, place in zip(names, places, strict=True)}
+    asked = [one.record.answered(name).tolist() for name, one in opened.items()]
+    assert asked[0] == asked[1] == asked[2]
+    one = len(set(places)) == 1
+    if one:
+        assert {path.name for path in Path("run", "lm_eval").iterdir()} == set(names)
+
+    def said(*words):
+        capsys.readouterr()
+        app([*words, "--json"], standalone_mode=False)
+        return json.loads(capsys.readouterr().out)
+
+    found = said("versus", *(["run", "ckpt-2", "ckpt-3"] if one else ["b", "c"]))
+    assert (found["a"], found["b"], found["items_common"]) == ("ckpt-2", "ckpt-3", 12)
+    assert (found["verdict"], found["pairing"]) == ("undecided", None)
+    ranked = said("rank", *dict.fromkeys(places))["targets"]
+    assert {one["target"] for one in ranked} == set(names)
+    if one:
+        assert [point["step"] for point in said("track", "run")["points"]] == [1, 2, 3]
+
+
+def test_a_checkpoint_that_joins_answers_for_itself(zoo, tmp_path):
+    """Real answers: the two differ where their logs do, and only there."""
+    models = {name: made.scripted(name) for name in ("made/new", "made/a-10")}
+    for name, model in models.items():
+        run_lm_eval(
+            None, "auto", 12, arguments(zoo, "made_choice"), models={name: model},
+            folder=tmp_path / "run",
+        )  # fmt: skip
+        alone = run_lm_eval(
+            None, "auto", 12, arguments(zoo, "made_choice"), models={name: made.scripted(name)}
+        )
+        both = Evaluation.open(tmp_path / "run")
+        assert both.estimate(warn=False)[name].score == alone.estimates[name].score
+    asked = [Counter(model.asked) for model in models.values()]
+    assert asked[0] == asked[1]
 
 
 @pytest.mark.parametrize(
@@ -276,9 +341,20 @@ def test_a_task_without_documents_or_with_another_kind_of_score_is_refused(tasks
     path.write_text(text.replace("aggregation: mean", "aggregation: perplexity"))
     with pytest.raises(RunError, match="'exact_match' of task 'made_sums' is not the mean of its"):
         benchmark(tasks, "made_sums")
-    path.write_text(text.replace("better: true", "better: false"))
-    with pytest.raises(RunError, match="of metric 'exact_match' of task 'made_sums', lower is"):
+    worse = text.replace("better: true", "better: false")
+    path.write_text(worse)
+    with pytest.raises(
+        RunError, match="of metric 'exact_match' of task 'made_sums', lower is"
+    ) as e:
         benchmark(tasks, "made_sums")
+    assert e.value.hint.startswith("leave the task out; or import logs of source models")
+    choice = tasks / "tasks" / "made_order.yaml"
+    own = "metric_list:\n  - {metric: acc, higher_is_better: false}\n  - {metric: acc_norm}\n"
+    choice.write_text(choice.read_text() + own)
+    with pytest.raises(RunError, match="of metric 'acc' of task 'made_order', lower is") as e:
+        benchmark(tasks, "made_order")
+    assert e.value.hint == "name another with --metric, such as acc_norm"
+    assert set(benchmark(tasks, "made_order", metric="acc_norm").items["metric"]) == {"acc_norm"}
     path.write_text(text.replace("test_split: test\n", ""))
     with pytest.raises(RunError, match=r"cannot load 'made_sums': .* must have valid or test docs"):
         benchmark(tasks, "made_sums")

@@ -82,7 +82,7 @@ def test_a_function_in_a_notebook_and_several_targets():
 def test_functions_that_cannot_answer():
     for given, said in (
         ({"answer": None}, "no function"),
-        ({"answer": {"other": later}}, "no function answers for 'target'"),
+        ({"answer": {"other": later}, "targets": ["new"]}, "no function answers for 'new'"),
         ({"answer": later, "concurrency": 0}, "concurrency"),
         ({"answer": lambda items: 1.0, "batched": True}, "returned float for a batch"),
         ({"answer": later, "batch": 0}, "batch=0"),
@@ -144,7 +144,7 @@ def program(body="pass"):
 
 
 def run_program(runner, n=9, **settings):
-    return run_with(runner, SOURCES, "random", n, **settings)
+    return run_with(runner, SOURCES, "random", n, targets=["target"], **settings)
 
 
 def test_a_program_answers_lines():
@@ -187,6 +187,8 @@ def test_lines_that_are_no_answers_are_named():
         ("print('loading …', flush=True)", "printed 'loading …', which is no answer"),
         ("item = 'elsewhere'", "answered the item 'elsewhere', which it was not asked"),
         ("print(json.dumps({'item': item, 'cost': -1}), flush=True)", "which is no answer"),
+        ("print(json.dumps({'item': item, 'score': 10**400}), flush=True)", "is no answer"),
+        ('print(\'{"item": "q", "score": 1, "score": 0}\', flush=True)', "is no answer"),
         ("print(json.dumps({'item': item, 'score': 7}), flush=True); continue", r"outside 0\.\.1"),
     ):
         with pytest.raises(FewbenchError, match=said):

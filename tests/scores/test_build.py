@@ -71,6 +71,31 @@ def test_numbers_that_are_all_distinct_are_not_collected():
     assert peak < 4 * values.nbytes
 
 
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int8, np.int64, np.float16, np.float64])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (-1, 1), (0, 100), (0, 254), (1, 255), (200, 300)]
+)
+def test_whole_numbers_held_as_bytes_are_the_numbers(kind, low, high, monkeypatch):
+    """To the bit, with NaN of either sign, in a few parts, on scales that turn their order."""
+    monkeypatch.setattr("fewbench.scores.cells.CACHED", 200)
+    numbers = np.random.default_rng(0).integers(low, high + 1, (20, 50))
+    values = numbers.astype(kind)
+    if values.dtype.kind == "f":
+        values[3, :9], values[15] = np.nan, -np.float64(np.nan)
+        values[4:7][values[4:7] == 0] = -0.0 if low == -1 else 0.0
+    for of in (None, Scale(0, 400).to_unit, Scale(0, 400, lower_is_better=True).to_unit):
+        scores = (of or np.asarray)(values.astype(np.float64))
+        cells = compact(values, of)
+        n_distinct = len(np.unique(scores[~np.isnan(scores)].view(np.int64)))
+        n_equal = len(np.unique(scores[~np.isnan(scores)]))
+        if n_distinct > 255 or n_equal < n_distinct:  # both 0 and -0
+            assert cells is None
+            continue
+        assert cells.distinct.tolist() == np.unique(scores[~np.isnan(scores)]).tolist()
+        np.testing.assert_array_equal(cells[:], scores)
+        np.testing.assert_array_equal(np.signbit(cells[:])[:15], np.signbit(scores)[:15])
+
+
 def test_from_wide_both_ways():
     wide = pd.DataFrame({"m": ["a", "b"], "q1": [1, 0], "q2": [0.5, np.nan]})
     scores = from_wide(wide, model="m")
@@ -87,7 +112,7 @@ def test_from_wide_both_ways():
         ({"task": "nope"}, "no column 'nope'"),
         ({"model_columns": ["hard"]}, "two values in column 'hard': 0.1 and 0.9 (row 2)"),
         ({"task": "kin"}, "one item has two values in column 'kin'"),
-        ({"score": "kin"}, "not numbers, first 'f' at row 1"),
+        ({"score": "kin"}, "4 values that are not numbers: 'f' (2, first at row 1); 'g' (2, "),
         ({"score": "size"}, "outside the stated range"),
         ({"item": "topic", "model": "kin", "score": "when"}, "not numbers"),
         ({"model": "when"}, "column 'when' is empty in 2 rows, first at row 3"),
@@ -112,7 +137,7 @@ def test_from_long_says_which_cell_is_there_twice():
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        (pd.DataFrame({"q1": ["yes"]}, index=["a"]), "column 'q1' has 1 values that are not"),
+        (pd.DataFrame({"q1": ["yes"]}, index=["a"]), "not a number: 'yes' at row 1 of column 'q1'"),
         (pd.DataFrame({"q1": [1, 0]}, index=["a", "a"]), "1 model ids appear more than once: 'a'"),
         (pd.DataFrame([[1, 0]], columns=["q", "q"], index=["a"]), "1 item ids appear more than"),
         (pd.DataFrame({"q1": [1]}, index=[None]), "has no name"),

@@ -77,6 +77,31 @@ def results():
     return found
 
 
+def test_a_chart_that_is_not_there_is_refused_with_the_list_of_those_that_are():
+    scores = simulate(40, 120, 4, seed=1)
+    evaluation = fewbench.Evaluation(scores, "random", 20, ["a", "b"])
+    for name, items in evaluation.ask().items():
+        evaluation.tell(name, dict(zip(items, [1.0, 0.0] * 10, strict=True)))
+    estimates = evaluation.estimate()
+    ran = fewbench.run(scores, "random", 10, lambda item: 1.0)
+    results = {
+        "targets": [estimates, estimates["a"], ran],
+        "models": [audit(scores)],
+        "error": [compare(scores, ["random"], [10], repeats=1, level=None)],
+        "items": [fewbench.plan(scores, budget=20, repeats=3)],
+        "ranks": [fewbench.rank(evaluation)],
+        "difference": [fewbench.versus((evaluation, "a"), (evaluation, "b"))],
+    }
+    for there, several in results.items():
+        for one in several:
+            with pytest.raises(fewbench.FewbenchError, match="no chart 'nonsense'") as refused:
+                one.plot("nonsense")
+            assert there in refused.value.hint
+            assert one.plot(there) is not None
+    with pytest.raises(fewbench.FewbenchError, match=r"use one of targets\)"):
+        ran.plot("tasks")  # these are drawn among source models only
+
+
 def test_every_chart_is_valid_tells_itself_and_turns_dark(results):
     light = re.compile("|".join(theme.LIGHT.values()))
     for name, chart in results.items():

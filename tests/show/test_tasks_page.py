@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import math
-import random
 import re
 from html import unescape
 
 import pytest
 
-from fewbench.show.charts import task_sets
+from fewbench.bento.page import tasks_page
 from fewbench.show.html import render, write_page
-from fewbench.tasks.page import better_where, tasks_page
 
 PARTS = (
-    "judgement", "stability", "difficulty", "curves", "difference", "maps", "transfers", "clusters"
+    "judgement", "stability", "difficulty", "clusters"
 )  # fmt: skip
 
 
 def made(n=12, k=3, clusters=3, name="task_{}"):
-    """A selection with every part, of tasks that lie on a wave in `clusters` bands."""
-    draw = random.Random(n)
+    """A selection with every part."""
     tasks = [name.format(t) for t in range(n)]
     kind = [t * clusters // n for t in range(n)]
-    sim = [[1.0 if i == j else 0.3 + 0.3 * (kind[i] == kind[j]) + 0.1 * draw.random()
-            for j in range(n)] for i in range(n)]  # fmt: skip
-    le = [[1.0 if i == j else 2 * v - 1 for j, v in enumerate(row)] for i, row in enumerate(sim)]
     spots = [t * n // k for t in range(k)]
     chosen = [
         {"task": tasks[t], "questions": 100 + t, "gain": 5.0 / (at + 1), "cluster": kind[t],
          "stands_for": n // k, "stability": 0.75 / (at + 1)}
         for at, t in enumerate(spots)
     ]  # fmt: skip
-    ks = list(range(1, min(n, 11)))
-    arcs = sorted(
-        ([i, j, sim[i][j] - 0.4] for i in range(n) for j in range(n) if i != j), key=lambda a: -a[2]
-    )
     questions = sum(c["questions"] for c in chosen)
     return {
         "facts": {"method": "bento-sim", "k": k, "tasks": n, "questions": 110 * n,
@@ -58,19 +47,6 @@ def made(n=12, k=3, clusters=3, name="task_{}"):
         "stability": {"bootstraps": 200, "shared": 0.36, "pairs": 0.27, "noise": None,
                       "tasks": [{"task": t, "share": at / n} for at, t in enumerate(tasks)]},
         "difficulty": {"chosen": 0.53, "all": 0.51, "percentile": 0.14},
-        "curves": {
-            "k": ks,
-            "methods": {"bento-sim": [0.2 / q for q in ks], "bento-le": [0.15 / q for q in ks],
-                        "kmedoids": [0.1 for _ in ks]},
-            "random_mean": [0.25 / q for q in ks], "random_low": [0.05 / q for q in ks],
-            "random_high": [0.5 / q for q in ks], "random_questions": [0.08 / q for q in ks],
-            "chosen": "bento-sim",
-        },
-        "difference": {"k": ks, "sim_minus_le": [0.05 / q for q in ks],
-                       "low": [0.05 / q - 0.01 for q in ks], "high": [0.05 / q + 0.02 for q in ks]},
-        "maps": {"tasks": tasks, "clusters": kind, "sim": sim, "le": le},
-        "transfers": {"share": 0.07, "tasks": tasks, "clusters": kind,
-                      "arcs": arcs[: max(round(0.07 * len(arcs)), 1)]},
         "clusters": [
             {"cluster": c, "tasks": [t for t, q in zip(tasks, kind, strict=True) if q == c],
              "chosen": [tasks[t] for t in spots if kind[t] == c]}
@@ -113,18 +89,16 @@ def test_it_says_what_was_chosen_and_how_good_it_is(page):
     assert "a-small-model: 53.0% on these tasks, 51.0% on all" in plain
     assert "contain 36% of these tasks on average; two of them share 27%." in plain
     assert "Two tasks tie at step 2." in plain
-    assert "3 (chosen)6.7%5.0%10.0%" in plain
 
 
 def test_every_part_has_its_picture(page):
     body = sections(page(made())[0])
     assert list(body) == [
-        "chosen", "judgement", "stability", "curves", "maps", "transfers", "clusters", "run"
+        "chosen", "judgement", "stability", "clusters", "run"
     ]  # fmt: skip
     pictures = {key: part.count('role="img"') for key, part in body.items()}
     assert pictures == {
-        "chosen": 0, "judgement": 2, "stability": 1, "curves": 2, "maps": 2, "transfers": 1,
-        "clusters": 0, "run": 0,
+        "chosen": 0, "judgement": 2, "stability": 1, "clusters": 0, "run": 0,
     }  # fmt: skip
 
 
@@ -151,7 +125,6 @@ def test_results_without_questions_or_anchor(page):
     values = made()
     values["judgement"] |= {"random_questions": None, "anchor_ratio": None, "low": None,
                             "high": None}  # fmt: skip
-    values["curves"]["random_questions"] = [None] * 10
     _, plain = page(values)
     assert "with an error of 7.1%; 3 random tasks: 13.8% " in plain
     assert "these tasks7.1%–" in plain
@@ -169,70 +142,11 @@ def test_names_are_escaped(page):
     assert "<script>alert('4')</script>" in plain
 
 
-def cells(chart):
-    """The cells of a map, by row and column."""
-    return {(v["row"], v["column"]): v["value"] for v in chart.to_dict()["data"]["values"]}
-
-
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (2, 2), (9, 3), (91, 5), (300, 50)])
 def test_few_and_many_tasks(page, n, k):
     values = made(n, k, clusters=min(n, 14))
     _, plain = page(values)
     assert f"{k} of {n} tasks" in plain
-    side = math.ceil(n / math.ceil(n / task_sets.MOST_CELLS))
-    alone = side if n <= task_sets.MOST_CELLS else n % math.ceil(n / side) == 1
-    pairs = side * side - alone  # of one task there is no pair
-    assert len(cells(task_sets.similarity(values["maps"], "sim", []))) == pairs
-
-
-def test_a_map_of_many_tasks_is_made_of_means():
-    values = [[float(i // 4 == j // 4) for j in range(301)] for i in range(301)]
-    found = {"tasks": [f"t{i}" for i in range(301)], "sim": values, "le": None}
-    drawn = cells(task_sets.similarity(found, "sim", ["t7"]))
-    assert drawn["t4 … t7", "t4 … t7"] == 1.0
-    assert drawn["t4 … t7", "t8 … t11"] == 0.0
-    assert task_sets.similarity(found, "le", []) is None
-
-
-def test_equal_similarities_do_not_break_the_scale(page):
-    values = made()
-    values["maps"]["sim"] = [[1.0] * 12 for _ in range(12)]
-    values["maps"]["le"] = [[float(i == j) for j in range(12)] for i in range(12)]
-    values["transfers"]["arcs"] = [[0, 1, 0.0], [1, 0, 0.0]]
-    values["difference"] |= {"sim_minus_le": [0.0] * 10, "low": [0.0] * 10, "high": [0.0] * 10}
-    _, plain = page(values)
-    assert "is either clearly better" in plain
-
-
-def test_where_one_is_better_takes_an_interval_without_zero():
-    found = {
-        "k": [1, 2, 3, 4, 5],
-        "low": [0.01, 0.02, -0.1, -0.2, 0.0],
-        "high": [0.02, 0.03, 0.1, -0.1, 0.1],
-    }
-    assert better_where(found) == (
-        "Clearly the lower error (90% interval of the difference without 0), by number of tasks: "
-        "bento-le with 1, 2; bento-sim with 4."
-    )
-
-
-def test_no_curve_is_read_at_its_best(page):
-    values = made()
-    values["curves"]["methods"]["bento-sim"] = [0.09, 0.09, 0.0777, *[0.0123] * 7]
-    text, plain = page(values)
-    assert "3 (chosen)7.8%" in plain
-    assert "1.2%" not in re.sub("<table.*?</table>", "", text, flags=re.S)
-
-
-def test_too_many_transfers_are_cut_and_told(page):
-    values = made(120)
-    pairs = [(i, j) for i in range(120) for j in range(120) if i != j]
-    values["transfers"]["arcs"] = [[i, j, (i + j) / 240] for i, j in pairs]
-    _, plain = page(values)
-    drawn = cells(task_sets.transfers(values["transfers"], []))
-    assert f"Drawn are {len(drawn)} of these 14,280" in plain
-    assert len({task for pair in drawn for task in pair}) == task_sets.MOST_CELLS
-    assert drawn["task_119", "task_118"] == max(drawn.values())
 
 
 @pytest.mark.browser
@@ -242,7 +156,7 @@ def test_it_is_whole(look, tmp_path, width, n):
     values["facts"]["file"] = "matrix" * 9
     page = write_page(render(tasks_page(values)), tmp_path / "tasks.html")
     seen = look(page, width)
-    assert seen["charts"] == 8
+    assert seen["charts"] == 3
     assert seen["blank"] == 0
     assert seen["scroll"] <= width
     assert seen["problems"] == seen["over"] == []

@@ -85,8 +85,7 @@ def pool(request):
     """Two workers of the library that the class of tests names."""
     pytest.importorskip(request.cls.library)
     with pytest.MonkeyPatch.context() as patch:
-        kind = request.cls.where.removesuffix("-local")
-        patch.setattr(f"fewbench.executors.{kind}.MOST_DEATHS", DEATHS)
+        patch.setattr("fewbench.executors.calls.MOST_DEATHS", DEATHS)
         with open_pool(request.cls.where, 2) as pool:
             yield pool
 
@@ -148,7 +147,7 @@ class TestDask:
 
     def test_the_only_worker_is_killed_with_what_calls_share(self, tmp_path, monkeypatch):
         pytest.importorskip("distributed")
-        monkeypatch.setattr("fewbench.executors.dask.MOST_DEATHS", DEATHS)
+        monkeypatch.setattr("fewbench.executors.calls.MOST_DEATHS", DEATHS)
         with open_pool("dask-local") as alone:
             survives(alone, tmp_path)
 
@@ -244,7 +243,7 @@ class TestRay:
 
 
 def test_processes_survive_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("fewbench.executors.local.MOST_DEATHS", DEATHS)
+    monkeypatch.setattr("fewbench.executors.calls.MOST_DEATHS", DEATHS)
     with open_pool(workers=2) as pool:
         refuses(pool, monkeypatch)
         survives(pool, tmp_path)

@@ -184,7 +184,7 @@ def broken(how):
     [
         ("refuse", 1, 2, "not today (hint: come back)"),
         ("mistake", 2, 2, "KeyError: 'left'"),
-        ("die", 2, 1, "its process ended"),
+        ("die", 2, 1, "its worker ended"),
     ],
 )
 def test_a_failing_cell_leaves_all_others_standing(scores, how, workers, repeats, reason):
@@ -433,12 +433,50 @@ def test_no_twins_no_warning():
     assert not [one for one in found if "correlated" in one]
 
 
-def test_incomplete_models_are_named(scores):
-    values = scores.values.copy()
-    values[7, 3] = np.nan
-    found = compare(replace(scores, values=values), [], [5], repeats=6, level=None)
-    assert any("1 models have missing cells" in w and "model-07" in w for w in found.warnings)
+# Holes
+
+
+@pytest.fixture(scope="module")
+def holes():
+    """A table of which 2% of the cells are missing, and one model lacks a fifth."""
+    table = simulate(40, 150, seed=6)
+    values = table.values.copy()
+    values[np.random.default_rng(0).random(values.shape) < 0.02] = np.nan
+    values[7, :30] = np.nan
+    return replace(table, values=values)
+
+
+def test_targets_with_holes_are_judged_by_what_they_ran(holes, spy):
+    method = spy("random-ridge")
+    found = compare(holes, [method], [40], repeats=4, level=None)
+    (warning,) = (one for one in found.warnings if "missing" in one)
+    missing = int(np.isnan(holes.values).sum())
+    assert warning.startswith(f"{missing} cells are missing ({missing / 6000:.1%})")
+    assert warning.endswith("never targets: 1 of 40, 'model-07'")
     assert "model-07" not in set(found.estimates["target"])
+    assert not any("fewer items" in one for one in found.warnings)
+    answers = 0
+    for sources, answered in method.sessions:
+        assert sources.has_missing
+        for target, told in answered.items():
+            row = holes.values[holes.model_ids.index(target)]
+            np.testing.assert_array_equal(told.scores[0], row[told.items])  # never a filled cell
+            answers += len(told.items)
+    assert 0.95 < answers / (40 * 40) < 1
+    # The same errors as where the other cells are known, but for what is missing.
+    whole = compare(simulate(40, 150, seed=6), [], [40], repeats=4, level=None)
+    ratio = found.cells["expected_random_mae"] / whole.cells["expected_random_mae"]
+    assert ratio.iloc[:2].between(0.97, 1.06).all()
+
+
+def test_random_samplings_error_is_that_of_the_cells_that_were_run(holes):
+    rng, row = np.random.default_rng(1), holes.values[3]
+    truth = np.nanmean(row)
+    drawn = np.array([np.nanmean(rng.permutation(row)[:40]) for _ in range(20_000)])
+    error = float(np.abs(drawn - truth).mean())
+    assert expected_random_mae(holes, 40, [3])[0] == pytest.approx(error, rel=0.03)
+    halves = replace(holes, values=holes.values / 2)  # drawn, as they are no hits
+    assert expected_random_mae(halves, 40, [3])[0] == pytest.approx(error / 2, rel=0.05)
 
 
 # The number of source models
@@ -464,7 +502,7 @@ def test_fewer_sources_estimate_the_same_targets():
     assert curve.gain.difference == pytest.approx(errors[30] - errors[20])
     assert curve.says in " ".join(str(found).split())
     drawn = json.dumps(found.plot("sources").to_dict())
-    assert all(f'"items": {size}, "error"' in drawn for size in curve.sources)
+    assert all(f'"budget": {size}, ' in drawn for size in curve.sources)
     assert "source models" in drawn.lower()
     with pytest.raises(StudyError, match="no errors of 'random-linear' at 10 items"):
         found.learning_curve("random-linear", 10)

@@ -8,8 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from fewbench import compare
+from fewbench.errors import StudyError
+from fewbench.scores import Scale, from_arrays
 from fewbench.study import metrics
-from fewbench.study.metrics import point_metrics
+from fewbench.study.metrics import METRICS, Metric, find_metric, point_metrics
+from fewbench.testing import simulate
 
 RNG = np.random.default_rng(0)
 TRUTH, ESTIMATE, SOURCES = RNG.random(15), RNG.random(15), RNG.random(30)
@@ -126,10 +130,9 @@ def test_ndcg_is_that_of_the_field():
 @settings(max_examples=60, deadline=None)
 def test_every_metric_is_within_its_bounds(pair, sources):
     found = point_metrics(*pair, sources)
-    for name in ("kendall_tau", "spearman", "pearson"):
-        assert math.isnan(found[name]) or abs(found[name]) <= 1 + 1e-9
-    for name in ("pairwise_accuracy", "top10_recall", "ndcg"):
-        assert math.isnan(found[name]) or 0 <= found[name] <= 1 + 1e-9
+    for name, value in found.items():
+        low, high = find_metric(name).range
+        assert math.isnan(value) or low - 1e-9 <= value <= high + 1e-9, name
     assert 0 <= found["mae"] <= found["rmse"] + 1e-9
     assert found["rmse"] <= found["max_error"] + 1e-9
     assert found["weighted_mae"] <= found["max_error"] + 1e-9
@@ -156,3 +159,26 @@ def test_rank_correlations_of_one_target_are_not_defined():
         "pearson",
         "pairwise_accuracy",
     ]
+
+
+def test_a_metric_of_one_s_own_is_on_the_scale_of_the_scores_wherever_it_is_shown(monkeypatch):
+    own = Metric("Bias", "score", "Mean of the errors.", lambda judged: judged.mean(judged.error))
+    monkeypatch.setitem(METRICS, "bias", own)
+    table = simulate(24, 60, 3, seed=1)
+    scores = from_arrays(100 * table.values, models=table.model_ids, scale=Scale(0, 100))
+    found = compare(scores, ["random"], [10], repeats=3)
+    cell, _ = found.cells.to_dict("records")
+    assert cell["mae"] > 1  # points of 100
+    for part in ("", "_sd", "_se", "_low", "_high"):
+        assert cell[f"bias{part}"] == pytest.approx(cell[f"mae{part}"]), part
+    assert found.repeats["task_bias"].equals(found.repeats["task_mae"])
+    section = next(one for one in found.page().sections if one.id == "metrics")
+    assert section.facts["Bias"] == "Mean of the errors."
+
+
+def test_a_metric_or_a_unit_that_the_table_does_not_have_is_refused():
+    for name in ("kendall", "task_kendall", "coverage"):
+        with pytest.raises(StudyError, match=f"unknown metric '{name}'"):
+            find_metric(name)
+    with pytest.raises(StudyError, match=r"'Bias' has the unknown unit 'points' .*score, ratio"):
+        Metric("Bias", "points", "Mean of the errors.")

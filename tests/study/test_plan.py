@@ -341,10 +341,10 @@ def test_it_shows_itself(by_error):
 
 def test_a_method_that_fails_everywhere_leaves_the_others():
     plain = replace(TABLE, items=TABLE.items.drop(columns="text"))
-    made = plan(plain, budget=20, methods=["clustering-semantic", "greedy-ridge"], target="like",
+    made = plan(plain, budget=20, methods=["bm25-sim", "greedy-ridge"], target="like",
                 repeats=3)  # fmt: skip
     assert made.forecasts[0].method == "greedy-ridge"
-    assert any("clustering-semantic failed" in note for note in made.notes)
+    assert any("bm25-sim failed" in note for note in made.notes)
 
 
 @pytest.mark.parametrize(

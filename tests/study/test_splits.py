@@ -140,6 +140,20 @@ def test_resampling_keeps_to_its_side():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_models_with_a_few_holes_are_targets(with_models, kind):
+    table = simulate(21, 100, seed=5)
+    values = table.values.copy()
+    values[:, ::25] = np.nan
+    values[:, 3] = table.values[:, 3]
+    values[3, :] = np.nan
+    values[3, 3] = 1.0
+    table = with_models(replace(table, values=values), role=ROLES)
+    split = make_split(table, SplitSettings(kind, 0.4), 0, 0)
+    assert len(split.targets) >= 3
+    assert 3 not in split.targets
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_incomplete_models_are_never_targets(holes, kind):
     incomplete = np.flatnonzero(np.isnan(holes.values).any(axis=1))
     assert len(incomplete) >= 1

@@ -59,13 +59,34 @@ class Assisted:
     """Estimates of wanted scores, shape (wanted,).
 
     `errors` are standard errors, NaN for fewer than 5 sampled items; `freedom` are their degrees of
-    freedom. `influence`, shape (n,), is what each answer adds to the error of the first score.
+    freedom. `influence`, shape (n,), is what each answer adds to the error of the first score, NaN
+    for items outside the sample. `item_share` is that of `SampleErrors`.
     """
 
     scores: FloatArray
     errors: FloatArray
     freedom: FloatArray
     influence: FloatArray
+    item_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class SampleErrors:
+    """Where the error of a sample's estimate comes from: what a difference of two needs of each.
+
+    Attributes
+    ----------
+    influence : ndarray, shape (items,)
+        What each answer adds to the error, up to a factor; NaN for items outside the sample.
+    chances : ndarray, shape (items,)
+        Each item's chance to be in the sample.
+    item_share : float
+        Share of the estimate's variance that one item adds whose answer is off by 1.
+    """
+
+    influence: FloatArray
+    chances: FloatArray
+    item_share: float
 
 
 def assisted(
@@ -124,7 +145,8 @@ def assisted(
         estimates,
         np.where(counts >= FEWEST, np.sqrt(variance), np.nan),
         np.maximum(counts - 1.0, 1.0),
-        loads[0] * about[0],
+        np.where(used[0], loads[0] * about[0], np.nan),
+        float(relative[0].sum() / max(counts[0], 1) / max(own[0] + prior[0], 1e-12)),
     )
 
 
@@ -143,10 +165,14 @@ def _tuned(loads: FloatArray, answers: FloatArray, predicted: FloatArray, spread
     return float(np.clip((both + prior) / ((emphasis * x * x).sum() + prior), 0.0, MOST_TUNED))
 
 
-def sample_error(
-    answers: FloatArray, predicted: FloatArray, weights: FloatArray, n_items: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return standard errors of weighted means of residuals, and their degrees of freedom.
+def sample_errors(
+    answers: FloatArray,
+    predicted: FloatArray,
+    weights: FloatArray,
+    items: IntArray,
+    chances: FloatArray,
+) -> tuple[FloatArray, FloatArray, tuple[SampleErrors, ...]]:
+    """Return standard errors of weighted means of residuals, and where each comes from.
 
     For a sample whose weights are in proportion to 1 / chance. Two more answers count, with the
     variance that answers of such a mean have: equal answers do not give 0.
@@ -156,17 +182,27 @@ def sample_error(
     answers, predicted : ndarray, shape (targets, n)
         Each prediction is made without its own answer.
     weights : ndarray, shape (n,)
-    n_items : int
-        Number of items that the sample was drawn from.
+    items : ndarray of int, shape (n,)
+        Positions of the answered items.
+    chances : ndarray, shape (items,)
+        Each item's chance to be in the sample.
+
+    Returns
+    -------
+    errors, freedom : ndarray, shape (targets,)
+        Standard errors and their degrees of freedom.
+    sources : tuple of SampleErrors
+        One for each target.
 
     Examples
     --------
     >>> answers = np.array([[1.0, 0.0, 1.0, 1.0]])
-    >>> error, freedom = sample_error(answers, np.full((1, 4), 0.5), np.ones(4), 100)
-    >>> error.round(2).tolist(), freedom.tolist()
-    ([0.24], [3.0])
+    >>> errors, freedom, (source,) = sample_errors(
+    ...     answers, np.full((1, 4), 0.5), np.ones(4), np.arange(4), np.full(100, 0.04))
+    >>> errors.round(2).tolist(), freedom.tolist(), source.influence[:4].round(2).tolist()
+    ([0.24], [3.0], [0.06, -0.19, 0.06, 0.06])
     """
-    n = answers.shape[1]
+    n, n_items = answers.shape[1], len(chances)
     shares = weights / weights.sum()
     emphasis = (n * shares) ** 2
     residuals = answers - predicted
@@ -174,28 +210,12 @@ def sample_error(
     mean = (n * (answers @ shares) + 1) / (n + 2)
     own = (emphasis * about**2).sum(axis=1) + 2 * mean * (1 - mean)
     variance = own / (n + 1) / n * max(1 - n / n_items, 0.0)
-    return np.sqrt(variance), np.full(len(answers), max(n - 1.0, 1.0))
-
-
-def sample_influence(
-    residuals: FloatArray, weights: FloatArray, items: IntArray, n_items: int
-) -> FloatArray:
-    """Return what each answer of a sample adds to the error, shape (targets, n_items).
-
-    Parameters
-    ----------
-    residuals : ndarray, shape (targets, n)
-        Answers less predictions.
-    weights : ndarray, shape (n,)
-    items : ndarray of int, shape (n,)
-    n_items : int
-
-    Examples
-    --------
-    >>> sample_influence(np.array([[0.5, -0.5]]), np.ones(2), np.array([0, 2]), 3).tolist()
-    [[0.25, 0.0, -0.25]]
-    """
-    shares = weights / weights.sum()
-    influence = np.zeros((len(residuals), n_items))
-    influence[:, items] = shares * (residuals - (residuals @ shares)[:, None])
-    return influence
+    influence = np.full((len(answers), n_items), np.nan)
+    influence[:, items] = shares * about
+    of_item = float(emphasis.mean()) / own
+    sources = zip(influence, of_item.tolist(), strict=True)
+    return (
+        np.sqrt(variance),
+        np.full(len(answers), max(n - 1.0, 1.0)),
+        tuple(SampleErrors(row, chances, share) for row, share in sources),
+    )

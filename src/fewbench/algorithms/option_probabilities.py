@@ -10,7 +10,7 @@ believe is thus not mistaken for it.
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +18,20 @@ from numpy.typing import NDArray
 from fewbench._types import FloatArray, IntArray
 
 Array = TypeVar("Array")
-Normalisation = Literal["none", "options", "excess"]
 _BLOCK = 1 << 15  # numbers worked on at a time: they stay in the processor's cache
 _TINY = np.finfo(np.float32).tiny
 _BITS: dict[int, type[np.signedinteger[Any]]] = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def predictive_diversity(
-    by_model: Iterable[NDArray[Any]],
-    n_options: IntArray,
-    normalise: Normalisation = "options",
-) -> FloatArray:
-    """Predictive diversity score (PDS): the sum over options of the largest probability.
+def predictive_diversity(by_model: Iterable[NDArray[Any]], n_options: IntArray) -> FloatArray:
+    """Predictive diversity score (PDS, Eq. 1): the mean over options of the largest probability.
 
     - `by_model`, arrays of shape (items, options): Each model's probabilities, 0 for options that
       an item lacks, NaN where not run.
     - `n_options`, shape (items,): Number C of options of each item.
-    - `normalise` ("options", "none", "excess"): Divide by C (Eq. 1), do not divide (the authors'
-      program; the same ranking for equal C), or take (PDS - 1) / (C - 1), which is 0 for agreement
-      and 1 for full disagreement for any C.
 
-    Returns an array of shape (items,), 0 for an item that no model was run on.
+    The authors' program takes the sum. Returns an array of shape (items,), 0 for an item that no
+    model was run on.
 
     >>> agree, differ = [[1.0, 0.0]], [[0.0, 1.0]]
     >>> predictive_diversity([np.array(agree), np.array(differ)], np.array([2])).tolist()
@@ -56,12 +49,7 @@ def predictive_diversity(
             np.maximum(run, largest, out=largest)
         else:
             np.maximum(run.view(bits), largest.view(bits), out=largest.view(bits))
-    total: FloatArray = _some(largest).sum(axis=1, dtype=np.float64)
-    if normalise == "none":
-        return total
-    if normalise == "options":
-        return np.asarray(total / n_options)
-    return np.where(total > 0, (total - 1.0) / np.maximum(n_options - 1, 1), 0.0)
+    return np.asarray(_some(largest).sum(axis=1, dtype=np.float64) / n_options)
 
 
 def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
@@ -90,17 +78,6 @@ def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
         mean = sums[at : at + step] / n_run[at : at + step, None]
         of_mean[at : at + step] = -(mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
     return np.asarray(np.maximum(of_mean + plogp / n_run, 0.0))
-
-
-def correctness_variance(values: FloatArray) -> FloatArray:
-    """Variance over models of the score on each item, shape (items,), without NaN cells.
-
-    For binary scores with mean p this is p (1 - p). An item that no model was run on has 0.
-    """
-    run = ~np.isnan(values).all(axis=0)
-    variance = np.zeros(values.shape[1])
-    variance[run] = np.nanvar(values[:, run], axis=0)
-    return variance
 
 
 def two_class(values: Iterable[FloatArray]) -> Iterable[FloatArray]:

@@ -1,14 +1,12 @@
 """Ridge regression and nearest neighbors, in closed form with deterministic ties."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 
 PENALTIES = np.logspace(-3, 3, 25)
-Metric = Literal["cosine", "euclidean"]
 
 
 @dataclass(frozen=True)
@@ -67,22 +65,17 @@ def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatAr
     return np.asarray(grid[np.argmin(error, axis=1)])
 
 
-def nearest(rows: FloatArray, among: FloatArray, k: int, metric: Metric) -> IntArray:
-    """Return the positions of the k nearest of `among` for each row, shape (rows, k).
+def nearest(rows: FloatArray, among: FloatArray, k: int) -> IntArray:
+    """Return the positions of the k nearest of `among` for each row by cosine, shape (rows, k).
 
     Raises ValueError if there are fewer than k.
 
-    >>> nearest(np.array([[0.9, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1, "cosine").tolist()
+    >>> nearest(np.array([[0.9, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1).tolist()
     [[1]]
     """
     if k > len(among):
         raise ValueError(f"{k} nearest are asked for, there are {len(among)}")
-    if metric == "cosine":
-        left, right = _unit(rows), _unit(among)
-        distances = 1.0 - left @ right.T
-    else:
-        squares = (rows**2).sum(axis=1)[:, None] + (among**2).sum(axis=1) - 2 * rows @ among.T
-        distances = np.maximum(squares, 0.0)
+    distances = 1.0 - _unit(rows) @ _unit(among).T
     # Rounded, so that equal rows tie whatever the order of the sums above.
     order = np.argsort(np.round(distances, 12), axis=1, kind="stable")
     return np.asarray(order[:, :k])

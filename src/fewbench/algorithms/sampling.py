@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 
 LEAST_OF_TASK = 20
@@ -126,76 +127,103 @@ def draw(n: int, sizes: FloatArray, rng: np.random.Generator) -> tuple[IntArray,
 
 GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly however many there are."""
+BLOCK = 16
+"""Items of a task that are neighbors and that each seed shuffles. Steps alone would make few
+different samples, so intervals would contain the scores of some models less often than they say."""
 LEAST_SIZE = 0.01
-"""Least size of an item, over the mean: a step would hardly ever meet a smaller one."""
+"""Least size of an item, over the mean: its answer would count a hundred times as much."""
+
+
+def permanent_order(task_of: IntArray, seed: int) -> IntArray:
+    """Return all items in the order in which samples of this benchmark take them.
+
+    By benchmark and seed alone, so that all targets run the same items and their differences are
+    paired (permanent random numbers: Brewer, Early & Joyce 1972; Ohlsson 1995). The items lie on a
+    circle by task and position. Steps of the golden ratio from a random start run around it and
+    take each item that they meet first: every beginning is spread over tasks and positions.
+
+    Parameters
+    ----------
+    task_of : ndarray of int, shape (items,)
+    seed : int
+
+    Examples
+    --------
+    >>> order = permanent_order(np.repeat([0, 1], 4), seed=0)
+    >>> sorted(order.tolist()), (order[:4] // 4).tolist()
+    ([0, 1, 2, 3, 4, 5, 6, 7], [1, 0, 1, 0])
+    """
+    rng = np.random.default_rng(child_seed(seed, 7))
+    n = len(task_of)
+    by_task = np.argsort(task_of, kind="stable")
+    ordered = task_of[by_task]
+    block_of = (np.arange(n) - np.searchsorted(ordered, ordered)) // BLOCK
+    circle = by_task[np.lexsort((rng.random(n), block_of, ordered))]
+    # Three times as many steps as items meet every item (three-gap theorem).
+    met = ((rng.random() + GOLDEN * np.arange(3 * n)) % 1 * n).astype(np.intp)
+    _, first = np.unique(np.minimum(met, n - 1), return_index=True)
+    return np.asarray(circle[met[np.sort(first)]])
 
 
 class NestedSample:
     """A sample with known probabilities of which every beginning is one too.
 
-    The items lie on a circle, in order, each as long as its size. Steps of the golden ratio from a
-    random start run around it, and an item is drawn when a step first meets it. So the number of
-    items need not be known beforehand, and neighbors in the order are rarely drawn together.
+    Item k of m in the order has the permanent random number u = (k + 1/2) / m. The sample takes the
+    items with the least -log(1 - u) / size first (successive sampling: Rosen 1972). Samples of the
+    same order with other sizes have as many items in common as their chances allow.
 
     Parameters
     ----------
     order : ndarray of int
-        The items that may be drawn, in the order in which they should be spread.
+        The items that may be drawn, in the order of `permanent_order`.
     sizes : ndarray, shape (items,)
         Sizes of all items, by position; those in `order` are positive. Ones below a hundredth of
         the mean count as a hundredth.
-    start : float
-        Random start, in [0, 1).
 
     Examples
     --------
-    >>> sample = NestedSample(np.arange(8), np.ones(8), 0.3)
-    >>> sample.take(4).tolist(), sample.take(8).tolist()[:4]
-    ([2, 7, 4, 1], [2, 7, 4, 1])
-    >>> sample.chances(4)[:3].round(2).tolist()
-    [0.5, 0.5, 0.5]
+    >>> sample = NestedSample(np.array([2, 0, 3, 1]), np.array([1.0, 1, 1, 9]))
+    >>> sample.take(2).tolist(), sample.take(3).tolist()
+    ([3, 2], [3, 2, 0])
+    >>> sample.chances(2).round(2).tolist()
+    [0.34, 0.34, 0.34, 0.98]
     """
 
-    def __init__(self, order: IntArray, sizes: FloatArray, start: float) -> None:
-        self._order, self._start = order, start
-        lengths = np.maximum(sizes[order], LEAST_SIZE * sizes[order].mean())
-        self._ends = np.cumsum(lengths)
-        self._shares = np.zeros(len(sizes))
-        self._shares[order] = lengths / self._ends[-1]
+    def __init__(self, order: IntArray, sizes: FloatArray) -> None:
+        self._sizes = np.maximum(sizes, LEAST_SIZE * sizes[order].mean())
+        numbers = (np.arange(len(order)) + 0.5) / max(len(order), 1)
+        ranks = -np.log1p(-numbers) / self._sizes[order]
+        self._order = order[np.argsort(ranks, kind="stable")]
 
     def take(self, n: int) -> IntArray:
         """Return the first n items, or all."""
-        return self._drawn(n)[0]
+        return self._order[:n]
 
     def chances(self, n: int) -> FloatArray:
-        """Return each item's chance to be among the first n, shape (items,); 0 if not in `order`.
+        """Return each item's chance to be among the first n, shape (items,).
 
-        Exact for the number of steps that these items took: a share s of the circle is met with
-        chance sum_i min(s, gap_i), over the gaps between the steps.
+        1 - exp(-size t), with t such that the chances of the items in the order add up to n. For
+        other items, what their chance would have been.
         """
         if n >= len(self._order):
-            return (self._shares > 0).astype(np.float64)
-        _, steps = self._drawn(n)
-        places = np.sort(self._places(steps))
-        gaps = np.sort(np.diff(places, append=places[0] + 1.0))
-        covered = np.concatenate([[0.0], np.cumsum(gaps)])
-        smaller = np.searchsorted(gaps, self._shares)
-        return np.minimum(covered[smaller] + (steps - smaller) * self._shares, 1.0)
+            return np.ones(len(self._sizes))
+        sizes = self._sizes[self._order]
+        t, step = 0.0, 1.0
+        while step > 1e-9 * t:  # Newton's method: from below, as the sum is concave in t
+            left = np.exp(-sizes * t)
+            step = (n - float((1 - left).sum())) / float(sizes @ left)
+            t += step
+        return np.asarray(1 - np.exp(-self._sizes * t))
 
-    def _places(self, steps: int) -> FloatArray:
-        return np.asarray((self._start + GOLDEN * np.arange(steps)) % 1)
 
-    def _drawn(self, n: int) -> tuple[IntArray, int]:
-        """Return the first n items, and the number of steps after which they were drawn."""
-        n = min(n, len(self._order))
-        if not n:
-            return np.empty(0, dtype=np.intp), 1
-        steps = n
-        while True:
-            at = np.searchsorted(self._ends, self._places(steps) * self._ends[-1], side="right")
-            _, first = np.unique(np.minimum(at, len(self._order) - 1), return_index=True)
-            if len(first) >= n:
-                break
-            steps += max(8, steps // 2)
-        first = np.sort(first)[:n]
-        return self._order[at[first]], int(first[-1]) + 1
+def whole_chances(chances: FloatArray, n: int) -> FloatArray:
+    """Return the chances of all items to be in a sample of n, given those of the drawn ones.
+
+    The others (NaN) share what is left of n.
+
+    >>> whole_chances(np.array([0.5, 0.7, np.nan, np.nan]), 2).round(2).tolist()
+    [0.5, 0.7, 0.4, 0.4]
+    """
+    unknown = np.isnan(chances)
+    left = n - float(chances[~unknown].sum())
+    return np.where(unknown, np.clip(left / max(int(unknown.sum()), 1), 0.0, 1.0), chances)

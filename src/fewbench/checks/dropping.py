@@ -7,6 +7,7 @@ import numpy as np
 from fewbench._names import counted, did_you_mean, some
 from fewbench.checks.audit import Audit
 from fewbench.checks.duplicates import kinship, spare_twins
+from fewbench.checks.missing import cost_of_dropping, incomplete
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
 
@@ -15,6 +16,7 @@ DROPS: dict[str, tuple[str, ...]] = {
     "near-duplicates": ("near-duplicates",),
     "constant": ("constant",),
     "wrong-way": ("wrong-way",),
+    "incomplete": (),
 }
 
 
@@ -23,13 +25,15 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
     Each group of duplicates or near-duplicates keeps the model with fewest missing cells, then with
     the shortest name. A duplicate is removed only if the other has all its scores. Near-duplicates
-    are removed until none is left.
+    are removed until none is left. "incomplete" removes the models that lack more than 5% of the
+    full score, and the items that another model lacks, so that no cell is missing.
 
     Parameters
     ----------
     scores : Scores
     found : Audit
-    words : collection of {"duplicates", "near-duplicates", "constant", "wrong-way"}
+    words : collection of str
+        duplicates, near-duplicates, constant, wrong-way, incomplete.
 
     Returns
     -------
@@ -57,7 +61,14 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
         raise ScoresError(f"cannot drop {some(unknown)}", hint=did_you_mean(unknown[0], DROPS))
     gone: dict[str, set[str]] = {"models": set(), "items": set()}
     said = []
-    for word in dict.fromkeys(words):
+    for word in sorted(dict.fromkeys(words), key="incomplete".__eq__):  # of what the others leave
+        if word == "incomplete":
+            rows = [at for at, model in enumerate(scores.model_ids) if model not in gone["models"]]
+            models, items = incomplete(scores, rows)
+            said.append(f"{word}: {cost_of_dropping(scores, models, items)} left out")
+            gone["models"].update(models)
+            gone["items"].update(items)
+            continue
         of, ids = "models", []
         for finding in found.findings:
             if finding.kind in DROPS[word]:
@@ -73,22 +84,22 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             if ids
             else f"{word}: none found"
         )
-    rows = np.array([at for at, m in enumerate(scores.model_ids) if m not in gone["models"]])
-    items = np.array([at for at, i in enumerate(scores.item_ids) if i not in gone["items"]])
-    if not len(rows) or not len(items):
+    left = np.array([at for at, m in enumerate(scores.model_ids) if m not in gone["models"]])
+    kept = np.array([at for at, i in enumerate(scores.item_ids) if i not in gone["items"]])
+    if not len(left) or not len(kept):
         raise ScoresError("nothing is left", hint="drop fewer kinds")
-    ran = scores.run[np.ix_(rows, items)]
+    ran = scores.run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
     if alone.any():
-        n, names = counted(int(alone.sum()), "item"), some(scores.item_ids[items[alone]])
+        n, names = counted(int(alone.sum()), "item"), some(scores.item_ids[kept[alone]])
         said.append(f"{n} left out that no remaining model ran: {names}")
-        items, ran = items[~alone], ran[:, ~alone]
+        kept, ran = kept[~alone], ran[:, ~alone]
     idle = ~ran.any(axis=1)
     if idle.any():
-        n, names = counted(int(idle.sum()), "model"), some(scores.model_ids[m] for m in rows[idle])
+        n, names = counted(int(idle.sum()), "model"), some(scores.model_ids[m] for m in left[idle])
         said.append(f"{n} left out that ran no remaining item: {names}")
-        rows = rows[~idle]
-    return scores.take(rows, items), tuple(said)
+        left = left[~idle]
+    return scores.take(left, kept), tuple(said)
 
 
 def _more_twins(scores: Scores, gone: set[str]) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fewbench._blocks import by_columns
+from fewbench._blocks import by_columns, of_columns
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.item_curves import logit
@@ -144,7 +144,7 @@ def _high_half(is_binary: bool) -> Callable[[FloatArray], BoolArray]:
     def high(values: FloatArray) -> BoolArray:
         if is_binary:
             return values > 0.5  # NaN is not
-        median = np.nanmedian(values, axis=0)
+        median = of_columns(values, np.nanmedian)
         above = values > median
         return np.where(above.any(axis=0), above, values >= median)
 
@@ -160,6 +160,8 @@ def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> 
     common = run[list(group)].all(axis=0)
     if not common.any():  # alike in pairs only
         common = run[group[0]] & run[group[1]]
+    if not common.any():
+        return 1.0
     outside = np.ones(len(run), dtype=np.bool_)
     outside[list(group)] = False
     n = (run & outside[:, None]).sum(axis=0)[common]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench._blocks import by_columns
+from fewbench._blocks import by_columns, of_columns
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
@@ -36,7 +36,7 @@ class ItemNumbers:
 
 def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
     """Measure every item, with models weighted by their independence."""
-    mean = by_columns(scores.cells, lambda part: np.nanmean(part, axis=0))
+    mean = by_columns(scores.cells, lambda part: of_columns(part, np.nanmean))
     range_ = by_columns(
         scores.cells, lambda part: np.fmax.reduce(part, axis=0) - np.fmin.reduce(part, axis=0)
     )

@@ -1,14 +1,16 @@
 """Findings on missing cells: where they are, and whether they look random."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import Missingness, missingness
 from fewbench.checks.finding import Finding, Table, share
+from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores, Unit
 
 LEVEL = 0.01
-NEARLY_COMPLETE = 0.01  # as in evaluation/errors.py
 
 
 def measure_missing(scores: Scores) -> Missingness | None:
@@ -23,6 +25,27 @@ def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]
     return [_where(scores, found), _random_or_not(scores, found)]
 
 
+def incomplete(scores: Scores, rows: Sequence[int]) -> tuple[list[str], list[str]]:
+    """Return the models of these rows that lack much, and the items that another of them lacks."""
+    known = is_known(scores)
+    whole = [at for at in rows if known[at]]
+    lacking = ~scores.run[whole].all(axis=0)
+    models = [scores.model_ids[at] for at in rows if not known[at]]
+    return models, scores.item_ids[lacking].tolist()
+
+
+def cost_of_dropping(scores: Scores, models: Sequence[str], items: Sequence[str]) -> str:
+    """Return in words how many models and items go.
+
+    >>> from fewbench.testing import simulate
+    >>> cost_of_dropping(simulate(9, 40), ["model-0"], ["item-0", "item-1"])
+    '1 of 9 models and 2 of 40 items'
+    """
+    counts = ((len(models), scores.n_models, "model"), (len(items), scores.n_items, "item"))
+    parts = [f"{n:,} of {counted(of, what)}" for n, of, what in counts if n]
+    return " and ".join(parts) or "nothing"
+
+
 def _where(scores: Scores, found: Missingness) -> Finding:
     gone = ~scores.run
     lacking = sorted(
@@ -30,7 +53,7 @@ def _where(scores: Scores, found: Missingness) -> Finding:
         key=lambda m: (-found.by_model[m], scores.model_ids[m]),
     )
     most = lacking[0]
-    much = int((found.by_model > NEARLY_COMPLETE).sum())
+    much = int((~is_known(scores)).sum())
     of_most = gone[most].sum() / gone.sum()
     whole = [
         (scores.model_ids[m], scores.tasks[t])
@@ -45,16 +68,18 @@ def _where(scores: Scores, found: Missingness) -> Finding:
     )
     if whole:
         what += f"; {counted(len(whole), 'task is', 'tasks are')} missing entirely for a model"
+    advice = "run them if you can: a model is judged by the items that it ran"
+    if much:
+        advice += (
+            f"; the {much} that lack more than {share(NEARLY_COMPLETE)} are learned from, but "
+            "compare, plan and intervals do not judge by them"
+        )
+    cost = cost_of_dropping(scores, *incomplete(scores, range(scores.n_models)))
     return Finding(
         "missing",
         "caution" if much else "fact",
         what,
-        "run them if you can: models with missing cells are never targets of compare"
-        + (
-            f"; the {much} that lack more than {share(NEARLY_COMPLETE)} do not calibrate intervals"
-            if much
-            else ""
-        ),
+        f"{advice}. --drop incomplete would leave out {cost}",
         "models",
         tuple(scores.model_ids[m] for m in lacking),
         table=Table(

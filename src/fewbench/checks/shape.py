@@ -79,8 +79,8 @@ def _options(scores: Scores) -> Finding | None:
         "unequal-options",
         "caution",
         f"items have {values[0]} to {values[-1]} options ({by})",
-        "PDS divides by the number of options and so prefers items with few options: "
-        "pds(normalise=excess)+mean compares them fairly; JSD is not affected",
+        "PDS divides by the number of options and so prefers items with few options; "
+        "jsd+mean is not affected",
         table=Table(
             ("options", "items"),
             tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),

@@ -21,7 +21,7 @@ COMMANDS = {
         "import_:import_",
         "Import other models' per-item results.",
     ),
-    "audit": ("tables:audit", "Check a results table for problems and suggest fixes."),
+    "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
     "methods": (
         "methods:methods",
         "List methods: which to use, and what each does.",

@@ -16,7 +16,7 @@ from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evalua
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import HEADER
+from fewbench.evaluation.journal import folder_and_target
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.study.cache import is_folder
 
@@ -60,11 +60,7 @@ class Call:
 
     def __call__(self, **more: Any) -> Any:
         """Read what is typed, and call the function with it and with more."""
-        words = {
-            name: read(self, self.given[name])
-            for name, read in self._readers.items()
-            if self.given[name] is not None
-        } | more
+        words = self.arguments() | more
         own = inspect.signature(self._function).parameters
         if "workers" in own:
             words.setdefault("workers", os.cpu_count() or 1)
@@ -83,6 +79,38 @@ class Call:
         with at_work(self._work):
             return self._function(*(one for several in first for one in several), **words)
 
+    def typed_for(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return what is typed for a function's parameters, without arguments and defaults.
+
+        A command that calls another function instead of its own hands these on, or refuses them:
+        `refuse` the rest.
+        """
+        parameters = inspect.signature(function).parameters
+        return {
+            name: self.given[name]
+            for name, one in parameters.items()
+            if name in self.given
+            and one.kind is one.KEYWORD_ONLY
+            and self.given[name] not in (None, one.default)
+        }
+
+    def refuse(self, names: Iterable[str], why: str, hint: str) -> None:
+        """Raise FewbenchError if there are names of options; they would have no effect."""
+        if flags := [_flag(name) for name in names]:
+            raise FewbenchError(f"{', '.join(flags)}: no effect {why}", hint=hint)
+
+    def arguments(self) -> dict[str, Any]:
+        """Read what is typed for the function."""
+        return self.values(self._readers)
+
+    def values(self, readers: Mapping[str, Reader]) -> dict[str, Any]:
+        """Read what is typed for parameters; those for which nothing is typed are left out."""
+        return {
+            name: read(self, self.given.get(name))
+            for name, read in readers.items()
+            if name not in self.given or self.given[name] is not None
+        }
+
     def paths(self) -> list[Path]:
         """Return the files and folders that are typed, without the output."""
         typed = [
@@ -93,15 +121,11 @@ class Call:
 
     def operand(self, name: str) -> Evaluation | tuple[Evaluation, str] | str:
         """Read an evaluation's folder or DIR:TARGET; other names stay."""
-        if _is_evaluation(name):
-            return self.evaluation(name)
-        folder, colon, target = name.partition(":")
-        while colon:  # names of targets and folders may hold colons
-            if target and _is_evaluation(folder):
-                return self.evaluation(folder), target
-            more, colon, target = target.partition(":")
-            folder = f"{folder}:{more}"
-        return name
+        if (named := folder_and_target(name)) is None:
+            return name
+        folder, target = named
+        found = self.evaluation(str(folder))
+        return found if target is None else (found, target)
 
     def target(self, name: str) -> Evaluation | tuple[Evaluation, str]:
         """Read an evaluation's folder or DIR:TARGET."""
@@ -133,6 +157,7 @@ def command(
     hidden: Iterable[str] = (),
     details: bool = False,
     read: Mapping[str, tuple[Any, Reader, str]] | None = None,
+    groups: Iterable[str] = (),
     around: Callable[..., Any] | None = None,
     page: Callable[[Any, dict[str, Any]], Any] = lambda found, _: found.page(),
 ) -> Callable[..., None]:
@@ -162,6 +187,8 @@ def command(
         Whether the text leaves something out that can be asked for.
     read : mapping of parameter to (type, Reader, str), optional
         What is typed, how it is read and written, where the annotation does not tell it.
+    groups : iterable of str
+        Parameters that are dataclasses: their fields become options.
     around : callable, optional
         Called with a `Call` in place of the function; its other parameters become options. It
         returns the result.
@@ -169,7 +196,7 @@ def command(
         Returns the page of a result, which is also called with what is typed.
     """
     summary, said = _documented(function)
-    known = dict(flags or {}), {*arguments}
+    known = dict(flags or {}), {*arguments}, {*groups}
     typed, readers = _options(function, said, {*hidden}, dict(read or {}), *known)
     own: dict[str, Reader] = {}
     if around is not None:
@@ -246,18 +273,28 @@ def _options(
     read: dict[str, tuple[Any, Reader, str]],
     flags: dict[str, str],
     arguments: set[str],
+    groups: set[str],
 ) -> tuple[list[inspect.Parameter], dict[str, Reader]]:
     """Return an option or argument for each parameter, and how its value is read."""
     hints = get_type_hints(function)
-    options, readers = [], {}
+    options, readers = [], dict[str, Reader]()
     for name, one in inspect.signature(function).parameters.items():
         if name in hidden or (name in PASSED and not (name == "cache" and "scores" not in hints)):
+            continue
+        if name in groups:
+            group = next(
+                one for one in (*get_args(hints[name]), hints[name]) if one is not NoneType
+            )
+            said_of = _documented(group)[1]
+            more, fields = _options(group, said_of, hidden, read, flags, arguments, groups - {name})
+            options += more
+            readers[name] = partial(_grouped, group, fields)
             continue
         several = one.kind is one.VAR_POSITIONAL
         hint = GenericAlias(list, hints[name]) if several else hints[name]
         kind, readers[name], form = read.get(name) or _read(hint)
         words = f"{said[name]} {form}".strip()
-        default = one.default
+        default = None if NoneType in get_args(kind) else one.default
         if name == "workers":
             default, words = None, f"{words.removesuffix('.')} (default: all processors)."
         is_needed = several or default is one.empty
@@ -272,6 +309,11 @@ def _options(
             made = typer.Argument(metavar=name.upper(), help=words)
         options.append(_parameter(name, Annotated[kind, made], default))
     return options, readers
+
+
+def _grouped(group: Any, readers: Mapping[str, Reader], call: Call, _: Any) -> Any:
+    """Make a dataclass of what is typed for its fields."""
+    return group(**call.values(readers))
 
 
 def _read(hint: Any) -> tuple[Any, Reader, str]:
@@ -316,10 +358,6 @@ def _numbered(text: str) -> tuple[str, float]:
 def _parameter(name: str, kind: Any, default: Any = ...) -> inspect.Parameter:
     default = inspect.Parameter.empty if default is ... else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _is_evaluation(folder: str) -> bool:
-    return (Path(folder) / HEADER).is_file()
 
 
 def _shared(

@@ -1,6 +1,10 @@
 """fewbench versus, gate, rank and track."""
 
+import inspect
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from fewbench._names import counted
 from fewbench._progress import at_work, status_line
@@ -16,10 +20,12 @@ from fewbench.decide import versus as compare_two
 from fewbench.decide.track_folder import is_tracked, open_folder
 from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.errors import NEARLY_COMPLETE
+from fewbench.evaluation.journal import HEADER
+from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
 from fewbench.scores import Average, Scores, Sources
+from fewbench.scores.cell_words import CellWords
 
 MEASURING = "measuring errors on held-out source models …"
 
@@ -29,54 +35,62 @@ def _run(
     program: list[str] | None = None,
     *,
     run: Path | None = None,
-    budget: int = 160,
-    seed: int = 0,
+    budget: int | None = None,
+    seed: int | None = None,
 ) -> Versus:
     """Run both models first if a folder and a program are given.
 
     Parameters
     ----------
     program
-        With `run`: program and arguments, after --.
+        With `run`: program and arguments, after --. Else the second target, if A is the folder of
+        both.
     run
         Folder in which the program after -- runs A and B, as fewbench run command does, until the
         difference is decided. Needs --scores.
     budget
-        With `run`: most items of each model.
+        With `run`: most items of each model (default: 160).
     seed
-        With `run`: random seed.
+        With `run`: random seed (default: 0).
     """
     given = call.given
+    how: dict[str, Any] = {"budget": budget, "seed": seed}
+    how = {name: typed for name, typed in how.items() if typed is not None}
+    if run is None and program and len(program) == 1 and (Path(given["a"]) / HEADER).is_file():
+        folder, first, second = given["a"], given["b"], program.pop()
+        given |= {"a": f"{folder}:{first}", "b": f"{folder}:{second}"}
     if run is None and not program:
+        call.refuse(how, "without a run", "add --run DIR and a program after --, or leave them out")
         found: Versus = call()
         return found
-    if given["ask"] or given["next_items"] or given["sequential"]:
-        raise EvaluationError(
-            "--next-items, --ask and --sequential are for two evaluations that exist",
-            hint="leave them out: --run chooses the items, and stops once it is decided",
-        )
-    if run is None or not program or given["scores"] is None:
+    from fewbench.decide import run_versus
+    from fewbench.runners.command import CommandRunner
+
+    options = call.typed_for(compare_two)
+    scores_path = options.pop("scores", None)
+    call.refuse(
+        [name for name in options if name not in inspect.signature(run_versus).parameters],
+        "on a run, which chooses the items and stops once it is decided",
+        "leave them out, or compare two evaluations that exist",
+    )
+    if run is None or not program or scores_path is None:
         raise EvaluationError(
             "a run needs a folder, the source models and a program",
             hint="as in --run DIR --scores SCORES -- python answer.py",
         )
-    from fewbench.decide import run_versus
-    from fewbench.runners.command import CommandRunner
-
-    check_output_folder(run, inputs=[given["scores"]])
+    check_output_folder(run, inputs=[scores_path])
     with status_line(f"running {given['a']} and {given['b']}") as update:
         return run_versus(
-            load(given["scores"]),
+            load(scores_path),
             CommandRunner(program),
-            budget,
             names=(given["a"], given["b"]),
             folder=run,
-            scores_path=given["scores"],
-            seed=seed,
+            scores_path=scores_path,
             on_progress=lambda run, target: update(
-                f"{target}: {len(run.evaluation.record.answered(target)):,} of {budget:,} items"
+                f"{target}: {len(run.evaluation.record.answered(target)):,} items"
             ),
-            **{name: given[name] for name in ("level", "margin", "adjust")},
+            **how,
+            **options,
         )
 
 
@@ -88,7 +102,8 @@ versus = command(
     details=True,
     examples="""
 fewbench versus new-run old-run                two evaluations of one target each
-fewbench versus run:step-2000 run:step-1000    two targets of one evaluation
+fewbench versus run step-2000 step-1000        two targets of one folder
+fewbench versus run:step-2000 old-run          a target of a folder, and another folder
 fewbench versus run old-model                  a target and a source model
 fewbench versus run old-model --margin 0.01    not worse by more than 0.01?
 fewbench versus model-a model-b --scores scores.parquet
@@ -128,6 +143,9 @@ def _track(
     add: str | None = None,
     item: str | None = None,
     score: str | None = None,
+    missing: Sequence[str] = (),
+    right: Sequence[str] = (),
+    wrong: Sequence[str] = (),
     average: Average | None = None,
 ) -> Track | None:
     """Add a checkpoint, or print the curve.
@@ -142,6 +160,12 @@ def _track(
         Table of answers: column with the item id.
     score
         Table of answers: column with the score.
+    missing
+        Table of answers: texts for items that were not run, as in 'n/a,-'.
+    right
+        Table of answers: texts for the best score, such as PASS.
+    wrong
+        Table of answers: texts for the worst score, such as FAIL.
     average
         Full score: mean over items (micro) or over task scores (macro).
     """
@@ -151,15 +175,23 @@ def _track(
             raise AnswersError(
                 "the checkpoint of the answers is not named", hint="name it with --add NAME"
             )
+        texts = {"item": item, "score": score, "missing": missing, "right": right, "wrong": wrong}
+        call.refuse(
+            [name for name, typed in texts.items() if typed],
+            "without --add",
+            "name the checkpoint of the answers with --add NAME",
+        )
         found: Track = call()
         return found
-    if given["steps"]:
-        raise EvaluationError(
-            "--steps is given with --add",
-            hint="leave --steps out; give it when you print the curve",
-        )
+    curve = [*call.typed_for(follow), *(n for n in ("average", "output", "as_json") if given[n])]
+    call.refuse(
+        [name for name in curve if name != "scores"],
+        "with --add",
+        "leave them out; give them when you print the curve",
+    )
     scores = None if given["scores"] is None else load(given["scores"])
-    _add(given["checkpoints"], add, answers, Columns(None, item, score), scores)
+    words = CellWords(missing or (), right or (), wrong or ())
+    _add(given["checkpoints"], add, answers, Columns(None, item, score), words, scores)
     return None
 
 
@@ -179,12 +211,17 @@ def _checkpoints(call: Call, path: Path) -> Scores | Path:
 
 
 def _add(
-    folder: Path, name: str, answers: Path | None, columns: Columns, scores: Scores | None
+    folder: Path,
+    name: str,
+    answers: Path | None,
+    columns: Columns,
+    words: CellWords,
+    scores: Scores | None,
 ) -> None:
     told, is_whole = None, False
     if answers is not None:
         known = open_folder(folder, scores)[0].scores
-        told = _told(answers, columns, known, name)
+        told = _told(answers, columns, words, known, name)
         is_whole = bool(known.items.index.isin(told.item_ids).mean() >= 1 - NEARLY_COMPLETE)
     with at_work("choosing items"):
         evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
@@ -204,13 +241,15 @@ def _add(
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
 
 
-def _told(answers: Path, columns: Columns, scores: Sources, name: str) -> Scores:
+def _told(answers: Path, columns: Columns, words: CellWords, scores: Sources, name: str) -> Scores:
     is_logs = columns.item is None and columns.score is None and are_logs(answers)
     if is_logs or (columns.item is None and columns.score is None):
         columns = Columns()
     else:
         columns = Columns(None, columns.item, columns.score, only_model=name)
-    reading = read_answers(answers, columns=columns, like=scores, scale=scores.scale)
+    reading = read_answers(
+        answers, columns=columns, like=scores, scale=scores.scale, **asdict(words)
+    )
     for note in reading.notes:
         say(f"note: {note}")
     return reading.scores

@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from fewbench._names import counted, some
 from fewbench._progress import MEASURING, at_work
@@ -14,13 +13,14 @@ from fewbench.cli.options import (
     AverageOption,
     Cluster,
     Folder,
+    ItemsOf,
     Json,
     MeasuringWorkers,
     MovedScores,
     ScoresOrPack,
     Seed,
     TargetName,
-    items_of,
+    budget_of,
     load_sources,
     open_evaluation,
 )
@@ -34,19 +34,19 @@ from fewbench.cli.outputs import (
 )
 from fewbench.cli.text import echo, say
 from fewbench.errors import EvaluationError, MethodError
-from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.journal import Journal
-from fewbench.evaluation.select import chosen_note
-from fewbench.methods import Subset
-from fewbench.methods.base import AUTO
-from fewbench.runners import check_export, export_items, positions_in
-from fewbench.scores import Sources
-from fewbench.scores.table import HARNESS_VERSION
+
+if TYPE_CHECKING:
+    from fewbench.scores import Sources
 
 
 def start(
     scores_path: ScoresOrPack,
-    output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the evaluation.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Folder for the evaluation: a new one, or one of other targets."
+        ),
+    ],
     method: Annotated[
         str | None,
         typer.Option(
@@ -62,19 +62,28 @@ def start(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
+        typer.Option(
+            "--target",
+            "-t",
+            help="Name of a target model. Repeat it for several. In a folder that has other "
+            "targets, it is asked their items first.",
+        ),
     ] = None,
+    items_of: ItemsOf = None,
     half_width: Annotated[
         float | None,
         typer.Option(
             help="Stop once the interval is at most this much to either side, on the scale of "
-            "the scores. Items are then asked in batches of a tenth of the budget."
+            "the scores. Items are then asked in batches of a tenth of those answered."
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the interval for --half-width.")] = 0.9,
     cost: Annotated[
-        float | None,
-        typer.Option(help="Most to spend per target, by the column `cost` of the items."),
+        str | None,
+        typer.Option(
+            help="Most to spend per target, by the column `cost` of the items. May name its unit, "
+            "as in '75 $'."
+        ),
     ] = None,
     subset: Annotated[
         Path | None,
@@ -107,14 +116,25 @@ def start(
     fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
     fewbench start scores.parquet -m greedy-ridge -n 50 -t step-1000 -t step-2000 -o run
     fewbench start scores.parquet -m random --half-width 0.03 -o run
+    fewbench start scores.parquet --budget 50 -t step-3000 -o run       joins the targets in run
     fewbench start scores.parquet --subset subset.json -o run
     fewbench start scores.parquet --for difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
     """
+    from pydantic import ValidationError
+
+    from fewbench.evaluation import Evaluation, Stop
+    from fewbench.evaluation.journal import HEADER, Journal
+    from fewbench.evaluation.select import chosen_note
+    from fewbench.methods import Subset
+    from fewbench.methods.base import AUTO
+    from fewbench.runners.joining import LeadingRun, join_targets, reopened
+
     check_output_folder(output, inputs=[scores_path])
-    Journal(output).check_free()
+    joins = bool(target) and (output / HEADER).exists()
+    if not joins:
+        Journal(output).check_free()
     chosen = None
-    limits = (half_width, cost)
     if purpose != "score":
         method = _for_difference(purpose, method, target or ["target"], subset)
     if subset is not None:
@@ -134,36 +154,42 @@ def start(
         method, budget, seed = made.method, str(made.budget), made.seed
         average = average or made.average
     scores = load_sources(scores_path, average, items=True)
-    items = items_of(budget, scores)
-    if items is None and limits == (None, None):
+    items = budget_of(budget, scores)
+    if items is None and half_width is None and cost is None:
         raise EvaluationError(
             "no limit given",
             hint="give --budget (or --half-width, --cost), or --subset FILE",
         )
     try:
-        stop = Stop(items=items, half_width=half_width, level=level, cost=cost)
+        limits = {"items": items, "half_width": half_width, "level": level, "cost": cost}
+        stop = Stop.model_validate(limits)
     except ValidationError as error:
         raise EvaluationError(
             f"cannot stop by half width {half_width}, level {level}, cost {cost}",
             hint="half width and cost are above 0, the level is between 0 and 1",
         ) from error
+    lead = None if items_of is None else LeadingRun.read(items_of)
+    if lead is not None:
+        method = method or lead.header.provenance.method
     with at_work("choosing items"):
-        evaluation = Evaluation(
-            scores,
-            AUTO if method is None else method,
-            targets=target or ["target"],
-            seed=seed,
-            stop=stop,
-            subset=chosen,
-        )
+        if joins:
+            evaluation = reopened(output, scores, method or AUTO, stop, seed)
+        else:
+            evaluation = Evaluation(
+                scores, method or AUTO, targets=target or ["target"], seed=seed, stop=stop,
+                subset=chosen,
+            )  # fmt: skip
+        for note in join_targets(evaluation, target or ["target"], lead):
+            say(f"note: {note}")
     if evaluation.reason is not None:
         say(f"note: {chosen_note(evaluation)}")
     method = evaluation.provenance.method
     asked = evaluation.ask()
     if not asked:
         raise EvaluationError("the cost does not allow a single item", hint="give a higher --cost")
-    evaluation.save(output, scores_path)
-    first = next(iter(asked.values()))
+    if not joins:
+        evaluation.save(output, scores_path)
+    first = asked.get(evaluation.targets[-1]) or next(iter(asked.values()))
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
@@ -224,6 +250,8 @@ def ask(
     fewbench ask run --for lm-eval         lm_eval … --samples "$(fewbench ask run --for lm-eval)"
     fewbench ask run --for inspect         inspect eval … --sample-id "$(fewbench ask run …)"
     """
+    from fewbench.runners import check_export, export_items
+
     check_export(harness)
     evaluation = open_evaluation(folder, scores)
     if target is not None and target not in evaluation.targets:
@@ -264,7 +292,9 @@ def ask(
         say(f"run exactly these tasks: {','.join(tasks)}")
 
 
-def _ran_with(sources: Sources, items: list[str]) -> str:
+def _ran_with(sources: "Sources", items: list[str]) -> str:
+    from fewbench.scores.table import HARNESS_VERSION
+
     if HARNESS_VERSION not in sources.items:
         return ""
     listed = ", ".join(sources.items[HARNESS_VERSION].loc[items]).split(", ")
@@ -273,12 +303,13 @@ def _ran_with(sources: Sources, items: list[str]) -> str:
 
 
 def _positions_now(
-    sources: Sources, items: list[str], logs: Path, harness: str
-) -> tuple[Sources, list[str]]:
+    sources: "Sources", items: list[str], logs: Path, harness: str
+) -> tuple["Sources", list[str]]:
     """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
         raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")
     from fewbench.readers import read
+    from fewbench.runners import positions_in
 
     now = read(logs, like=sources, scale=sources.scale).scores
     sources, lacking = positions_in(sources, now, items)
@@ -335,6 +366,7 @@ def estimate(
             asked = len(evaluation.record.asked(name))
             say(f"not finished: {name}, {answered} of {asked} items answered")
     if report is not None:
+        from fewbench.evaluation.journal import Journal
         from fewbench.runners.result import RunResult
 
         path = Journal(folder).scores_path()
@@ -353,9 +385,10 @@ def repair(folder: Folder) -> None:
     \b
     fewbench repair run
     """
-    from fewbench.tasks.measurement.journal import HEADER, repair_measurement
+    from fewbench.bento.measurement.journal import is_measurement, repair_measurement
+    from fewbench.evaluation.journal import Journal
 
-    measured = (folder / HEADER).exists()
+    measured = is_measurement(folder)
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
         echo(

@@ -139,4 +139,4 @@ def _print_parts() -> None:
             listed.append([name if at == 0 else "", setting.name, *choices(setting)])
     echo(table(["method", "setting", "default", "choices"], listed, left=4))
     echo("\nExamples: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")
-    echo("          --method 'tailored(metric=cosine,restarts=5)'")
+    echo("          --method 'tailored(probe=5,company=sources)'")

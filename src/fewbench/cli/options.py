@@ -2,20 +2,17 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from fewbench._progress import at_work
 from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
-from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import Journal
-from fewbench.evaluation.opening import count_items, share_note
-from fewbench.evaluation.packed import provenance_of
-from fewbench.scores import Average, Scale, Scores, Sources, load_scores, open_sources
-from fewbench.scores.files import is_saved
-from fewbench.scores.pack_files import is_pack, pack_file
+
+if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
+    from fewbench.evaluation import Evaluation
+    from fewbench.scores import Average, Scale, Scores, Sources
 
 ScoresOrPack = Annotated[
     Path,
@@ -27,13 +24,21 @@ ScoresOrPack = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
+ItemsOf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RUN",
+        help="Ask the items of another run first, so that the two can be compared item by item: "
+        "its folder, or FOLDER:TARGET.",
+    ),
+]
 MovedScores = Annotated[
     Path | None,
     typer.Option("--scores", help="Scores file of the source models if it was moved."),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 AverageOption = Annotated[
-    Average | None,
+    Literal["micro", "macro"] | None,
     typer.Option(
         "--average", help="Full score: mean over items (micro) or over task scores (macro)."
     ),
@@ -54,6 +59,24 @@ ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: column 
 ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: column with the item id.")]
 ScoreColumn = Annotated[
     str | None, typer.Option("--score", help="Long table: column with the score.")
+]
+MissingTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        help="Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are. "
+        "Comma-separated.",
+    ),
+]
+RightTexts = Annotated[
+    list[str] | None,
+    typer.Option("--right", help="Table: texts for the best score, such as PASS. Comma-separated."),
+]
+WrongTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wrong", help="Table: texts for the worst score, such as FAIL. Comma-separated."
+    ),
 ]
 Metric = Annotated[str | None, typer.Option(help="Logs: metric to read if there are several.")]
 Filter = Annotated[
@@ -90,20 +113,27 @@ def group_of_commands() -> typer.Typer:
     )
 
 
-def load_sources(path: Path, average: Average | None = None, *, items: bool = False) -> Sources:
+def load_sources(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Sources":
     """Read a pack, or scores as `load` does."""
+    from fewbench.scores import open_sources
+    from fewbench.scores.pack_files import is_pack
+
     if not is_pack(path):
         return load(path, average, items=items)
     packed = open_sources(path)
     return packed.averaged(average or packed.average)
 
 
-def load(path: Path, average: Average | None = None, *, items: bool = False) -> Scores:
+def load(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Scores":
     """Read scores of any kind that needs no further options, and print notes.
 
     `items` says whether a file of items without scores will do. PackError for a pack, ReaderError
     for such a file if it will not.
     """
+    from fewbench.scores import load_scores
+    from fewbench.scores.files import is_saved
+    from fewbench.scores.pack_files import is_pack
+
     if is_pack(path):
         raise PackError(
             f"{path}: a pack; this command needs a scores file",
@@ -130,8 +160,11 @@ def load(path: Path, average: Average | None = None, *, items: bool = False) -> 
 SHARE = ", or a share such as 10% (of each task's items, and at least 20 of each task)"
 
 
-def items_of(budget: str | None, scores: Sources | None) -> int | None:
+def budget_of(budget: str | None, scores: "Sources | None") -> int | None:
     """Return the number of items of a budget; without one, that of a pack."""
+    from fewbench.evaluation.opening import count_items
+    from fewbench.evaluation.packed import provenance_of
+
     if budget is None:
         if scores is None or scores.origin is None:
             return None
@@ -141,15 +174,22 @@ def items_of(budget: str | None, scores: Sources | None) -> int | None:
     return n_items
 
 
-def say_shares(budgets: Iterable[int | str], scores: Sources | None) -> None:
+def say_shares(budgets: Iterable[int | str], scores: "Sources | None") -> None:
     """Print how many items each budget is that is a share."""
+    from fewbench.evaluation.opening import share_note
+
     for budget in budgets:
         if scores is not None and (note := share_note(budget, scores)):
             say(f"note: {note}")
 
 
-def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:
+def open_evaluation(folder: Path, scores_path: Path | None = None) -> "Evaluation":
     """Open a saved evaluation with its scores, or with those of --scores."""
+    from fewbench.evaluation.evaluation import Evaluation
+    from fewbench.evaluation.journal import Journal
+    from fewbench.scores import Sources, open_sources
+    from fewbench.scores.pack_files import is_pack, pack_file
+
     journal = Journal(folder)
     named = scores_path or journal.scores_path()
     if named is None:
@@ -168,8 +208,10 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
         return Evaluation.open(folder, scores)
 
 
-def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:
+def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
     """Read --range LOW,HIGH; None if neither option was given."""
+    from fewbench.scores import Scale
+
     if text is None:
         return Scale(lower_is_better=True) if lower_is_better else None
     ends = text.split(",")
@@ -180,6 +222,11 @@ def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:
             f"cannot read the range {text!r}", hint="as in --range 0,100"
         ) from error
     return Scale(low, high, lower_is_better)
+
+
+def split_texts(typed: list[str] | None) -> list[str]:
+    """Split the values of an option that can be repeated at commas; none if it is not given."""
+    return split_names(",".join(typed)) if typed else []
 
 
 def split_names(text: str) -> list[str]:

@@ -16,10 +16,11 @@ from fewbench._progress import MEASURING, status_line
 from fewbench.cli.options import (
     SHARE,
     AcceptDifferences,
+    ItemsOf,
     Json,
     Seed,
     Strict,
-    items_of,
+    budget_of,
     load_sources,
 )
 from fewbench.cli.outputs import (
@@ -34,6 +35,7 @@ from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine, shown
+from fewbench.runners.run import set_aside
 from fewbench.scores import Sources
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Settings:
     folder: Path
     report: Path | None
     force: bool
+    is_fresh: bool
     as_json: bool
     of_run: Mapping[str, Any]
     """Further arguments of `Run.open`, by name."""
@@ -70,20 +73,26 @@ class Settings:
         return replace(self, scores_path=None, of_run=of_run), self.scores_path
 
     def load(self) -> Sources | None:
-        """Check the outputs, and read the scores if there are any."""
+        """Check the outputs, read the scores if there are any, and make room for a fresh run."""
         inputs = [self.scores_path] if self.scores_path is not None else []
         check_output_folder(self.folder, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        if self.scores_path is None:
-            return None
-        return load_sources(self.scores_path, items=True)
+        scores = None if self.scores_path is None else load_sources(self.scores_path, items=True)
+        if self.is_fresh and (kept := set_aside(self.folder)) is not None:
+            say(f"note: the earlier run is now in {kept}")
+        return scores
 
-    def stop(self, scores: Sources | None) -> Stop:
-        """Return the limits; RunError if there are none, or one is not possible."""
-        items = items_of(self.budget, scores)
+    def stop(self, scores: Sources | None) -> Stop | None:
+        """Return the limits; None for those of the run whose items are asked.
+
+        RunError if there are none, or one is not possible.
+        """
+        items = budget_of(self.budget, scores)
         if items is None and all(
             one is None for name, one in self.limits.items() if name != "level"
         ):
+            if self.of_run["items_of"] is not None:
+                return None
             raise RunError(
                 "no limit given", hint="give -n ITEMS, --half-width, --cost or --minutes"
             )
@@ -136,9 +145,10 @@ def _settings(
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
     cost: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="Largest cost per target: from the items' column `cost`, and as reported."
+            help="Largest cost per target: as the runner reports, or else from the items' column "
+            "`cost`. May name its unit, as in '75 $'."
         ),
     ] = None,
     tokens: Annotated[
@@ -155,8 +165,14 @@ def _settings(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
+        typer.Option(
+            "--target",
+            "-t",
+            help="Name of a target model (default: the model's name). Repeat it for several. In a "
+            "folder that has other targets, it is asked their items first.",
+        ),
     ] = None,
+    items_of: ItemsOf = None,
     tries: Annotated[
         int, typer.Option(help="Number of failures after which an item is skipped.", min=1)
     ] = 3,
@@ -175,7 +191,17 @@ def _settings(
             help="Resume although the model or its settings have changed.",
         ),
     ] = False,
+    retry_skipped: Annotated[
+        bool,
+        typer.Option("--retry-skipped", help="Run the items again that failed and were skipped."),
+    ] = False,
     strict: Strict = False,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh", help="Start anew. The folder of the earlier run is kept as DIR.1, DIR.2, …"
+        ),
+    ] = False,
     seed: Seed = 0,
     report: Report = None,
     force: Force = False,
@@ -196,17 +222,20 @@ def _settings(
         folder=output,
         report=report,
         force=force,
+        is_fresh=fresh,
         as_json=as_json,
         of_run={
             "folder": output,
             "seed": seed,
             "scores_path": scores,
+            "items_of": items_of,
             "batch": batch,
             "tries": tries,
             "accept_differences": accept_differences,
             "accept_fractions": accept_fractions,
             "accept_changes": accept_changes,
             "strict": strict,
+            "retry_skipped": retry_skipped,
         },
     )
 
@@ -272,7 +301,7 @@ def run_and_print(runner: "Runner", settings: Settings) -> None:
             scores,
             settings.method,
             settings.stop(scores),
-            targets=settings.targets or ["target"],
+            targets=settings.targets or None,
             on_notes=told.tell,
             **progress,
             **settings.of_run,
@@ -301,7 +330,8 @@ def print_result(
     from fewbench.runners.driving import INTERRUPTED
     from fewbench.runners.result import RESULT
 
-    path = result.save(settings.folder / RESULT)
+    path = settings.folder / RESULT
+    result.with_earlier(path).save(path)
     echo(result.to_json() if settings.as_json else str(result))
     told.tell(result.notes)
     if settings.report is not None and result.estimates:

@@ -10,15 +10,7 @@ import numpy as np
 
 from fewbench._files import written_whole
 from fewbench._names import some
-from fewbench.cli.commands import command
-from fewbench.cli.options import group_of_commands, load
-from fewbench.cli.select import give_subset
-from fewbench.cli.text import echo, say
-from fewbench.errors import MethodError
-from fewbench.evaluation import Evaluation
-from fewbench.readers.task_tables import read_question_counts, read_task_table
-from fewbench.scores import Average, Scores
-from fewbench.tasks import (
+from fewbench.bento import (
     TaskAnalysis,
     TaskMatrix,
     TaskResults,
@@ -29,10 +21,18 @@ from fewbench.tasks import (
     read_chooser,
     select_tasks,
 )
-from fewbench.tasks.choosers import ListedTasks
-from fewbench.tasks.held_out import CostlyTasks
-from fewbench.tasks.matrix import of_texts
-from fewbench.tasks.transferability import MATRIX, Metric
+from fewbench.bento.held_out import CostlyTasks
+from fewbench.cli.commands import command
+from fewbench.cli.options import group_of_commands, load
+from fewbench.cli.select import give_subset
+from fewbench.cli.text import echo, say
+from fewbench.errors import MethodError
+from fewbench.evaluation import Evaluation
+from fewbench.methods.tasks.choosers import ListedTasks
+from fewbench.methods.tasks.matrix import of_texts
+from fewbench.methods.tasks.transferability import MATRIX, Metric
+from fewbench.readers.task_tables import read_question_counts, read_task_table
+from fewbench.scores import Average, Scores
 
 DEFAULT = "bento-sim"
 
@@ -87,8 +87,8 @@ def _select(
     task_cost
         With `budget`: cost of setting up one task, in questions.
     method
-        bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit or ridge (source scores
-        only), random or list; settings in parentheses, as in 'bento-le(components=5)' (default:
+        bento-sim, bento-le, bm25-sim, bm25-le, fit or ridge (source scores only), random or list;
+        settings in parentheses, as in 'bento-le(components=5)' (default:
         bento-sim; with `budget`: ridge).
     list
         Method list: comma-separated tasks, or a file with one task per line.
@@ -124,10 +124,10 @@ def _select(
     if method is None:
         method = "list" if list is not None else DEFAULT if budget is None else "ridge"
     given, past = _read_given(matrix, weigh, metric, transform)
-    known = None
+    results_of = None
     if results is not None:
-        known = _read_results(results, _names(given), weigh, lower_is_better, transform)
-    if sizes := _read_sizes(matrix, questions, given, known):
+        results_of = _read_results(results, _names(given), weigh, lower_is_better, transform)
+    if sizes := _read_sizes(matrix, questions, given, results_of):
         given = given.with_sizes(sizes)
     if method.strip().startswith("bm25"):
         given = _by_texts(given, texts)
@@ -155,12 +155,12 @@ def _select(
     if plan is not None:
         selection = selection.with_plan(plan.budget, plan.task_cost, plan.questions[k], plan.errors)
     # Source models judge selections that are made without them.
-    held_out = known is None and past is not None and selection.models is not None
+    held_out = results_of is None and past is not None and selection.models is not None
     if output is not None:
         with written_whole(output) as temporary:
             temporary.write_text(selection.to_json() + "\n", encoding="utf-8")
         say(f"wrote {output}")
-    sized = _sized(known or past, selection, weigh)
+    sized = _sized(results_of or past, selection, weigh)
     return TaskAnalysis(selection, sized, given, anchor, held_out)
 
 
@@ -185,7 +185,7 @@ def _judge(
     results
         Scores, or a .csv of models × tasks.
     matrix
-        Matrix of transferability, to compare with other methods and draw maps.
+        Matrix of transferability: its model corrects the others' errors.
     questions
         Number of questions per task if the selection does not have it: a number, a .csv with
         columns task and questions, or a scores file.
@@ -200,17 +200,17 @@ def _judge(
     anchor
         Model of the results whose known full score corrects the other models.
     """
-    made = _read_selection(selection)
+    chosen = _read_selection(selection)
     given = None
     if matrix is not None:
         given = _read_matrix(matrix, metric, transform)
-        if set(given.tasks) != set(made.sizes):
+        if set(given.tasks) != set(chosen.sizes):
             raise MethodError(f"{matrix}: not the tasks of {selection}")
-    known = _read_results(results, tuple(made.sizes), weigh, lower_is_better, transform)
-    if sizes := _read_sizes(selection, questions, made, known):
-        made = made.with_sizes(sizes)
+    results_of = _read_results(results, tuple(chosen.sizes), weigh, lower_is_better, transform)
+    if sizes := _read_sizes(selection, questions, chosen, results_of):
+        chosen = chosen.with_sizes(sizes)
         given = given.with_sizes(sizes) if given is not None else None
-    return TaskAnalysis(made, _sized(known, made, weigh), given, anchor)
+    return TaskAnalysis(chosen, _sized(results_of, chosen, weigh), given, anchor)
 
 
 def _items(
@@ -318,9 +318,9 @@ def _read_matrix(
 
 
 def _is_measurement(path: Path) -> bool:
-    from fewbench.tasks.measurement.journal import HEADER
+    from fewbench.bento.measurement.journal import is_measurement
 
-    return (path / HEADER).is_file()
+    return is_measurement(path)
 
 
 def _read_sizes(
@@ -347,15 +347,15 @@ def _read_sizes(
         return dict.fromkeys(names, int(questions))
     path = Path(questions)
     if path.suffix.lower() == ".csv":
-        found = read_question_counts(path)
+        counts = read_question_counts(path)
     else:
         numbers = load(path).items["task"].value_counts()
-        found = {str(task): int(number) for task, number in numbers.items()}
-    if lacking := [name for name in names if name not in found]:
+        counts = {str(task): int(number) for task, number in numbers.items()}
+    if lacking := [name for name in names if name not in counts]:
         raise MethodError(
             f"{path}: no number of questions for {some(lacking)}", hint="add every task"
         )
-    return {name: found[name] for name in names}
+    return {name: counts[name] for name in names}
 
 
 def _by_texts(given: Transferability | TaskMatrix, texts: Sequence[str] | None) -> TaskMatrix:
@@ -364,11 +364,11 @@ def _by_texts(given: Transferability | TaskMatrix, texts: Sequence[str] | None) 
             "bm25 needs the texts of the tasks",
             hint="add --texts tasks/, as for fewbench transfer measure",
         )
-    from fewbench.tasks.measurement.sources import read_tasks
+    from fewbench.bento.measurement.sources import read_tasks
 
-    said = {task.name: task.whole_text for task in read_tasks(texts)}
+    texts_of = {task.name: task.whole_text for task in read_tasks(texts)}
     sizes = given.n_questions if isinstance(given, Transferability) else given.sizes
-    return of_texts(said, _names(given), sizes)
+    return of_texts(texts_of, _names(given), sizes)
 
 
 def _listed_names(names: str) -> list[str]:
@@ -438,8 +438,7 @@ tasks.command("select")(
         examples="""
 fewbench tasks select ict/ -k 3 --results scores.parquet
 fewbench tasks select ict/ -k 3 --method "bento-le(components=5)" -o selection.json
-fewbench tasks select ict/ -k 3 --method "bento-sim(scaling=sum,distance=cosine,exact=true)"
-fewbench tasks select ict/ -k 3 --method "bento-sim(match=0.01)"
+fewbench tasks select ict/ -k 3 --method "bento-sim(scaling=sum)"
 fewbench tasks select ict/ -k 3 --method bm25-sim --texts tasks/
 fewbench tasks select ict/ -k 3 --method list --list anatomy,law,physics --json
 fewbench tasks select scores.parquet -k 3 --method ridge

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,22 +15,25 @@ from fewbench.cli.options import (
     ItemColumn,
     Key,
     Metric,
+    MissingTexts,
     ModelColumn,
     MovedScores,
+    RightTexts,
     ScoreColumn,
     Strict,
     TargetName,
+    WrongTexts,
     open_evaluation,
+    split_texts,
 )
 from fewbench.cli.text import echo, say
 from fewbench.errors import AnswersError, ScoresError
-from fewbench.evaluation import Evaluation
-from fewbench.evaluation.answers import Taken
-from fewbench.readers import Columns, are_logs, read
-from fewbench.readers.join.notes import NO_OPTIONS
-from fewbench.runners import moved_documents
-from fewbench.scores import Scores, Sources
-from fewbench.scores.conditions import count_uncompared
+
+if TYPE_CHECKING:
+    from fewbench.evaluation import Evaluation
+    from fewbench.evaluation.answers import Taken
+    from fewbench.readers import Columns
+    from fewbench.scores import Scores, Sources
 
 
 def tell(
@@ -45,6 +48,9 @@ def tell(
     transposed: Annotated[
         bool, typer.Option("--transposed", help="Wide table: rows are items, columns models.")
     ] = False,
+    missing: MissingTexts = None,
+    right: RightTexts = None,
+    wrong: WrongTexts = None,
     metric: Metric = None,
     filter_: Filter = None,
     key: Key = None,
@@ -87,6 +93,9 @@ def tell(
     settings (few-shot examples, generation arguments, …), right answers, filters and metrics; so
     must the tasks of a table that has a column task.
     """
+    from fewbench.readers import Columns, are_logs, read
+    from fewbench.readers.join.notes import NO_OPTIONS
+
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
         raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
@@ -108,6 +117,9 @@ def tell(
                 answers,
                 columns=Columns() if is_logs else columns,
                 transposed=transposed,
+                missing=split_texts(missing),
+                right=split_texts(right),
+                wrong=split_texts(wrong),
                 metric=metric,
                 filter=filter_,
                 key=key,
@@ -148,17 +160,21 @@ def tell(
     echo(f"{', '.join(took)}. Next: fewbench {after}")
 
 
-def _moved(evaluation: Evaluation, told: Scores) -> str:
+def _moved(evaluation: "Evaluation", told: "Scores") -> str:
     """Say which documents of a log are not those of the sources at the same position."""
+    from fewbench.runners import moved_documents
+
     pending = {item for items in evaluation.ask().values() for item in items}
     elsewhere = [item for item in sorted(pending) if item not in told.items.index]
     return "; ".join(moved_documents(evaluation.scores, told, elsewhere))
 
 
 def _say_taken(
-    taken: Taken, folder: Path, answers: Path, n_items: int, moved: str, is_logs: bool
+    taken: "Taken", folder: Path, answers: Path, n_items: int, moved: str, is_logs: bool
 ) -> None:
     """Print what was not used; AnswersError if nothing was."""
+    from fewbench.scores.conditions import count_uncompared
+
     if taken.unskipped_items:
         say(f"note: {some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
     for note in (*taken.notes, *count_uncompared(taken.uncompared)) if is_logs else ():
@@ -186,7 +202,7 @@ def _say_taken(
         say(f"note: {answers}: {len(unasked)} items not used: not asked for")
 
 
-def _other_scores(sources: Sources, told: Scores) -> Iterator[str]:
+def _other_scores(sources: "Sources", told: "Scores") -> Iterator[str]:
     """Yield the tasks with another metric or filter than the sources'."""
     for column in ("metric", "filter"):
         known, given = (
@@ -203,7 +219,7 @@ def _other_scores(sources: Sources, told: Scores) -> Iterator[str]:
             )
 
 
-def _by_task(scores: Sources, column: str) -> dict[str, str]:
+def _by_task(scores: "Sources", column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 
@@ -213,8 +229,10 @@ def _columns(
     score: str | None,
     target: str | None,
     targets: Sequence[str],
-) -> Columns:
+) -> "Columns":
     """Return the columns of a table; without a column of models, all answers are one target's."""
+    from fewbench.readers import Columns
+
     if model is not None:
         return Columns(model, item, score)
     if item is None and score is None:

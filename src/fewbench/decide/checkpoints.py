@@ -16,8 +16,8 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.errors import NEARLY_COMPLETE
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
+from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.scores import Scores, Sources
 
 METHOD = "fewbench-static"

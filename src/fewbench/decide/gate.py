@@ -9,11 +9,14 @@ from fewbench._warned import in_cell, issue
 from fewbench.decide.operands import (
     Given,
     Operand,
+    Pairing,
     at_score,
     checked_at,
     contrast,
+    if_paired,
     labels,
     operand,
+    pairing,
     scores_of,
     warnings_of,
 )
@@ -44,8 +47,9 @@ class Check(BaseModel):
     ----------
     rule : str
         The condition in words.
-    is_score : bool
-        Whether a score is compared, and not a difference.
+    is_score, is_paired : bool
+        Whether a score is compared, and not a difference; whether the baseline is estimated as
+        well, so that both run the same items.
     value, interval
         What is compared: the full score (`at_least`), or the difference to the baseline, on the
         scale of the scores.
@@ -58,14 +62,15 @@ class Check(BaseModel):
     verdict : str
         pass if all of the interval meets the condition, fail if none of it does.
     items_needed, items_if_known : int or None
-        About how many items would decide it if the value stays as it is; and if the baseline ran
-        all items once, so that its score is known.
+        About how many items would decide it if the value stays as it is, the same for both if the
+        baseline is estimated; and if it ran all items once, so that its score is known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     rule: str
     is_score: bool
+    is_paired: bool = False
     value: float
     interval: Interval
     bound: float
@@ -94,6 +99,8 @@ class Gate(Shown, BaseModel):
         checks together. Empty for a single check.
     items_run, items_total, items_open : int
         Items answered, all items, and items asked without an answer.
+    pairing : Pairing or None
+        How to run target and baseline on the same items if they share few.
     warnings : tuple of str
     """
 
@@ -108,6 +115,7 @@ class Gate(Shown, BaseModel):
     items_run: int
     items_total: int
     items_open: int
+    pairing: Pairing | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -160,13 +168,16 @@ class Gate(Shown, BaseModel):
         facts, further = {}, []
         if self.verdict == "undecided":
             if most := max(one.items_needed or 0 for one in self.checks):
-                facts["If the value stays"] = needed(most, self.items_total)
+                paired = any(one.is_paired for one in self.checks)
+                facts["If the value stays"] = needed(most, self.items_total, is_paired=paired)
             if any(one.items_if_known for one in self.checks):
                 known = max(one.items_if_known or one.items_needed or 0 for one in self.checks)
                 facts["If the baseline ran all items once"] = f"about {known:,} items decide it"
             further = ["start an evaluation with a larger budget: all asked items are answered"]
             if self.items_open:
                 further = [f"fewbench ask {folder} --target {self.target}"]
+        if self.pairing is not None:
+            further = [self.pairing.command]
         checks = Section(
             "checks",
             "Checks",
@@ -175,7 +186,9 @@ class Gate(Shown, BaseModel):
             tables=[Table("Checks", [*head, ("Verdict", False)], rows)],
             facts=facts,
         )
-        return Page("gate", self.target, answer, lesser, self.warnings, [checks], further)
+        first = "" if self.pairing is None else self.pairing.note
+        shown = (self.target, answer, lesser, self.warnings, [checks], further)
+        return Page("gate", *shown, first=first)
 
     def _words(self, one: Check) -> tuple[str, str, str]:
         """Return the value of a check, its interval and its bound."""
@@ -293,6 +306,7 @@ def gate(
         items_run=len(own.items),
         items_total=scores.n_items,
         items_open=_open(own),
+        pairing=pairing(sides),
         warnings=warnings,
     )
 
@@ -322,7 +336,9 @@ class _Check:
         if verdict == "undecided" and n:
             distance = abs(self._made.difference - least)
             n_items = self._scores.n_items
-            needed = items_needed((high - low) / 2, distance, n, n_items)
+            pairs = if_paired(self._made, self._own, self._other)
+            half = (high - low) / 2 if pairs is self._made else pairs.half(self._level)
+            needed = items_needed(half, distance, n, n_items)
             if_known = items_if_known(self._made, self._level, distance, n, n_items)
         if is_score:
             known = float(self._other.estimates[0])
@@ -335,6 +351,7 @@ class _Check:
         return Check(
             rule=rule,
             is_score=is_score,
+            is_paired=not self._own.is_known and not self._other.is_known,
             value=value,
             interval=Interval(low=ends[0], high=ends[1]),
             bound=bound,

@@ -1,11 +1,17 @@
 """What is compared: a target of an evaluation, a model of the sources, or a fixed score."""
 
+import math
+import os
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
+from fewbench._files import folder_name
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import EvaluationError
@@ -15,15 +21,21 @@ from fewbench.evaluation.contrast import (
     look_factor,
     sample_correlation,
 )
-from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
+from fewbench.evaluation.errors import looks_of
 from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.uncertainty import Scored, Uncertainty
+from fewbench.methods.sources import is_known
 from fewbench.scores import Sources
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
 
+FEW_COMMON = 0.5
+"""Share of the items of a target below which it shares few with another one."""
+PRIOR_PAIRS = 10.0
+"""So many pairs of answers count for errors that do not move together, where few are common."""
 ONE_LOOK = (
     "this result counts one look only. If you look again after these items, pass --sequential at "
     "every look"
@@ -110,12 +122,88 @@ def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
     ]
 
 
+class Pairing(BaseModel):
+    """Targets that share few items, so that their answers make few pairs.
+
+    Attributes
+    ----------
+    note : str
+        How many items they share.
+    command : str
+        What runs one of them on the items of the other.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    note: str
+    command: str
+
+
+def pairing(sides: Sequence[Operand]) -> Pairing | None:
+    """Return which targets share less than half of their items, and how to pair them, or None.
+
+    Of targets whose items are a sample: their common items count in the interval of the difference.
+    """
+    open_ = sorted((one for one in sides if _is_sample(one)), key=lambda one: -len(one.items))
+    few = []
+    for one, other in combinations(open_, 2):  # the first has more answers
+        common = len(np.intersect1d(one.items, other.items))
+        if common < FEW_COMMON * len(other.items):
+            few.append((common / len(other.items), common, one, other))
+    if not few:
+        return None
+    _, common, one, other = min(few, key=lambda pair: pair[0])
+    a, b = labels(one, other)
+    note = f"{a} and {b} share {common:,} of {counted(len(other.items), 'item')}"
+    if len(few) > 1:
+        note = f"{len(few)} pairs of targets share few items: {note}"
+    return Pairing(
+        note=f"{note}; on the same items their difference is more precise",
+        command=_pair(one, other),
+    )
+
+
+def _is_sample(one: Operand) -> bool:
+    return isinstance(one.score, Uncertainty) and one.score.sample is not None
+
+
+def _pair(leader: Operand, other: Operand) -> str:
+    """Return the command that runs a target on the items of another one."""
+    evaluation = leader.evaluation
+    assert evaluation is not None
+    if (folder := evaluation.folder) is None:
+        return "run one of them into a folder, and the other with items_of=FOLDER"
+    several = len(evaluation.targets) > 1
+    path, seed = Journal(folder).scores_path(), evaluation.provenance.seed
+    words = ["fewbench", "run", "RUNNER"]
+    words += [shlex.quote(os.path.relpath(path))] if path and evaluation.scores.n_models else []
+    words += ["--seed", str(seed)] if seed else []
+    words += ["-t", shlex.quote(other.name), "-o", shlex.quote(f"{folder_name(other.name)}-paired")]
+    of = f"{folder}:{leader.name}" if several else str(folder)
+    return " ".join([*words, "--items-of", shlex.quote(of), "--", "…"])
+
+
+def if_paired(made: Contrast, one: Operand, other: Operand) -> Contrast:
+    """Return the difference as it would be if both had answered the same items."""
+    a, b = one.score, other.score
+    if not isinstance(a, Uncertainty) or not isinstance(b, Uncertainty):
+        return made
+    if a.sample is None or b.sample is None:
+        return made
+    common = np.isfinite(a.sample.influence) & np.isfinite(b.sample.influence)
+    own, theirs = a.sample.influence[common], b.sample.influence[common]
+    size = math.sqrt(float(own @ own) * float(theirs @ theirs))
+    alike = float(own @ theirs) / size if size > 0 else 0.0
+    alike *= len(own) / (len(own) + PRIOR_PAIRS)
+    return replace(made, correlation=max(made.correlation, alike))
+
+
 def _correlation(one: Operand, other: Operand) -> float:
     """Return how far the errors of two estimates move together."""
     a, b = one.score, other.score
     if not isinstance(a, Uncertainty) or not isinstance(b, Uncertainty):
         return 0.0
-    if a.influence is not None or b.influence is not None:
+    if a.sample is not None or b.sample is not None:
         return sample_correlation(a, b)
     assert one.evaluation is not None
     assert other.evaluation is not None
@@ -262,7 +350,7 @@ def _known(name: str, scores: Sources) -> Operand:
     row = int(scores.model_positions([name])[0])
     values = scores.table().cells[row]
     missing = float(np.isnan(values).mean())
-    if missing > NEARLY_COMPLETE:
+    if not is_known(scores.table().take(models=[row]))[0]:
         raise EvaluationError(
             f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
             "known",

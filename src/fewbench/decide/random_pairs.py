@@ -9,7 +9,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
 from fewbench.evaluation.contrast import Contrast
 from fewbench.evaluation.uncertainty import Uncertainty
-from fewbench.scores import Sources
+from fewbench.scores import Scores, Sources
 
 PAIRS = 20
 """Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
@@ -40,17 +40,18 @@ def random_pairs(
     """Return what random sampling would give; None if nothing was run for this difference.
 
     How often two models disagree is guessed from the source models that are closest to them, of
-    those that ran most items. None if there are fewer than two.
+    those that ran most items. None if there are fewer than two, or if a pack holds their answers to
+    the chosen items only.
     """
     from scipy.special import ndtri
 
     whole = scores.whole
-    if made.is_known or whole.n_models < 2:
+    if made.is_known or whole.n_models < 2 or not isinstance(whole, Scores):
         return None
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
     full = whole.full_scores()
     rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
-    cells = whole.table().filled_cells
+    cells = whole.filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])

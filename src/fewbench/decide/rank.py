@@ -17,8 +17,10 @@ from fewbench.decide.operands import (
     ONE_LOOK,
     Given,
     Operand,
+    Pairing,
     contrast,
     operand,
+    pairing,
     scores_of,
     warnings_of,
 )
@@ -91,6 +93,8 @@ class Ranking(Shown, BaseModel):
     next_items : dict of str to tuple of str
         The items that each target runs next to settle the best `top`, the most informative first.
         Given if `next_items` says how many. Targets that need none are left out.
+    pairing : Pairing or None
+        How to run targets on the same items if some share few.
     warnings : tuple of str
     """
 
@@ -103,6 +107,7 @@ class Ranking(Shown, BaseModel):
     is_settled: bool
     next_targets: tuple[str, ...]
     next_items: dict[str, tuple[str, ...]] = {}
+    pairing: Pairing | None = None
     warnings: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
@@ -147,6 +152,7 @@ class Ranking(Shown, BaseModel):
         )
         items = {f"{name}, {counted(len(own), 'item')}": ", ".join(own)
                  for name, own in self.next_items.items()}  # fmt: skip
+        more = [f"run more items of {' and '.join(self.next_targets)}"] * bool(self.next_targets)
         return Page(
             "rank",
             f"{len(rows)} targets",
@@ -154,7 +160,8 @@ class Ranking(Shown, BaseModel):
             lesser,
             self.warnings,
             [ranks, *([Section("next", "Next items", facts=items)] if items else [])],
-            [f"run more items of {' and '.join(self.next_targets)}"] if self.next_targets else [],
+            [*([self.pairing.command] if self.pairing else []), *more],
+            first=self.pairing.note if self.pairing else "",
         )
 
 
@@ -290,6 +297,7 @@ def rank(
         is_settled=is_settled,
         next_targets=() if is_settled else _next(sides, errors, top),
         next_items=more,
+        pairing=pairing(sides),
         warnings=tuple(warnings),
     )
 

@@ -58,7 +58,7 @@ def add_checkpoint(
     Parameters
     ----------
     folder : path
-        Of at least one evaluation.
+        Of at least one evaluation; or an evaluation, which the checkpoint joins.
     name : str
     scores : Scores, optional
         The source models if their file was moved.
@@ -72,6 +72,11 @@ def add_checkpoint(
         If the folder contains no evaluation, or the name is that of a source model.
     """
     root = Path(folder)
+    if (root / HEADER).is_file():
+        evaluation = _opened(root, scores)
+        if name not in evaluation.targets:
+            evaluation.follow(name)
+        return evaluation
     place = root / (folder_name(name) + (ALL if is_whole else ""))
     if (place / HEADER).is_file():
         evaluation = _opened(place, scores)

@@ -14,8 +14,10 @@ from fewbench.decide.operands import (
     Operand,
     checked_at,
     contrast,
+    if_paired,
     labels,
     operand,
+    pairing,
     scores_of,
     task_contrasts,
     warnings_of,
@@ -26,7 +28,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
-from fewbench.scores import Sources
+from fewbench.scores import Scores, Sources
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 
 
@@ -175,7 +177,9 @@ def _result(
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         n = min(len(side.items) for side in open_)
         distance = abs(made.difference - edge)
-        needed = items_needed((high - low) / 2, distance, n, scores.n_items)
+        pairs = if_paired(made, one, other)
+        half = (high - low) / 2 if pairs is made else pairs.half(level)
+        needed = items_needed(half, distance, n, scores.n_items)
         if_known = items_if_known(made, level, distance, n, scores.n_items)
     a, b = labels(one, other)
     common = np.intersect1d(one.items, other.items)
@@ -207,6 +211,7 @@ def _result(
         tasks=_tasks(one, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,
         deciding=_deciding(one, other, common, scores),
+        pairing=pairing((one, other)),
         warnings=warnings_of((one, other)),
     )
 
@@ -219,8 +224,11 @@ def _interval(sign: float, low: float, high: float) -> Interval:
 def _next_items(
     open_: Sequence[Operand], needed: int | None, wanted: int | None, scores: Sources
 ) -> tuple[str, ...]:
-    """Return as many items as are wanted, or needed, for both to run next."""
-    if not open_ or (needed is None and wanted is None):
+    """Return as many items as are wanted, or needed, for both to run next.
+
+    A pack with answers to its own items cannot say which are needed, and refuses to if asked.
+    """
+    if not open_ or (wanted is None and (needed is None or not isinstance(scores, Scores))):
         return ()
     n = min(len(side.items) for side in open_)
     n = min(MOST, (needed or n) - n) if wanted is None else wanted

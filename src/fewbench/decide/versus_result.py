@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
 from fewbench._warned import in_cell
+from fewbench.decide.operands import Pairing
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.uncertainty import basis
@@ -89,7 +90,8 @@ class Versus(Shown, BaseModel):
     random : RandomPairs or None
         What random sampling of as many items would give.
     items_needed : int or None
-        About how many items of each would decide it if the difference stays as it is.
+        About how many items, the same ones for both, would decide it if the difference stays as it
+        is.
     items_if_known : int or None
         About how many items of A would decide it if B ran all items once, so that its score is
         known. None if one of the scores is known, or if that does not decide sooner.
@@ -102,6 +104,8 @@ class Versus(Shown, BaseModel):
         holm (no false verdict on any task) or bh (share of false ones among the verdicts).
     deciding : tuple of ItemDifference
         Items that both answered, with different scores.
+    pairing : Pairing or None
+        How to run both on the same items if they share few.
     warnings : tuple of str
     """
 
@@ -134,6 +138,7 @@ class Versus(Shown, BaseModel):
     tasks: tuple[TaskDifference, ...] = ()
     adjust: Adjust = "holm"
     deciding: tuple[ItemDifference, ...] = ()
+    pairing: Pairing | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -243,6 +248,8 @@ class Versus(Shown, BaseModel):
             ],
             self.warnings,
             sections,
+            [self.pairing.command] if self.pairing else [],
+            first=self.pairing.note if self.pairing else "",
         )
 
     def _facts(self, unit: Unit) -> dict[str, str]:
@@ -267,7 +274,9 @@ class Versus(Shown, BaseModel):
                 f"needs {plain.items_needed:,} items"
             )
         if self.items_needed is not None:
-            facts["If the difference stays"] = needed(self.items_needed, self.items_total)
+            both = self.items_a < self.items_total and self.items_b < self.items_total
+            said = needed(self.items_needed, self.items_total, is_paired=both)
+            facts["If the difference stays"] = said
         if self.items_if_known is not None:
             facts[f"If {self.b} ran all items once"] = (
                 f"about {self.items_if_known:,} items of {self.a} would decide it"
@@ -286,8 +295,9 @@ class Versus(Shown, BaseModel):
         return facts
 
 
-def needed(items: int, n_items: int) -> str:
-    """Say how many items decide."""
+def needed(items: int, n_items: int, *, is_paired: bool) -> str:
+    """Say how many items decide; `is_paired` if two targets run the same ones."""
     if items >= n_items:
         return f"only all {n_items:,} items decide it"
-    return f"about {items:,} of {n_items:,} items decide it"
+    same = ", the same for both," if is_paired else ""
+    return f"about {items:,} of {n_items:,} items{same} decide it"

@@ -14,7 +14,7 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.journal import Header, Journal, Told
+from fewbench.evaluation.journal import Header, Journal, Told, targets_of
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, Sources, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
@@ -113,20 +113,23 @@ class _Run:
     journal: Journal
     header: Header
     told: dict[str, list[Told]]
+    has_one_target: bool
 
     @classmethod
     def read(cls, folder: Path) -> "_Run":
         journal = Journal(folder)
         header = journal.header()
-        entries = [entry for entry in journal.fresh() if isinstance(entry, Told) and entry.items]
-        told = {name: [one for one in entries if one.target == name] for name in header.targets}
+        every = list(journal.fresh())
+        entries = [entry for entry in every if isinstance(entry, Told) and entry.items]
+        targets = targets_of(header, every)
+        told = {name: [one for one in entries if one.target == name] for name in targets}
         told = {name: several for name, several in told.items() if several}
         if not told:
             raise EvaluationError(
-                f"{folder}: no answers of {some(header.targets)}",
+                f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
             )
-        return cls(journal, header, told)
+        return cls(journal, header, told, len(targets) == 1)
 
     @property
     def place(self) -> str:
@@ -142,7 +145,7 @@ class _Run:
     @property
     def places(self) -> list[str]:
         """What a user may name: each target, or the folder if it has one."""
-        folder = [self.place] if len(self.header.targets) == 1 else []
+        folder = [self.place] if self.has_one_target else []
         return [*map(self.place_of, self.targets), *folder]
 
     def name_of(self, target: str, named: Mapping[str, str]) -> str:

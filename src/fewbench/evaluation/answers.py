@@ -13,8 +13,9 @@ from fewbench._blocks import by_columns
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import Asked, Entry, Skipped, Told
+from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Skipped, Told
 from fewbench.methods import Answers, Record
+from fewbench.methods.record import Lead
 from fewbench.scores import Scale, Scores, Sources
 from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
@@ -111,7 +112,7 @@ class AnswerBook:
             if not 0.0 <= score <= 1.0:
                 raise AnswersError(
                     f"{name} has a score outside {scale.low:g}..{scale.high:g}",
-                    hint="give answers on the scale of the source models",
+                    hint=f"give scores from {scale.low:g} to {scale.high:g}",
                 )
             if self._is_odd(at, score) and not accept_fractions:
                 raise AnswersError(
@@ -203,10 +204,15 @@ class AnswerBook:
             if lacking:
                 raise AnswersError(f"{len(lacking)} answers lack probabilities: {some(lacking)}")
             options = self.options([probabilities[item] for item in answers])
-        try:
-            scores = [float(score) for score in answers.values()]
-        except (TypeError, ValueError) as error:
-            raise AnswersError(f"{target!r}: a score is not a number: {error}") from error
+        scores = []
+        for item, score in answers.items():
+            try:
+                scores.append(float(score))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise AnswersError(
+                    f"{target!r}: the score of item {item!r} is not a number: {error}",
+                    hint="give a number on the scale of the source models",
+                ) from error
         unit = self.scale.to_unit(np.array([scores]))
         return Answers(self._sources.positions(answers), unit, options)
 
@@ -295,6 +301,9 @@ class AnswerBook:
 
     def replay(self, entry: Entry) -> None:
         """Add an entry of the journal to the record; AnswersError if it does not fit."""
+        if isinstance(entry, Followed):
+            self._record.follow(entry.target, self.from_led(entry.lead))
+            return
         targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
         for target in targets:
             if target not in self._record.targets:
@@ -306,6 +315,9 @@ class AnswerBook:
                     self._record.add_round(target, items)
         elif isinstance(entry, Skipped):
             items = self._sources.positions(entry.items)
+            if entry.again:
+                self._record.unskip(entry.target, items.tolist())
+                return
             self._restore_asked(entry.target, items)
             left = items[np.isnan(self._record.scores(entry.target)[items])]
             self._record.skip(entry.target, left.tolist())
@@ -315,6 +327,24 @@ class AnswerBook:
             # The last answer counts: a repair may have dropped a correction in between.
             self.check(entry.target, answers, accept_fractions=True, correct=True)
             self._record.tell(entry.target, answers)
+
+    def from_led(self, led: Led) -> Lead:
+        """Return the run of an entry whose items another target is asked first, by position."""
+        scores = np.full(self._sources.n_items, np.nan)
+        scores[self._sources.positions(list(led.scores))] = list(led.scores.values())
+        rounds = tuple(self._sources.positions(items) for items in led.rounds)
+        lead = None if led.lead is None else self.from_led(led.lead)
+        return Lead(rounds, scores, led.budget, lead)
+
+    def to_led(self, lead: Lead) -> Led:
+        """Return the same by item, for the journal."""
+        ids, known = self._sources.item_ids, np.flatnonzero(np.isfinite(lead.scores))
+        return Led(
+            rounds=tuple(tuple(ids[items].tolist()) for items in lead.rounds),
+            scores=dict(zip(ids[known].tolist(), lead.scores[known].tolist(), strict=True)),
+            budget=lead.budget,
+            lead=None if lead.lead is None else self.to_led(lead.lead),
+        )
 
     def _restore_asked(self, target: str, items: IntArray) -> None:
         """Add a round for answered items whose ask was dropped by a repair."""

@@ -3,8 +3,9 @@
 A quick backtest: every source model is estimated by methods that were fitted without it. The
 preferred method is taken unless another one is clearly better, and no worse for targets stronger
 than their sources. Plain random sampling is taken unless the method is clearly better than that.
-Methods are judged at the same numbers of items whatever is to be run, so that a table has one
-answer.
+Methods are judged at the same numbers of items and with the same random numbers, whatever is to be
+run, so that a table has one answer. With few source models a backtest is a lottery: then it is
+fewbench, whose items are a random sample.
 """
 
 import math
@@ -27,7 +28,7 @@ from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
 from fewbench.methods.needs import obstacle
-from fewbench.methods.sources import RELIABLE, distinct_sources, reliability
+from fewbench.methods.sources import RELIABLE, distinct_sources, is_known, known_scores, reliability
 from fewbench.scores import Scores
 
 RANDOM = "random"
@@ -43,6 +44,8 @@ STRONGEST = 0.75
 ALPHA = 0.1
 LOOKS = (10, 20, 40, 80)
 """Numbers of items at which methods are judged, at most half of the table's."""
+SEED = 0
+"""Of every backtest, so that one table has one answer."""
 TINY = 1e-9
 
 
@@ -64,7 +67,7 @@ class Auto(Method):
 
     def start(self, scores: Scores, budget: int, seed: int, targets: Sequence[str]) -> Session:
         """Choose a method and open its session."""
-        chosen = choose_method(scores, budget, seed).method
+        chosen = choose_method(scores, budget).method
         return find_method(chosen).start(scores, budget, seed, targets)
 
     def describe(self) -> str:
@@ -104,7 +107,7 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     return (*own[:1], *able[:1], RANDOM) if own else (*able, RANDOM)
 
 
-def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool = False) -> Choice:
+def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choice:
     """Choose a method by a backtest on the source models that takes a few seconds.
 
     Parameters
@@ -113,8 +116,6 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
         The source models. At most 80 of them and 2,000 items are used, drawn at random.
     budget : int
         Number of items to run. The choice does not depend on it.
-    seed : int
-        Random seed.
     extends : bool
         Choose only among methods that need not know the number of items beforehand.
 
@@ -134,7 +135,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     --------
     >>> from fewbench.testing import simulate
     >>> choose_method(simulate(4, 60), 10).reason
-    'there are only 4 distinct source models, too few to compare methods on'
+    'with fewer than 20 distinct source models methods cannot be compared, and its items ...'
     """
     check_budget(budget, scores.n_items)
     whole = scores.whole
@@ -142,17 +143,20 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     if whole.n_models < 2 or (whole is not scores and distinct < FEW):
         return Choice(DEFAULT, _without_whole(scores))
     scores = whole
-    if scores.n_models >= FOLDS and alpha < RELIABLE:
+    if scores.n_models >= FEW and alpha < RELIABLE:
         return Choice(
             RANDOM,
             f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of 1), "
             "so they do not show which items tell models apart",
         )
-    if min(distinct, scores.n_models) < FOLDS:
-        models = counted(distinct or scores.n_models, "distinct source model")
-        return Choice(RANDOM, f"there are only {models}, too few to compare methods on")
+    if distinct < FEW:
+        return Choice(
+            DEFAULT,
+            f"with fewer than {FEW} distinct source models methods cannot be compared, and its "
+            "items are a random sample",
+        )
     with one_thread():
-        return _by_backtest(scores, seed, extends)
+        return _by_backtest(scores, SEED, extends)
 
 
 def _without_whole(scores: Scores) -> str:
@@ -165,11 +169,10 @@ def _without_whole(scores: Scores) -> str:
     )
 
 
-def choose_for(scores: Scores, stop: Stop, seed: int) -> Choice:
+def choose_for(scores: Scores, stop: Stop) -> Choice:
     """Choose a method for an evaluation that stops by these limits."""
     budget = stop.budget(find_method(RANDOM), scores)
-    unknown = stop.items is None and stop.cost is None
-    return choose_method(scores, budget, seed, extends=unknown)
+    return choose_method(scores, budget, extends=stop.items is None)
 
 
 def pick(names: Sequence[str], means: Mapping[str, float], beats: Beats) -> str:
@@ -275,10 +278,14 @@ def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, 
     order = np.argsort(part.full_scores(), kind="stable")
     below = round(STRONGEST * len(order))
     sources = part.take(models=np.sort(order[:below]))
-    targets = part.complete().take(models=np.sort(order[below:]))
+    judged = np.sort(order[below:])
+    judged = judged[is_known(part)[judged]]
+    if not len(judged):
+        return False
+    targets, (truth, _) = part.take(models=judged), known_scores(part, judged)
     try:
         mine, other = (
-            np.abs(replay(one, sources, targets, budget, seed).scores - targets.full_scores())
+            np.abs(replay(one, sources, targets, budget, seed).scores - truth)
             for one in (method, preferred)
         )
     except FewbenchError:

@@ -1,6 +1,6 @@
 """A method at work on the targets of an evaluation: what it asks for, and what it predicts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +11,10 @@ from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.costs import Cost, expected_costs
 from fewbench.evaluation.journal import Header
 from fewbench.evaluation.ledger import Ledger
-from fewbench.evaluation.opening import COST, Stop, check_subset, costs_of, count_items, with_items
+from fewbench.evaluation.opening import Stop, check_subset, count_items, with_items
 from fewbench.evaluation.packed import check_settings, provenance_of, subset_of
 from fewbench.methods import Method, Prediction, Provenance, Session, StaticMethod, Subset
 from fewbench.methods.base import AUTO
@@ -86,7 +87,7 @@ class Settings:
             from fewbench.evaluation.auto import check_given, choose_for
 
             check_given(subset)
-            method, reason = choose_for(scores.table(), limits, seed)
+            method, reason = choose_for(scores.table(), limits)
         return cls(method, limits, seed, subset, reason)
 
     @classmethod
@@ -107,11 +108,17 @@ class Choosing:
     settings : Settings
     ledger : Ledger
         What was asked and answered. Rounds that the method asks for are noted there.
+
+    Attributes
+    ----------
+    reported_costs : mapping of str to float
+        What the runner reported to have spent on each target.
     """
 
     def __init__(self, scores: Sources, settings: Settings, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
+        self.reported_costs: Mapping[str, float] = {}
 
     @cached_property
     def method(self) -> Method:
@@ -177,6 +184,10 @@ class Choosing:
         session.record = self.ledger.record
         return session
 
+    def renew(self) -> None:
+        """Start the session again, for targets that joined."""
+        vars(self).pop("session", None)
+
     @contextmanager
     def _working(self) -> Iterator[None]:
         """Use one thread, and keep fits of the sources."""
@@ -210,16 +221,33 @@ class Choosing:
         )
 
     def affordable(self, target: str) -> IntArray:
-        """Return the positions of a target's open items that the limit on cost allows."""
-        items, most = self.ledger.record.open(target), self.settings.stop.cost
-        if most is None or COST not in self.scores.items or not len(items):
-            return items
-        spent = float(self._costs[self.ledger.record.answered(target)].sum())
-        return items[spent + np.cumsum(self._costs[items]) <= most * (1 + 1e-9)]
+        """Return the positions of a target's open items that the limit on cost allows.
 
-    @cached_property
-    def _costs(self) -> FloatArray:
-        return costs_of(self.scores)
+        Up to the first one that it does not allow.
+        """
+        items, most = self.ledger.record.open(target), self.settings.stop.cost
+        if most is None or (costs := self._costs(target)) is None:
+            return items
+        spent, each = costs
+        return items[spent + np.cumsum(each[items]) <= most * (1 + 1e-9)]
+
+    def cost(self, target: str) -> Cost | None:
+        """Return what a target cost; None if no cost is known."""
+        if (costs := self._costs(target)) is None:
+            return None
+        spent, each = costs
+        record, stop = self.ledger.record, self.settings.stop
+        return Cost(
+            spent=spent,
+            full=spent + float(np.delete(each, record.answered(target)).sum()),
+            limit=stop.cost,
+            is_limit=len(record.open(target)) > 0 and not len(self.affordable(target)),
+            unit=stop.unit,
+        )
+
+    def _costs(self, target: str) -> tuple[float, FloatArray] | None:
+        answered = self.ledger.record.answered(target)
+        return expected_costs(self.scores, answered, self.reported_costs.get(target, 0.0))
 
     def predict(self, targets: list[str], *, tasks: bool) -> Prediction:
         """Return what the method predicts of the targets, in [0, 1], one row each."""

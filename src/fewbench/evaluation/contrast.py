@@ -5,9 +5,11 @@ moved. Of two estimates, half widths are added as those of two errors that may m
 
     half^2 = a^2 + b^2 - 2 r a b
 
-with a and b the half widths of the two scores at the same level. For two targets with the same
-sample, r is the correlation of what each answer adds to the two errors; for a method whose errors
-are measured on held-out sources, it is measured on pairs of them. Else r is 0.
+with a and b the half widths of the two scores at the same level. For two targets with samples, r
+is the correlation of their errors, by the items in common beyond those that samples drawn apart
+have in common by chance (`sample_correlation`); for a method whose errors are measured on held-out
+sources, it is measured on pairs of them. Else r is 0. Targets that answered all common items alike
+may differ on the others: one such item counts in full for r = 1 (`Contrast.half`).
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
@@ -22,7 +24,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.errors import HeldOut, equal_weights, looks_of
-from fewbench.evaluation.uncertainty import Uncertainty
+from fewbench.evaluation.uncertainty import TINY, Uncertainty
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""
@@ -86,7 +88,11 @@ class Contrast:
     def half(self, level: float) -> float:
         """Return the half width at a level."""
         a, b = (one.half(level) if isinstance(one, Uncertainty) else 0.0 for one in self._sides)
-        return self.wider * math.sqrt(max(a**2 + b**2 - 2 * self.correlation * a * b, 0.0))
+        squared = max(a**2 + b**2 - 2 * self.correlation * a * b, 0.0)
+        for side, half in zip(self._sides, (a, b), strict=True):
+            if isinstance(side, Uncertainty) and side.sample is not None:
+                squared += max(self.correlation, 0.0) * side.sample.item_share * half**2 / 2
+        return self.wider * math.sqrt(squared)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference, within what the answers leave possible."""
@@ -156,17 +162,29 @@ def _widened(one: Uncertainty, wider: float, level: float) -> tuple[float, float
 def sample_correlation(one: Uncertainty, other: Uncertainty) -> float:
     """Return how far the errors of two targets with samples move together.
 
-    0 unless they ran some of the same items.
+    Two simple random samples of n items have errors of the correlation rho (o - n/N) / (1 - n/N),
+    with o the share of common items and rho that of the answers (Tam 1984, The American
+    Statistician 38(4)): by chance alone they share n/N, and then r is 0. With unequal chances p and
+    q, an item's chance to be in both lies between p q, for samples drawn apart, and min(p, q), for
+    samples of one order; the number of common items says where:
+
+        r = sum_common a b (1 - p q / both) / sqrt(sum a^2 (1 - p) sum b^2 (1 - q))
+
+    with a and b what the item's answers add to the errors.
     """
-    if one.influence is None or other.influence is None:
+    if one.sample is None or other.sample is None:
         return 0.0
-    both = np.isfinite(one.influence) & np.isfinite(other.influence)
-    a, b = np.where(both, one.influence, 0.0), np.where(both, other.influence, 0.0)
-    scale = math.sqrt(float(a @ a) * float(b @ b))
+    p, q = one.sample.chances, other.sample.chances
+    common = np.isfinite(one.sample.influence) & np.isfinite(other.sample.influence)
+    a, b = np.nan_to_num(one.sample.influence), np.nan_to_num(other.sample.influence)
+    scale = math.sqrt(float(a**2 @ (1 - p)) * float(b**2 @ (1 - q)))
     if scale <= 0:
         return 0.0
-    common = int(np.count_nonzero((a != 0) & (b != 0)))
-    return float(np.clip(a @ b / scale, -1.0, 1.0)) * common / (common + PRIOR_ITEMS)
+    n, apart, together = int(common.sum()), float(p @ q), float(np.minimum(p, q).sum())
+    share = min(max((n - apart) / max(together - apart, TINY), 0.0), 1.0)
+    both = share * np.minimum(p, q) + (1 - share) * p * q
+    covariance = float((a * b * (1 - p * q / np.maximum(both, TINY)))[common].sum())
+    return float(np.clip(covariance / scale, -1.0, 1.0)) * n / (n + PRIOR_ITEMS)
 
 
 def held_out_correlation(held: HeldOut, answered: int, difference: float) -> float:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fewbench._arrays import read_arrays, to_arrays, write_arrays
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.evaluation.replay import Replay, replays
@@ -29,7 +29,7 @@ from fewbench.evaluation.sampling import expected_random_error, sampling_effect,
 from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
-from fewbench.methods.sources import source_groups
+from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores, Sources
 
 FOLDS, DIVISIONS = 5, 3
@@ -40,11 +40,12 @@ MOST_JUDGED = 60
 """Held-out sources of a method that chooses items for each of them."""
 MOST_ITEMS, PER_ITEM = 4000, 10
 """Items used of a larger table, across tasks and difficulties; at least ten for each item run."""
-NEARLY_COMPLETE = 0.01
 FIRST_LOOK, GROWTH = 10, 2
 SAMPLED = -1.0
 """In place of a unit, where the estimate rests on a sample."""
-FORMAT = 1
+SINGLE = ("errors", "units")
+"""Arrays of `HeldOut` in single precision: most of the bytes of a pack."""
+FORMAT = 2
 """Raise it when errors are measured differently."""
 _MEASURED: WeakKeyDictionary[Scores, "dict[str, HeldOut]"] = WeakKeyDictionary()
 
@@ -118,8 +119,9 @@ class HeldOut:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name."""
-        return to_arrays(self)
+        """Return the arrays by name, errors and units in single precision."""
+        found = to_arrays(self)
+        return found | {name: found[name].astype(np.float32) for name in SINGLE}
 
     def at(self, answered: int) -> int:
         """Return the position of the last check up to this number of answers, or of the first."""
@@ -162,7 +164,7 @@ def measure(
     ----------
     method : Method
     scores : Scores
-        The sources. Models with over 1% of cells missing are learned from but not judged.
+        The sources. Models that lack much (see `is_known`) are learned from but not judged.
     budget, seed : int
         As for the evaluation.
     looks : sequence of int, optional
@@ -246,6 +248,8 @@ def _measure(
         field.name: np.concatenate([getattr(part, field.name) for part in parts])
         for field in fields(HeldOut)
     }
+    # Rounded here, so that what is read from a file gives the same intervals.
+    made |= {name: made[name].astype(np.float32).astype(np.float64) for name in SINGLE}
     return HeldOut(**(made | {"looks": np.array(looks), "sessions": np.concatenate(joined)}))
 
 
@@ -329,7 +333,7 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
 def _judge(table: Scores, job: _Job) -> HeldOut | None:
     """Return the errors of a part; None if the method cannot be fitted."""
     sources = table.take(models=job.learned)
-    targets = table.complete().take(models=job.judged)
+    targets = table.take(models=job.judged)
     with one_thread():  # in any process
         try:
             replayed = replays(
@@ -337,7 +341,7 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
             )
         except (MethodError, ScoresError):  # too few sources are left for the method
             return None
-    truth = np.column_stack([targets.full_scores(), targets.task_scores()])
+    truth = np.column_stack(known_scores(table, job.judged))
     errors, units = zip(*(_errors(one, targets, truth) for one in replayed), strict=True)
     last, n = replayed[-1], len(job.judged)
     together = job.method.together
@@ -415,8 +419,3 @@ def equal_weights(labels: IntArray) -> FloatArray:
         return np.empty(0)
     _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / counts[inverse] / len(counts))
-
-
-def is_known(scores: Scores) -> BoolArray:
-    """Return whether each model ran (nearly) all items, so that its full score is known."""
-    return np.asarray(scores.missing_shares <= NEARLY_COMPLETE)

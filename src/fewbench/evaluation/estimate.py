@@ -9,10 +9,11 @@ from fewbench._json import parse_json
 from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Unit
-from fewbench.show.page import Page, Shown
+from fewbench.show.page import Chart, Page, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +88,8 @@ class Estimate(Shown, BaseModel):
         and the number of independent source models or families behind it if there are any.
     random
         Plain random sampling of as many items.
+    cost
+        What running the target cost; None if no cost is known.
     warnings
         Reasons to doubt the estimate.
     """
@@ -113,6 +116,7 @@ class Estimate(Shown, BaseModel):
     expected_error: float | None
     interval_kind: str
     interval_sources: int | None = None
+    cost: Cost | None = None
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 
@@ -154,9 +158,8 @@ class Estimate(Shown, BaseModel):
         """Return the page of this target; arguments as of `Estimates.page`."""
         return Estimates({self.target: self}).page(evaluation, **shown)
 
-    def plot(self, section: str = "") -> Any:
-        """Return an Altair chart of the estimate; `Evaluation.plot` shows it among the sources."""
-        return several([self])
+    def _charts(self) -> dict[str, list[Chart]]:
+        return Estimates({self.target: self})._charts()
 
     def to_json(self) -> str:
         """Return the estimate as indented JSON."""
@@ -235,11 +238,13 @@ class Estimates(Shown, dict[str, Estimate]):
         """
         return page_of(self, evaluation, **shown)
 
-    def plot(self, section: str = "") -> Any:
-        """Return an Altair chart of the estimates with their intervals."""
-        if not self:
-            raise EvaluationError("no estimates to draw", hint="estimate a target with answers")
-        return several(list(self.values()))
+    def _charts(self) -> dict[str, list[Chart]]:
+        """Return the charts of the page, and that of all targets, which a page of one leaves out.
+
+        `Evaluation.plot` shows an estimate among the source models.
+        """
+        every: dict[str, list[Chart]] = {"targets": [lambda: several(list(self.values()))]}
+        return {**every, **super()._charts()} if self else {}
 
     def to_json(self) -> str:
         """Return the estimates by target as indented JSON."""

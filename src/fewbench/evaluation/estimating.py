@@ -1,7 +1,7 @@
 """Turn predictions and answers into estimates with intervals and warnings."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.evaluation.sampling import error_within, sampling_effect
-from fewbench.evaluation.uncertainty import Scored
+from fewbench.evaluation.uncertainty import Scored, stricter
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import Answers, Method, Prediction, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
@@ -47,7 +47,7 @@ def scored(prediction: Prediction, row: int, answers: Answers, scores: Sources) 
         None if spread is None else float(spread[row]),
         None if by_task is None else by_task[row],
         None if prediction.freedom is None else prediction.freedom[row],
-        None if prediction.influence is None else prediction.influence[row],
+        prediction.samples[row] if prediction.samples else None,
         prediction.is_plain,
     )
 
@@ -63,6 +63,7 @@ class Estimating:
 
     def __init__(self, choosing: Choosing) -> None:
         self._choosing, self._ledger = choosing, choosing.ledger
+        self._narrow: dict[str, bool] = {}  # of the last estimates
         self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
 
     @cached_property
@@ -94,7 +95,9 @@ class Estimating:
     def estimates(self, level: float, names: list[str]) -> Estimates:
         """Return the estimates of targets with answers, with every warning on them."""
         choosing, record = self._choosing, self._ledger.record
-        waiting, key = choosing.advance(), tuple(names)
+        waiting, key = list[str](), tuple(names)
+        with suppress(OSError):  # new items cannot be noted in a folder that can only be read
+            waiting = choosing.advance()
         state = (level, len(self._ledger.entries))
         if (kept := self._kept.get(key)) is not None and kept[0] == state:
             return Estimates(kept[1])  # nothing was asked or told since
@@ -104,10 +107,11 @@ class Estimating:
         general: list[str] | None = None
         for row, name in enumerate(names):
             one = scored(prediction, row, record.answers(name), scores)
+            self._narrow[name] = self.judge.ends_run(one)
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
-                is_narrow=self._is_narrow(one),
+                is_narrow=self._narrow[name],
             )  # fmt: skip
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not one.is_sampled:
@@ -123,12 +127,10 @@ class Estimating:
         self._kept[key] = (state, estimates)
         return Estimates(estimates)
 
-    def _is_narrow(self, one: Scored) -> bool:
-        stop = self._choosing.settings.stop
-        if stop.half_width is None:
-            return False
-        ends = self.judge.of(one, stopping=True).interval(stop.level)
-        return stop.is_narrow(_interval(self.judge.scores, *ends), len(one.answers.items))
+    def is_narrow(self, target: str) -> bool:
+        """Whether a target's interval is so narrow that the run ends."""
+        self.estimates(self._choosing.settings.stop.level, [target])
+        return self._narrow[target]
 
     def method_notes(self) -> list[str]:
         """Return warnings about the method on these sources."""
@@ -177,7 +179,8 @@ def make_estimate(
     n, n_items = len(items), scores.n_items
     scale = scores.scale
     span = scale.high - scale.low
-    plain = judge.random_at(score, n, level)
+    ends_run = stopping and judge.ends_run(one)
+    plain = judge.random_at(score, n, stricter(level) if ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
     # In [0, 1], where 1 is best on every scale.
     ranks: dict[str, Any] = {}
@@ -248,13 +251,14 @@ def progress_notes(
     found = []
     if is_narrow:
         pass  # nothing is missing
+    elif left and stop.cost is not None and not affordable:
+        if not method.extends:  # nothing is missing of a sample in the order drawn
+            found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
     elif left and stop.half_width is not None:
         found.append(
             f"{answered} of at most {asked} items answered: the interval's width decides when "
             "to stop"
         )
-    elif left and stop.cost is not None and not affordable:
-        found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
     elif left and method.asks_once:
         found.append(
             f"{answered} of {asked} items answered: the estimate uses {answered}; record the "

@@ -15,12 +15,14 @@ from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.choosing import Choosing, Settings
+from fewbench.evaluation.costs import Cost, reported_costs
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     FEWEST,
     Stop,
+    check_followed,
     check_targets,
     keep_scores,
     started_scores,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from fewbench.evaluation.estimating import Estimating
 
 STEP = 0.1
-"""Share of the budget asked at a time where a half width may end the run."""
+"""Items asked at a time where a half width may end the run, as a share of those answered."""
 
 
 class Evaluation:
@@ -106,15 +108,20 @@ class Evaluation:
         scores = as_sources(scores)
         if opened is None:
             check_targets(scores, targets)
-        self.scores, self.targets = scores, tuple(targets)
+        self.scores = scores
         settings = opened or Settings.new(scores, method, budget, seed, stop, subset, is_run=is_run)
         self.stop, self.reason = settings.stop, settings.reason
-        self._ledger = Ledger(scores, self.targets)
+        self._ledger = Ledger(scores, targets)
         self.record = self._ledger.record
         self._choosing = Choosing(scores, settings, self._ledger)
         self._estimating: Estimating | None = None
         if opened is None:
             _ = self._choosing.session  # a method that cannot run says so now
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The target models, in the order in which they joined."""
+        return self.record.targets
 
     @property
     def method(self) -> Method:
@@ -216,6 +223,7 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
+        evaluation.reported_costs = reported_costs(journal.folder)
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
 
@@ -240,9 +248,10 @@ class Evaluation:
         for target in self.targets if targets is None else targets:
             items = self._choosing.affordable(target)
             if self.stop.half_width is not None and len(items):
-                if self._is_narrow(target):
+                if self.is_narrow(target):
                     continue
-                items = items[: max(FEWEST, round(STEP * self._choosing.budget))]
+                answered = len(self.record.answered(target))
+                items = items[: max(FEWEST, round(STEP * answered))]
             if len(items):
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
@@ -275,6 +284,67 @@ class Evaluation:
                     self.record.add_round(target, new)
             self._ledger.note_rounds()
 
+    def follow(
+        self, target: str, leader: str | None = None, other: "Evaluation | None" = None
+    ) -> None:
+        """Ask a target the items of another one first, so that their answers make pairs.
+
+        A target of a new name joins the evaluation. What it is asked after these items, the method
+        chooses by its own answers. Items of a sample keep their chances: they depend on the other
+        target's answers, not on this one's. `fewbench` leaves items that it chose for the other
+        target if the first 10 answers are unlike.
+
+        Parameters
+        ----------
+        target : str
+        leader : str, optional
+            The target whose items these are (default: the one with most answers).
+        other : Evaluation, optional
+            The evaluation of the leader (default: this one).
+
+        Raises
+        ------
+        EvaluationError
+            If the two evaluations differ in more than their limits, or the method chooses the items
+            of several targets together.
+        AnswersError
+            If the target was asked other items already.
+
+        Examples
+        --------
+        >>> from fewbench.testing import simulate
+        >>> evaluation = Evaluation(simulate(30, 200, seed=1), "fewbench", 10, ["step-1"])
+        >>> while asked := evaluation.ask().get("step-1"):
+        ...     _ = evaluation.tell("step-1", dict.fromkeys(asked, 1.0))
+        >>> evaluation.follow("step-2")
+        >>> evaluation.targets, len(evaluation.ask()["step-2"])
+        (('step-1', 'step-2'), 5)
+        """
+        of = self if other is None else other
+        leader = of.most_complete(leader)
+        place = "" if of.folder is None or of is self else f"{of.folder}:"
+        if of is not self:
+            check_followed(self.provenance, of.provenance, self.method, f"{place}{leader}")
+        most = max(len({*self.targets, target}), len(of.targets))
+        if not self.method.targets_apart and most > 1:
+            raise EvaluationError(
+                f"{self.provenance.method} chooses the items of its targets together",
+                hint="name all targets when you start, or use another method",
+            )
+        if target not in self.targets:
+            check_targets(self.scores, [target])
+        lead = of.record.as_lead(leader, self.provenance.budget, of.provenance.budget)
+        self._ledger.follow(target, lead, f"{place}{leader}")
+        self._choosing.renew()
+        self._estimating = None
+
+    def most_complete(self, target: str | None = None) -> str:
+        """Return the target with most answers, or the named one; AnswersError if it is none."""
+        if target is not None:
+            self._ledger.check_target(target)
+            return target
+        return max(self.targets, key=lambda name: len(self.record.answered(name)))
+
     def adopt(self, other: "Evaluation", target: str) -> None:
         """Take a target's items and answers over from another evaluation of the same items.
 
@@ -297,11 +367,24 @@ class Evaluation:
         more = {*asked, *self._waiting(asked)}
         return [target for target in self.targets if target not in more]
 
-    def _is_narrow(self, target: str) -> bool:
-        if len(self.record.answered(target)) < FEWEST:
+    def cost(self, target: str) -> Cost | None:
+        """Return what running a target cost so far, and all items; None if no cost is known."""
+        return self._choosing.cost(target)
+
+    @property
+    def reported_costs(self) -> Mapping[str, float]:
+        """What a runner reported to have spent on each target; the column `cost` counts else."""
+        return self._choosing.reported_costs
+
+    @reported_costs.setter
+    def reported_costs(self, costs: Mapping[str, float]) -> None:
+        self._choosing.reported_costs = costs
+
+    def is_narrow(self, target: str) -> bool:
+        """Whether a target's interval is so narrow that the limit on its half width is reached."""
+        if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST:
             return False
-        estimate = self.estimating.estimates(self.stop.level, [target])[target]
-        return self.stop.is_narrow(estimate.interval, estimate.items_run)
+        return self.estimating.is_narrow(target)
 
     def tell(
         self,
@@ -310,6 +393,7 @@ class Evaluation:
         probabilities: Mapping[str, ArrayLike] | None = None,
         *,
         replies: Mapping[str, str] | None = None,
+        texts: Mapping[str, str] | None = None,
         accept_fractions: bool = False,
         correct: bool = False,
         strict: bool = False,
@@ -326,6 +410,9 @@ class Evaluation:
         replies : mapping of item id to str, optional
             Replies that are not whole, or not of the model asked for: "cut" at a token limit,
             "filtered", or "from NAME". The estimate then carries a warning.
+        texts : mapping of item id to str, optional
+            The replies themselves, or their beginnings. If all are the same, the estimate carries a
+            warning.
         accept_fractions : bool
             Accept scores between right and wrong where the sources have none in the task, such
             as means over runs of an item. The estimate then carries a warning.
@@ -352,7 +439,12 @@ class Evaluation:
         odd = self._ledger.book.odd_replies(target, told, replies or {}, strict=strict)
         self._check_open(target)
         self._ledger.tell(
-            target, told, accept_fractions=accept_fractions, correct=correct, replies=odd
+            target,
+            told,
+            accept_fractions=accept_fractions,
+            correct=correct,
+            replies=odd,
+            texts=dict(texts or {}),
         )
         return self._left(target)
 
@@ -362,6 +454,7 @@ class Evaluation:
         target: str | None = None,
         *,
         replies: Mapping[str, str] | None = None,
+        texts: Mapping[str, str] | None = None,
         accept_differences: bool = False,
         accept_fractions: bool = False,
         correct: bool = False,
@@ -377,6 +470,8 @@ class Evaluation:
             Record only this target. A table of one model may name it differently.
         replies : mapping of item id to str, optional
             As in `tell`, in addition to those in the table's log.
+        texts : mapping of item id to str, optional
+            As in `tell`.
         accept_differences : bool
             Accept answers that were asked or scored in another way than the sources', or of other
             tasks, as far as the logs or the table record that. Estimates then carry a warning.
@@ -400,7 +495,7 @@ class Evaluation:
         for name in matched:
             self._check_open(name)
         taken = self._ledger.tell_table(
-            table, matched, replies or {}, accept_differences=accept_differences,
+            table, matched, replies or {}, dict(texts or {}), accept_differences=accept_differences,
             accept_fractions=accept_fractions, correct=correct, strict=strict,
             is_named=target is not None,
         )  # fmt: skip
@@ -419,6 +514,11 @@ class Evaluation:
         self._check_open(target)
         self._ledger.skip(target, at)
         return self._left(target)
+
+    def unskip(self, target: str, items: Iterable[str]) -> None:
+        """Ask a target again for those of these items that it skipped."""
+        self._ledger.check_target(target)
+        self._ledger.unskip(target, self.scores.positions(list(items)))
 
     def _check_open(self, target: str) -> None:
         """Choose new items if a target has no open ones."""
@@ -474,6 +574,8 @@ class Evaluation:
             return Estimates()
         with self.estimating.measured_by(workers, executor):
             estimates = self.estimating.estimates(level, names)
+        for name, estimate in estimates.items():
+            estimates[name] = estimate.model_copy(update={"cost": self.cost(name)})
         if warn:
             issue(estimates.warnings)
         return estimates

@@ -1,6 +1,7 @@
 """How far a full score may be from its estimate: one rule for every command.
 
-- Plain random sampling: exact for right and wrong answers, betting for others (`sampling`).
+- Plain random sampling: exact for right and wrong answers, betting for others (`sampling`). From 60
+  answers on, a sample that is spread over tasks has the narrower interval of its strata.
 - Items that are a sample with known probabilities: Wilson's interval with the number of random
   items that would be as precise, and Student's t.
 - Every other estimate: quantiles of the method's errors on held-out sources (`errors`).
@@ -14,9 +15,10 @@ intervals widen as much as the full score's.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 
@@ -24,23 +26,18 @@ from fewbench._blocks import by_rows
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
+from fewbench.algorithms.assisted import SampleErrors
 from fewbench.evaluation.bounds import known_bounds, task_bounds
-from fewbench.evaluation.errors import (
-    HeldOut,
-    equal_weights,
-    is_known,
-    looks_of,
-    measure,
-    units_of,
-)
+from fewbench.evaluation.errors import HeldOut, looks_of, measure, units_of
+from fewbench.evaluation.opening import FEWEST
 from fewbench.evaluation.quantiles import Quantiles
 from fewbench.evaluation.sampling import (
     betting_interval,
     exact_interval,
-    exact_sequence,
     interval_at,
     sampling_effect,
     standard_error,
+    within_strata,
 )
 from fewbench.evaluation.uncertainty import (
     NORMAL,
@@ -49,25 +46,28 @@ from fewbench.evaluation.uncertainty import (
     Scored,
     Uncertainty,
     around,
-    inward,
+    at_looks,
     sampled_uncertainty,
     student,
     wilson,
 )
 from fewbench.executors import Pool
 from fewbench.methods.base import Answers, Method
-from fewbench.methods.sources import source_groups
+from fewbench.methods.sources import is_known, source_groups
 from fewbench.scores import Sources
 
 FEWEST_GROUPS = 3
+ENOUGH = 60
+"""Answers from which the interval of a sample counts what its spread over tasks gains."""
+NORMAL_DISTRIBUTION = NormalDist()
 MISFIT = 0.02
 """p-value of the answers' fit from which an estimate warns."""
 BEYOND = 0.75
 """Share of random sampling's width that the interval of a target beyond the sources has at least:
 on eight tables the errors of such targets were .5 to .75 of random sampling's."""
 UNLIKE = {
-    "above": "the target scores far above nearly all source models",
-    "below": "the target scores far below nearly all source models",
+    "above": "the target does better than nearly all source models on these items",
+    "below": "the target does worse than nearly all source models on these items",
     "misfit": "the target does not answer like the source models",
 }
 
@@ -134,33 +134,6 @@ class Judge:
             self._quantiles[key] = found if enough else None
         return self._quantiles[key]
 
-    @cached_property
-    def _stop_ratio(self) -> float:
-        """How much wider intervals are for the rule to stop at a half width.
-
-        The least q, with all larger ones, for which held-out sources that stop at the first look
-        with q units <= half width miss at most 1 - level; over the quantile of one look.
-        """
-        held, last = self.errors(), self.quantiles(self.budget)
-        if self.half_width is None or last is None or len(held.looks) < 2:
-            return 1.0
-        known = (held.units[:, :, 0] >= 0).all(axis=1)
-        units, relative = held.units[known, :, 0], np.abs(held.relative[known, :, 0])
-        weights = equal_weights(held.groups[known])
-        candidates = np.unique(relative)
-        rows = np.arange(len(units))
-        misses = np.empty(len(candidates))
-        for at, q in enumerate(candidates):
-            narrow = q * units <= self.half_width
-            narrow[:, -1] = True
-            misses[at] = weights @ (relative[rows, narrow.argmax(axis=1)] > q + TINY)
-        too_many = np.flatnonzero(misses > 1 - self.level + TINY)
-        first = int(too_many[-1]) + 1 if len(too_many) else 0
-        if first >= len(candidates):
-            first = len(candidates) - 1
-        plain = last.plain(self.level)
-        return max(1.0, float(candidates[first]) / plain) if plain > 0 else 1.0
-
     # -- one target ----------------------------------------------------------------------------
 
     def of(self, one: Scored, *, stopping: bool = False) -> Uncertainty:
@@ -168,19 +141,49 @@ class Judge:
 
         With `stopping`, for a run that the width of the interval may end.
         """
+        uncertainty = self._of(one)
+        return at_looks(uncertainty) if stopping and self.ends_run(one) else uncertainty
+
+    def ends_run(self, one: Scored) -> bool:
+        """Whether the interval is so narrow that the run ends."""
+        if self.half_width is None or len(one.answers.items) < FEWEST:
+            return False
+        low, high = at_looks(self._of(one)).interval(self.level)
+        return (high - low) / 2 <= self.half_width
+
+    def _of(self, one: Scored) -> Uncertainty:
         items, own = one.answers.items, one.answers.scores[0]
         least, most = known_bounds(self.scores.item_weights, items, own)
         estimate = float(one.estimates[0])
-        if self._is_random or (one.is_plain and not stopping):
+        if self._is_random or one.is_plain:
+            # Looks that may end a run were checked with the intervals of a simple random sample.
+            is_spread = one.is_plain and len(own) >= ENOUGH and self.half_width is None
+            strata = self.scores.task_of[items] if is_spread else None
             return self._of_random(
-                estimate, own, self.scores.n_items, (least, most), any_time=stopping, items=items
+                estimate, own, self.scores.n_items, (least, most), items=items, strata=strata
             )
-        if (sample := one.sample()) is not None:
-            spread, freedom = sample
-            if stopping:
-                spread *= inward(estimate, wilson(estimate, spread, freedom, self.level))
-            return sampled_uncertainty(estimate, spread, freedom, (least, most), one.influence)
-        return self._held_out(one, least, most, stopping)
+        if (error := one.sample_error()) is not None:
+            uncertainty = sampled_uncertainty(estimate, *error, (least, most), one.sample)
+        else:
+            uncertainty = self._held_out(one, least, most)
+        return self._with_equal_answers(uncertainty, own)
+
+    def _with_equal_answers(self, uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
+        """Have the interval of a target that is all right or all wrong contain the exact one.
+
+        The sources, or other answers, say how far the score may be off, but none is like it.
+        """
+        if np.ptp(answers) > 0 or answers[0] not in (0.0, 1.0):
+            return uncertainty
+        n, n_items = len(answers), self.scores.n_items
+        hits = round(float(answers.sum()))
+
+        def ends(level: float) -> tuple[float, float]:
+            low, high = uncertainty.ends(level)
+            exact = exact_interval(hits, n, n_items, level)
+            return min(low, exact[0]), max(high, exact[1])
+
+        return replace(uncertainty, ends=ends)
 
     def _of_random(
         self,
@@ -189,38 +192,46 @@ class Judge:
         n_items: int,
         bounds: tuple[float, float],
         *,
-        any_time: bool = False,
         items: IntArray | None = None,
+        strata: IntArray | None = None,
     ) -> Uncertainty:
         """Return the uncertainty of the mean of a simple random sample of n_items items.
 
-        `answers` are in the order in which they were drawn; `items` are their positions, where the
-        errors of two targets are compared.
+        `items` are the positions of the answers, where the errors of two targets are compared;
+        `strata` are those that the sample is spread over.
         """
         n = len(answers)
         left = max(1 / n - 1 / n_items, 0.0)
-        deviations = answers - answers.mean()
-        variance = (float(deviations @ deviations) + 2 * self._typical_variance) / (n + 1)
-        spread, freedom = math.sqrt(variance * left), max(n - 1.0, 1.0)
-        influence = None
+        deviations, ratio, freedom = answers - answers.mean(), 1.0, max(n - 1.0, 1.0)
+        squares = float(deviations @ deviations) + 2 * self._typical_variance
+        spread = math.sqrt(squares / (n + 1) * left)
+        if strata is not None:
+            deviations, ratio, freedom = within_strata(answers, strata)
+            spread *= ratio
+        sample = None
         if items is not None:
-            influence = np.zeros(self.scores.n_items)
+            influence = np.full(self.scores.n_items, np.nan)
             influence[items] = deviations
+            chances = np.full(self.scores.n_items, n / self.scores.n_items)
+            sample = SampleErrors(influence, chances, 1 / max(squares * ratio**2, TINY))
         kind: Kind = "betting"
         if self.scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all()):
-            kind = "exact"
-            exact = exact_sequence if any_time else exact_interval
+            factor = student(ratio, freedom)
+            narrow = factor(self.level) < NORMAL_DISTRIBUTION.inv_cdf(0.5 + self.level / 2)
+            kind = "sampled" if narrow else "exact"
             hits = round(float(answers.sum()))
 
             def ends(level: float) -> tuple[float, float]:
-                return exact(hits, n, n_items, level)
+                low, high = exact_interval(hits, n, n_items, level)
+                if not narrow:
+                    return low, high
+                share = min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
+                return estimate - share * (estimate - low), estimate + share * (high - estimate)
 
-        elif any_time or not self.scores.n_models:
-            # In the order drawn, or the same for any order of answers.
-            sample = answers if any_time else np.sort(answers)
+        elif not self.scores.n_models:
 
             def ends(level: float) -> tuple[float, float]:
-                return betting_interval(sample, n_items, level, any_time=any_time)
+                return betting_interval(np.sort(answers), n_items, level)  # for any order the same
 
         else:  # how much scores vary is known from the sources
             kind = "sampled"
@@ -230,7 +241,7 @@ class Judge:
 
         half = student(spread, freedom)
         error = NORMAL * spread
-        return Uncertainty(estimate, kind, half, ends, *bounds, error, influence=influence)
+        return Uncertainty(estimate, kind, half, ends, *bounds, error, sample=sample)
 
     @property
     def _is_random(self) -> bool:
@@ -248,7 +259,7 @@ class Judge:
             return float((full * (1 - full)).mean())
         return float(by_rows(scores.table().filled_cells, lambda part: part.var(axis=1)).mean())
 
-    def _held_out(self, one: Scored, least: float, most: float, stopping: bool) -> Uncertainty:
+    def _held_out(self, one: Scored, least: float, most: float) -> Uncertainty:
         items, estimate = one.answers.items, float(one.estimates[0])
         n = len(items)
         units = units_of(one.estimates, items, self.scores, one.spread, one.task_spread)
@@ -263,11 +274,7 @@ class Judge:
             )  # fmt: skip
         share, why = self._random_share(one.answers)
         wider = self._wider(share, estimate, n, found, unit)
-        ratio = self._stop_ratio if stopping else 1.0
-
-        def half(level: float) -> float:
-            return found.at(level) * unit * max(ratio, wider(level))
-
+        half = _times(found.at, wider, unit)
         warnings = () if why is None else (self._not_trusted(why),)
         error = max(found.mean * unit, share * NORMAL * plain)
         error = min(error, max(estimate - least, most - estimate))
@@ -378,8 +385,8 @@ class Judge:
                 if n:
                     made[-1] = self._of_random(estimate, answers, size, bounds)
             elif one.is_sampled:
-                if (sample := one.sample(1 + task)) is not None:
-                    made[-1] = sampled_uncertainty(estimate, *sample, bounds)
+                if (error := one.sample_error(1 + task)) is not None:
+                    made[-1] = sampled_uncertainty(estimate, *error, bounds)
             elif found is not None:
                 half = _times(found.at, wider, float(units[1 + task]))
                 made[-1] = Uncertainty(
@@ -393,8 +400,7 @@ class Judge:
     def random_at(self, score: float, n: int, level: float) -> tuple[float, float]:
         """Return the interval of n random items around a score."""
         effect = sampling_effect(self.scores, self.budget)
-        any_time = self.half_width is not None
-        return interval_at(score, n, self.scores.n_items, level, effect, any_time=any_time)
+        return interval_at(score, n, self.scores.n_items, level, effect)
 
 
 def _times(

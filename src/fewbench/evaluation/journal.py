@@ -1,10 +1,11 @@
 """The folder of an evaluation: how it was opened, and every ask and answer in order.
 
 `evaluation.json` is written once. `answers.jsonl` only grows (see `fewbench._journal`): one line
-for each round of items asked, for each tell and for items that were skipped.
+for each round of items asked, each tell, items that were skipped or taken up again, and each target
+that is asked the items of another one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,7 @@ class Header(BaseModel):
     """What an evaluation was opened with.
 
     `id` tells this evaluation from all others. The path `scores` is relative to the folder.
+    `targets` are the first ones; others may join (`Followed`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,8 +61,9 @@ class Told(_Line):
 
     `differences` says how answers were asked or scored in another way than those of the sources,
     where the user accepted that. `replies` are the kinds of replies that deserve a warning, by item
-    (see `fewbench.scores.replies`). `model` is the model that the answers' table names, where the
-    user did not say whose they are. `corrects` marks answers that replace earlier ones. Unknown
+    (see `fewbench.scores.replies`), `texts` the beginnings of replies, where a runner has them.
+    `model` is the model that the answers' table names, where the user did not say whose they are.
+    `corrects` marks answers that replace earlier ones. Unknown
     probabilities are null in the file. `conditions` say how the items were asked and scored, as
     far as the answers' table does (see `fewbench.scores.conditions`): column → value → places in
     `items`.
@@ -73,6 +76,7 @@ class Told(_Line):
     probabilities: tuple[tuple[float | None, ...], ...] | None = None
     differences: tuple[str, ...] = ()
     replies: dict[str, str] = {}
+    texts: dict[str, str] = {}
     model: str = ""
     corrects: bool = False
     conditions: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -94,15 +98,59 @@ def kept_replies(told: Iterable[Told]) -> dict[str, str]:
 
 
 class Skipped(_Line):
-    """Items that a target cannot answer."""
+    """Items that a target cannot answer; or, with `again`, that it is to be asked again."""
 
     kind: Literal["skipped"] = "skipped"
     target: str
     items: tuple[str, ...]
+    again: bool = False
 
 
-Entry = Asked | Told | Skipped
-_KINDS: dict[str, type[Entry]] = {"asked": Asked, "told": Told, "skipped": Skipped}
+class Led(BaseModel):
+    """A run whose items another target is asked first; see `fewbench.methods.record.Lead`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rounds: tuple[tuple[str, ...], ...]
+    scores: dict[str, float]
+    budget: int
+    lead: "Led | None" = None
+
+    def of_items(self, known: Container[str]) -> "Led":
+        """Return the part of known items."""
+        return Led(
+            rounds=tuple(tuple(one for one in items if one in known) for items in self.rounds),
+            scores={item: score for item, score in self.scores.items() if item in known},
+            budget=self.budget,
+            lead=None if self.lead is None else self.lead.of_items(known),
+        )
+
+
+class Followed(_Line):
+    """A target, which may be new, is asked the items of another run first.
+
+    `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.
+    """
+
+    kind: Literal["followed"] = "followed"
+    target: str
+    of: str
+    lead: Led
+
+
+Entry = Asked | Told | Skipped | Followed
+_KINDS: dict[str, type[Entry]] = {
+    "asked": Asked,
+    "told": Told,
+    "skipped": Skipped,
+    "followed": Followed,
+}
+
+
+def targets_of(header: Header, entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the targets of an evaluation: the first ones, and those that joined it."""
+    joined = [entry.target for entry in entries if isinstance(entry, Followed)]
+    return tuple(dict.fromkeys([*header.targets, *joined]))
 
 
 class Journal:
@@ -202,11 +250,28 @@ class Journal:
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
 
 
+def folder_and_target(name: str) -> tuple[Path, str | None] | None:
+    """Return the folder of an evaluation and the target that DIR or DIR:TARGET names.
+
+    None if there is no such folder. Names of folders and of targets may hold colons.
+    """
+    if (Path(name) / HEADER).is_file():
+        return Path(name), None
+    folder, colon, target = name.partition(":")
+    while colon:
+        if target and (Path(folder) / HEADER).is_file():
+            return Path(folder), target
+        more, colon, target = target.partition(":")
+        folder = f"{folder}:{more}"
+    return None
+
+
 def _parse(line: bytes) -> Entry:
     found = loads(line)
     if not isinstance(found, dict):
         raise ValueError("not an entry")
     kind = "told" if "scores" in found else "asked" if "targets" in found else "skipped"
+    kind = "followed" if "lead" in found else kind
     return _KINDS[kind].model_validate(found)
 
 

@@ -1,5 +1,6 @@
 """What an evaluation asked and was told: in memory, and in its folder once it has one."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,15 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import some
+from fewbench._names import same_text, some
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken
-from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told, kept_replies
+from fewbench.evaluation.journal import (
+    Asked,
+    Entry,
+    Followed,
+    Journal,
+    Skipped,
+    Told,
+    kept_replies,
+)
 from fewbench.methods import Answers, Record
+from fewbench.methods.record import Lead
 from fewbench.scores import Scores, Sources
 from fewbench.scores.conditions import recorded_conditions
-from fewbench.scores.replies import describe_replies, replies_of
+from fewbench.scores.replies import describe_alike, describe_replies, replies_of
 
 
 class Ledger:
@@ -41,7 +51,7 @@ class Ledger:
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
         self._item_ids = scores.item_ids
-        self._noted = dict.fromkeys(targets, 0)  # rounds that are among the entries
+        self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
 
     # -- the folder ----------------------------------------------------------------------------
@@ -145,7 +155,7 @@ class Ledger:
                 self.record.tell(target, answers)
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
-        """Raise AnswersError if a table is on another scale, or has answers of another model.
+        """Raise AnswersError for another scale, another model, or ids in another Unicode form.
 
         `matched` are the table's rows by target; with `is_named` the user said whose they are.
         """
@@ -154,6 +164,13 @@ class Ledger:
                 f"the answers are on the scale {table.scale}, but the source models on "
                 f"{self.book.scale}",
                 hint="read the answers with the scale of the source models",
+            )
+        others = set(table.item_ids) - set(self._item_ids)
+        if (pair := same_text(sorted(others), self._item_ids)) is not None:
+            raise AnswersError(
+                f"the answers name the item {pair[1]!a}, which is {pair[0]!a} in the sources: the "
+                "same text in another Unicode form",
+                hint="write the ids of answers as ask lists them",
             )
         for target, row in matched.items() if not is_named else ():
             model = table.model_ids[row]
@@ -171,6 +188,7 @@ class Ledger:
         table: Scores,
         matched: Mapping[str, int],
         replies: Mapping[str, str],
+        texts: Mapping[str, str],
         *,
         accept_differences: bool,
         accept_fractions: bool,
@@ -198,7 +216,7 @@ class Ledger:
             conditions = recorded_conditions(table, self._item_ids[answers.items])
             self.tell(
                 name, answers, **given_as, conditions=conditions,
-                differences=compared.differences, replies=odd[name], model=model,
+                differences=compared.differences, replies=odd[name], texts=texts, model=model,
             )  # fmt: skip
         rows = set(matched.values())
         renamed = {name: table.model_ids[row] for name, row in matched.items() if not is_named}
@@ -219,6 +237,34 @@ class Ledger:
             self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
             self.record.skip(target, items.tolist())
 
+    def follow(self, target: str, lead: Lead, of: str) -> None:
+        """Record that a target, which may be new, is asked the items of another run first.
+
+        AnswersError if it was asked items already, other than these.
+        """
+        with self.alone():
+            rounds = self.record.rounds(target) if target in self.record.targets else []
+            known = self.record.lead(target) if rounds else None
+            theirs = rounds if known is None else known.rounds
+            if rounds and lead.followed(theirs) == min(len(theirs), len(lead.rounds)):
+                return
+            if rounds:
+                raise AnswersError(
+                    f"{target!r} was asked other items than {of}",
+                    hint="use another name for the target, or another folder",
+                )
+            self._note(Followed(target=target, of=of, lead=self.book.to_led(lead)))
+            self.record.follow(target, lead)
+
+    def unskip(self, target: str, items: IntArray) -> None:
+        """Record that those of these items that were skipped are to be asked again."""
+        with self.alone():
+            again = [at for at in items.tolist() if at in self.record.skipped(target)]
+            if again:
+                ids = tuple(self._item_ids[again])
+                self._note(Skipped(target=target, items=ids, again=True))
+                self.record.unskip(target, again)
+
     def told(self, target: str) -> list[Told]:
         """Return the entries with answers of a target."""
         return [one for one in self.entries if isinstance(one, Told) and one.target == target]
@@ -227,6 +273,11 @@ class Ledger:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
         told = self.told(target)
         odd = describe_replies(kept_replies(told), len(self.record.answered(target)))
+        answers = self.record.answers(target)
+        ids, texts = self._item_ids[answers.items].tolist(), {}
+        for one in told:
+            texts.update(one.texts)
+        odd += describe_alike(dict(zip(ids, answers.scores[0].tolist(), strict=True)), texts)
         differences = dict.fromkeys(said for one in told for said in one.differences)
         accepted = (
             f"accepted answers that were asked or scored in another way: {said}"
@@ -236,6 +287,8 @@ class Ledger:
 
     def adopt(self, other: "Ledger", target: str) -> None:
         """Take a target's items and answers over, in memory."""
+        if (lead := other.record.lead(target)) is not None:
+            self.record.follow(target, lead)
         for items in other.record.rounds(target):
             self.record.add_round(target, items)
         self.record.tell(target, other.record.answers(target))

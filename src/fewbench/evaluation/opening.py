@@ -1,10 +1,11 @@
 """Start of an evaluation: when to stop, and checks of targets, scores and items."""
 
 import math
+import re
 from collections.abc import Sequence
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -12,16 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewbench._blocks import is_large
 from fewbench._names import some
 from fewbench._types import FloatArray
+from fewbench._warned import issue
 from fewbench.algorithms.sampling import LEAST_OF_TASK, items_of_share
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
 from fewbench.scores import Sources, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
+from fewbench.scores.costs import amount
 from fewbench.scores.table import is_added
-
-if TYPE_CHECKING:
-    from fewbench.evaluation.estimate import Interval
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -29,6 +29,8 @@ BENCHMARK = "benchmark.parquet"
 """File in the folder of an evaluation without sources: its items."""
 SCORES = "scores.parquet"
 """File in the folder of an evaluation whose sources include evaluated models: the sources."""
+AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<after>[^\d\s.][^\d.]*)?\s*")
+"""A number with its unit, before or after it."""
 FEWEST = 10
 """Fewest answers before a half width may end the run."""
 
@@ -46,7 +48,9 @@ class Stop(BaseModel):
         Level of that interval.
     cost : float, optional
         Most to spend per target, in the unit of the items' column `cost`. A run (`fewbench.run`)
-        also counts the cost that the runner reports.
+        counts the costs that the runner reports. A text may name the unit, as in `75 $`.
+    unit : str
+        Unit of the cost; only for what is shown.
     tokens : int, optional
         Most tokens per target; for runs only.
     seconds : float, optional
@@ -56,6 +60,8 @@ class Stop(BaseModel):
     --------
     >>> Stop(items=100, half_width=0.03).describe()
     'at most 100 items, or an interval of ±0.03 at 90%'
+    >>> Stop(cost=75, unit="$").describe()
+    'at most $75'
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,8 +70,19 @@ class Stop(BaseModel):
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     level: float = Field(default=0.9, gt=0, lt=1)
     cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    unit: str = ""
     tokens: int | None = Field(default=None, gt=0)
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_unit(cls, values: Any) -> Any:
+        """Take the unit from a cost such as 75 $."""
+        cost = values.get("cost") if isinstance(values, dict) else None
+        found = AMOUNT.fullmatch(cost) if isinstance(cost, str) else None
+        if found is None:
+            return values
+        return values | {"cost": found["number"], "unit": found["before"] or found["after"] or ""}
 
     @model_validator(mode="after")
     def _check(self) -> "Stop":
@@ -91,7 +108,7 @@ class Stop(BaseModel):
         if self.items is not None:
             said.append(f"at most {self.items} items")
         if self.cost is not None:
-            said.append(f"at most {self.cost:g} of cost")
+            said.append(f"at most {amount(self.cost, self.unit or 'of cost')}")
         if self.tokens is not None:
             said.append(f"at most {self.tokens:,} tokens")
         if self.seconds is not None:
@@ -100,17 +117,12 @@ class Stop(BaseModel):
             said.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
         return ", or ".join(said)
 
-    def is_narrow(self, interval: "Interval", n_answers: int) -> bool:
-        """Whether an interval at `level` that rests on so many answers ends the run."""
-        if self.half_width is None or n_answers < FEWEST:
-            return False
-        return (interval.high - interval.low) / 2 <= self.half_width
-
     def budget(self, method: Method, scores: Sources) -> int:
         """Return how many items a method may choose.
 
-        Where only the width of the interval is given: three times what plain random sampling needs
-        if its width is checked only at the end.
+        Where only a cost is given: as many as the cheapest items would be, or as the mean cost
+        allows if the method needs to know the number. Where only the width of the interval is
+        given: three times what plain random sampling needs if its width is checked only at the end.
 
         Raises
         ------
@@ -132,8 +144,9 @@ class Stop(BaseModel):
             check_budget(self.items, n_items)
             return self.items
         if self.cost is not None and COST in scores.items:
-            mean = float(costs_of(scores).mean())
-            return max(1, min(n_items, int(self.cost / mean))) if mean > 0 else n_items
+            costs = costs_of(scores)
+            costs = np.sort(costs) if method.extends else np.full(n_items, costs.mean())
+            return max(1, int((np.cumsum(costs) <= self.cost * (1 + 1e-9)).sum()))
         if not method.extends:
             raise MethodError(
                 f"{method.describe()} needs a number of items",
@@ -244,6 +257,30 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
         )
 
 
+def check_followed(own: Provenance, leads: Provenance, method: Method, place: str) -> None:
+    """Raise EvaluationError unless a run can be asked the items of another one first.
+
+    Only their limits may differ, and of a method that does not extend its choice not even the
+    number of items. `place` names the other run.
+    """
+    differ = []
+    if own.average != leads.average:
+        differ.append(f"--average {leads.average}, not {own.average}")
+    elif own.fingerprint != leads.fingerprint:
+        differ.append("other scores of source models, or other items")
+    if own.settings != leads.settings:
+        differ.append(f"method {leads.method}, not {own.method}")
+    if own.seed != leads.seed:
+        differ.append(f"seed {leads.seed}, not {own.seed}")
+    if own.budget != leads.budget and not method.extends:
+        differ.append(f"{leads.budget} items, which {own.method} chooses at once, not {own.budget}")
+    if differ:
+        raise EvaluationError(
+            f"{place} was run with {'; and with '.join(differ)}",
+            hint="its items need the same scores, method and seed: pass those of that run",
+        )
+
+
 def check_targets(scores: Sources, targets: Sequence[str]) -> None:
     """Raise EvaluationError unless targets have distinct names that no source has."""
     if isinstance(targets, str):
@@ -260,7 +297,7 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
     if known:
         raise EvaluationError(
             f"{some(known)} is a source model already",
-            hint="give the target another name",
+            hint="give the target another name (-t NAME); the score of a source model is known",
         )
 
 
@@ -304,7 +341,11 @@ def started_scores(
                 f"{folder}: the evaluation does not record where its scores are",
                 hint="pass the scores when you open it",
             )
-        scores = open_sources(path).averaged(made.average)
+        from fewbench.readers.loading import open_any
+
+        scores, notes = open_any(path)
+        issue(notes)
+        scores = scores.averaged(made.average)
     added = is_added(scores)
     if scores.fingerprint != made.fingerprint and added.any():
         before = scores.table().take(models=np.flatnonzero(~added))

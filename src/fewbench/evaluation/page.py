@@ -54,6 +54,11 @@ def page_of(
     answer, lesser = f"{first.target} scores {found}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {found}", []
+    lesser += [
+        f"{one.target}: {one.cost}" if several else str(one.cost)
+        for one in ranked
+        if one.cost is not None
+    ]
     parts = [
         part
         for one in ranked
@@ -255,7 +260,7 @@ def _tasks(one: "Estimate", tab: str, unit: Unit, scores: Sources | None) -> Sec
     caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
     if len(drawn) > figures.MOST_TASKS:
         caption += f" Drawn are the {figures.MOST_TASKS} tasks farthest from the median."
-    charts = [(caption, lambda: figures.by_task(drawn, one.target, unit))]
+    charts = [(caption, lambda: figures.by_task(drawn, one.target, unit))] if drawn else []
     table = Table("Tasks", head, rows, "a task")
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
 

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._names import some
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms.assisted import SampleErrors
+from fewbench.errors import MethodError
 from fewbench.evaluation.bounds import bound_score, fit_tasks
 from fewbench.methods.base import Answers, Method, Session
 from fewbench.scores import Scores
@@ -30,7 +33,7 @@ class Replay:
         The method's notes on its predictions.
     seconds_fit, seconds_predict : float
         Seconds to choose the items, and to fit the predictor and predict.
-    spread, task_spread, freedom, influence : ndarray, optional
+    spread, task_spread, freedom, samples : optional
         The method's own standard errors (see `fewbench.methods.Prediction`).
     """
 
@@ -44,7 +47,7 @@ class Replay:
     spread: FloatArray | None = None
     task_spread: FloatArray | None = None
     freedom: FloatArray | None = None
-    influence: FloatArray | None = None
+    samples: tuple[SampleErrors | None, ...] = ()
 
 
 def replay(
@@ -62,8 +65,8 @@ def replay(
     Parameters
     ----------
     sources, targets : Scores
-        Same items in the same order; targets without missing cells. The method sees only the
-        answers that it asks for.
+        Same items in the same order. The method sees only the answers that it asks for; items that
+        a target lacks are skipped, as in a run.
     limit : int, optional
         Most answers per target, to predict from a part of them.
     """
@@ -84,6 +87,9 @@ def replays(
     with one_thread():
         started = time.perf_counter()
         session = method.start(sources, budget, seed, targets.model_ids)
+        if targets.has_missing:
+            for name, ran in zip(targets.model_ids, targets.run, strict=True):
+                session.record.skip(name, np.flatnonzero(~ran).tolist())
         found = []
         for limit in limits:
             _answer(session, targets, targets.n_items if limit is None else limit)
@@ -109,9 +115,15 @@ def _answer(session: Session, targets: Scores, limit: int) -> None:
 
 def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen: float) -> Replay:
     names = session.record.targets
+    told = [session.record.answers(name) for name in names]
+    silent = [name for name, one in zip(names, told, strict=True) if not len(one.items)]
+    if silent:
+        raise MethodError(
+            f"{some(silent)}: the models ran none of the chosen items",
+            hint="use more items, or drop models or items: fewbench audit --drop incomplete",
+        )
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    told = [session.record.answers(name) for name in names]
     said = [
         bound_score(score, sources, answers.items, answers.scores[0])
         for score, answers in zip(prediction.scores.tolist(), told, strict=True)
@@ -135,5 +147,5 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         prediction.spread,
         prediction.task_spread,
         prediction.freedom,
-        prediction.influence,
+        prediction.samples,
     )

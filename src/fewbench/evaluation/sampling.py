@@ -58,27 +58,6 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     return right[low] / n_items, right[high] / n_items
 
 
-@lru_cache(maxsize=4096)
-def exact_sequence(hits: int, n: int, n_items: int, level: float) -> tuple[float, float]:
-    """Interval for the share of right items of n_items that holds whenever sampling stops.
-
-    The prior-posterior-ratio confidence sequence of Waudby-Smith & Ramdas, "Confidence sequences
-    for sampling without replacement", NeurIPS 2020, with a uniform prior on the number of right
-    items: those stay under which `hits` of n have a probability above (1 - level) / (n + 1). With
-    probability `level` the truth is inside after every n at once.
-
-    Examples
-    --------
-    >>> low, high = exact_sequence(10, 20, 1000, 0.9)
-    >>> round(low, 3), round(high, 3)
-    (0.227, 0.773)
-    """
-    check_level(level)
-    right = np.arange(hits, n_items - (n - hits) + 1)
-    inside = right[hypergeometric(np.array(hits), n_items, right, n) > (1 - level) / (n + 1)]
-    return float(inside[0]) / n_items, float(inside[-1]) / n_items
-
-
 def hypergeometric(
     hits: NDArray[Any], n_items: int, right: NDArray[Any], n: int
 ) -> NDArray[np.float64]:
@@ -104,9 +83,7 @@ def hypergeometric(
     return np.asarray(np.exp(chances - choose(np.array(n_items), np.array(n))))
 
 
-def betting_interval(
-    answers: FloatArray, n_items: int, level: float, *, any_time: bool = False
-) -> tuple[float, float]:
+def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[float, float]:
     """Interval for the mean of n_items scores in [0, 1] from a simple random sample of them.
 
     Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024,
@@ -121,9 +98,6 @@ def betting_interval(
         Number of all items.
     level : float
         Coverage, which holds for any scores in [0, 1] and any n.
-    any_time : bool
-        Whether it must hold for every n at once, so that the width may decide when to stop. Then
-        `answers` are in the order in which they were drawn.
 
     Examples
     --------
@@ -141,23 +115,20 @@ def betting_interval(
     rng = np.random.default_rng(n)
     capital = np.zeros(NODES)
     drawn = np.arange(n)
-    orders = 1 if any_time else ORDERS
-    # Bets that suit n answers; or, whatever n will be, bets that grow smaller (their Section 3).
-    length = (drawn + 1) * np.log(drawn + 2) if any_time else n
-    for _ in range(orders):
-        y = x if any_time else x[rng.permutation(n)]
+    for _ in range(ORDERS):
+        y = x[rng.permutation(n)]
         before = np.concatenate([[0.0], np.cumsum(y)[:-1]])
         guess = (0.5 + np.cumsum(y)) / (drawn + 2)
         variance = (0.25 + np.cumsum((y - guess) ** 2)) / (drawn + 2)
         variance = np.concatenate([[0.25], variance[:-1]])  # known before each bet
-        stake = np.sqrt(2 * math.log(2 / alpha) / (length * variance))
+        stake = np.sqrt(2 * math.log(2 / alpha) / (n * variance))
         rest = (n_items * means[:, None] - before) / (n_items - drawn)  # mean of the rest
         possible = ((rest > -1e-12) & (rest < 1 + 1e-12)).all(axis=1)
         rest = np.clip(rest, 1e-9, 1 - 1e-9)
         above = np.log1p(np.minimum(stake, 0.5 / rest) * (y - rest)).sum(axis=1)
         below = np.log1p(-np.minimum(stake, 0.5 / (1 - rest)) * (y - rest)).sum(axis=1)
         both = np.logaddexp(above, below) - math.log(2)
-        capital += np.where(possible, np.exp(np.minimum(both, 50.0)), np.inf) / orders
+        capital += np.where(possible, np.exp(np.minimum(both, 50.0)), np.inf) / ORDERS
     kept = means[capital < 1 / alpha]
     step = float(means[1] - means[0])
     ends = (kept[0], kept[-1]) if len(kept) else (x.mean(), x.mean())  # between two nodes
@@ -165,12 +136,11 @@ def betting_interval(
 
 
 def interval_at(
-    score: float, n: int, n_items: int, level: float, effect: float = 1.0, *, any_time: bool = False
+    score: float, n: int, n_items: int, level: float, effect: float = 1.0
 ) -> tuple[float, float]:
     """Return the interval of n random items around a score, as wide as `random` makes it.
 
     That of the nearest number of right answers, widened by sqrt(`effect`), the `sampling_effect`.
-    With `any_time` it holds for every n at once.
 
     Examples
     --------
@@ -180,7 +150,7 @@ def interval_at(
     if n >= n_items:
         return score, score
     hits = round(score * n)
-    low, high = (exact_sequence if any_time else exact_interval)(hits, n, n_items, level)
+    low, high = exact_interval(hits, n, n_items, level)
     wider = math.sqrt(effect)
     low, high = score - wider * (hits / n - low), score + wider * (high - hits / n)
     return max(0.0, min(low, score)), min(1.0, max(high, score))
@@ -239,20 +209,25 @@ def drawn_error(values: FloatArray, weights: FloatArray, n: int, seed: int) -> F
     Parameters
     ----------
     values : ndarray, shape (models, items)
+        NaN where a model did not run an item; its mean is then over those that it ran.
     weights : ndarray, shape (items,)
     n : int
         Items per subset; all models share the `DRAWS` subsets.
     """
     rng = np.random.default_rng(child_seed(seed, 8, n))
-    truth = values @ weights
+    ran = ~np.isnan(values)
+    counted = (weights[:, None] * ran.T) if not ran.all() else weights[:, None]
+    weighed = np.where(ran, values * weights, 0.0).T
+    truth = weighed.sum(axis=0) / counted.sum(axis=0)
     total = np.zeros(len(values))
-    weighed = (values * weights).T
     done, chunk = 0, max(1, min(DRAWS, 2**22 // len(weights)))  # at most 32 MB at a time
     while done < DRAWS:
         keys = rng.random((min(chunk, DRAWS - done), len(weights)))
         last = np.partition(keys, n - 1, axis=1)[:, n - 1 : n]
         drawn = (keys <= last).astype(np.float64)
-        total += np.abs(drawn @ weighed / (drawn @ weights)[:, None] - truth).sum(axis=0)
+        with np.errstate(invalid="ignore"):  # a subset without an item that a model ran
+            means = np.nan_to_num(drawn @ weighed / (drawn @ counted), nan=0.5)
+        total += np.abs(means - truth).sum(axis=0)
         done += len(keys)
     return np.asarray(total / DRAWS)
 
@@ -286,3 +261,54 @@ def standard_error(score: float, n: float, n_items: int) -> float:
     """
     p = (n * score + 1) / (n + 2)
     return math.sqrt(p * (1 - p) * max(1 / n - 1 / n_items, 0.0))
+
+
+def within_strata(answers: FloatArray, stratum_of: IntArray) -> tuple[FloatArray, float, float]:
+    """Return how much narrower the interval of a sample is that is spread over strata.
+
+    Neighboring strata are joined until each has two answers. The variance within them, with half an
+    answer's worth for equal answers, is compared with that of a simple random sample. Numbers of
+    items per stratum are whole, so the sample's shares are a little off: the differences of
+    neighbors' means say how much that costs.
+
+    Parameters
+    ----------
+    answers : ndarray, shape (n,)
+    stratum_of : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    deviations : ndarray, shape (n,)
+        Answers less the mean of their stratum.
+    ratio : float
+        Standard error over that of a simple random sample, at most 1.
+    freedom : float
+        Degrees of freedom of the standard error.
+
+    Examples
+    --------
+    >>> answers, strata = np.repeat([0.0, 1.0], 30), np.repeat([0, 1], 30)
+    >>> deviations, ratio, freedom = within_strata(answers, strata)
+    >>> deviations.any(), round(ratio, 2), freedom
+    (False, 0.29, 60.0)
+    """
+    n = len(answers)
+    ends = np.flatnonzero(np.diff(np.sort(stratum_of), append=np.inf)) + 1
+    kept: list[int] = []
+    for end in ends.tolist():
+        if end - (kept[-1] if kept else 0) >= 2:
+            kept.append(end)
+    if len(kept) < 2:
+        return answers - answers.mean(), 1.0, max(n - 1.0, 1.0)
+    kept[-1] = n  # a last stratum of one answer joins the one before
+    group_of = np.empty(n, dtype=np.intp)
+    group_of[np.argsort(stratum_of, kind="stable")] = np.searchsorted(kept, np.arange(n), "right")
+    sizes = np.bincount(group_of)
+    means = np.bincount(group_of, answers) / sizes
+    deviations = answers - means[group_of]
+    freedom = n - len(sizes) + 2.0
+    within = (float(deviations @ deviations) + 0.5) / freedom
+    rounding = float(((means - np.roll(means, -1)) ** 2).sum()) / (6 * n)
+    about = answers - answers.mean()
+    total = (float(about @ about) + 0.5) / (n - 1)
+    return deviations, math.sqrt(min(1.0, (within + rounding) / total)), freedom

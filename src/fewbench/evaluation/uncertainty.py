@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from fewbench._types import FloatArray
+from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Answers
 
 Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
@@ -26,6 +27,12 @@ NORMAL = math.sqrt(2 / math.pi)
 
 
 TINY = 1e-9
+
+
+LOOKS = 0.7
+"""Share of the misses that an interval may have where it ends the run, so that with all looks there
+are as many as the level allows. For right and wrong answers the coverage over all scores, looks and
+half widths is then .90 to .97 of .90 (exact; tests/evaluation/test_stop.py)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +56,9 @@ class Uncertainty:
         Expected absolute error.
     sources : int or None
         Number of independent source models or families behind it.
-    influence : ndarray, optional, shape (items,)
-        What each answer of a sample adds to the estimate's error; their squares sum to its
-        variance. Errors of two targets that ran the same sample move together by it.
+    sample : SampleErrors, optional
+        Where the error of a sample's estimate comes from. By it the errors of two targets that ran
+        the same items move together.
     warnings : tuple of str
     """
 
@@ -63,7 +70,7 @@ class Uncertainty:
     most: float
     error: float | None = None
     sources: int | None = None
-    influence: FloatArray | None = None
+    sample: SampleErrors | None = None
     warnings: tuple[str, ...] = ()
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -106,7 +113,7 @@ class Scored:
     task_spread : ndarray, shape (tasks,), or None
     freedom : ndarray, shape (1 + tasks,), or None
         See `fewbench.methods.Prediction`.
-    influence : ndarray, shape (items,), or None
+    sample : SampleErrors or None
     is_plain : bool
     """
 
@@ -115,15 +122,15 @@ class Scored:
     spread: float | None = None
     task_spread: FloatArray | None = None
     freedom: FloatArray | None = None
-    influence: FloatArray | None = None
+    sample: SampleErrors | None = None
     is_plain: bool = False
 
     @property
     def is_sampled(self) -> bool:
         """Whether the full score rests on a sample with known probabilities."""
-        return self.sample() is not None
+        return self.sample_error() is not None
 
-    def sample(self, at: int = 0) -> tuple[float, float] | None:
+    def sample_error(self, at: int = 0) -> tuple[float, float] | None:
         """Return the sample's standard error and degrees of freedom of a score, if it has any."""
         if self.freedom is None or not np.isfinite(self.freedom[at]):
             return None
@@ -136,7 +143,7 @@ def sampled_uncertainty(
     spread: float,
     freedom: float,
     bounds: tuple[float, float],
-    influence: FloatArray | None = None,
+    sample: SampleErrors | None = None,
 ) -> Uncertainty:
     """Return the uncertainty of an estimate from a sample with known probabilities."""
     return Uncertainty(
@@ -146,21 +153,29 @@ def sampled_uncertainty(
         lambda level: wilson(estimate, spread, freedom, level),
         *bounds,
         NORMAL * spread,
-        influence=influence,
+        sample=sample,
     )
 
 
-def inward(estimate: float, interval: tuple[float, float]) -> float:
-    """Return the standard deviation at the end of an interval nearest to 1/2, over the estimate's.
+def stricter(level: float) -> float:
+    """Return the level of intervals that end a run, for this level of the whole run.
+
+    >>> round(stricter(0.9), 2)
+    0.93
+    """
+    return 1 - LOOKS * (1 - level)
+
+
+def at_looks(uncertainty: Uncertainty) -> Uncertainty:
+    """Return the uncertainty where a narrow interval ends the run: intervals of a higher level.
 
     A run that a narrow interval ends is one whose answers look extreme, sometimes by chance alone.
-
-    >>> round(inward(0.9, (0.8, 0.95)), 2)
-    1.33
     """
-    nearest = min(max(0.5, interval[0]), interval[1])
-    own = max(estimate * (1 - estimate), EXTREME * (1 - EXTREME))
-    return max(1.0, math.sqrt(nearest * (1 - nearest) / own))
+    return replace(
+        uncertainty,
+        half=lambda level: uncertainty.half(stricter(level)),
+        ends=lambda level: uncertainty.ends(stricter(level)),
+    )
 
 
 def student(spread: float, freedom: float) -> Callable[[float], float]:

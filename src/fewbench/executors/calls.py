@@ -4,9 +4,13 @@ import hashlib
 import io
 import platform
 import socket
+import tempfile
 import threading
 from abc import ABC, abstractmethod
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,6 +24,7 @@ from fewbench.errors import ClusterError, first_line
 MOST_DEATHS = 3
 """Workers that a call may end before it is given up."""
 CONNECT_SECONDS = 5.0
+LOOK = 1.0  # seconds after which a cluster without a result is looked at
 T = TypeVar("T")
 
 
@@ -39,16 +44,27 @@ class Pool(ABC):
         Whether calls run outside this process.
     is_remote : bool
         Whether workers may be on other machines.
+    name : str
+        The cluster's name in messages.
+    room : int
+        Most calls that are open at a time.
+    ended : tuple
+        Errors of a call whose worker ended.
     """
 
     has_workers = True
     is_remote = False
+    name = "processes"
+    room = 2000
+    ended: tuple[type[BaseException], ...] = ()
 
-    @abstractmethod
     def each(
         self, function: Callable[[Any, Any], T], shared: Any, items: Sequence[Any]
     ) -> Iterator[tuple[int, T | Lost]]:
         """Call `function(shared, item)` for each item, and yield results as they come.
+
+        Calls that may have ended a worker run again, each of them alone: which one it was is not
+        known.
 
         Parameters
         ----------
@@ -69,6 +85,71 @@ class Pool(ABC):
             If the cluster is lost, or its workers cannot make the calls, or a call cannot be
             pickled.
         """
+        todo, suspects, deaths = deque(range(len(items))), deque[int](), Counter[int]()
+        running: dict[Future[Any], int] = {}
+        if not items:
+            return
+        with self.sharing(shared) as parcel:
+            try:
+                while todo or suspects or running:
+                    source, most = (suspects, 1) if suspects else (todo, self.room)
+                    while source and len(running) < most:
+                        position = source.popleft()
+                        packed = packed_call(function, items[position])
+                        running[self.submit(parcel, packed)] = position
+                    done, _ = wait(running, LOOK, FIRST_COMPLETED)
+                    self.look(bool(done))
+                    for future in done:
+                        position, error = running.pop(future), future.exception()
+                        if error is None:
+                            yield position, future.result()
+                            continue
+                        if not isinstance(error, self.ended):
+                            raise self.fault(error) from error
+                        deaths[position] += 1
+                        if deaths[position] < MOST_DEATHS:
+                            suspects.append(position)
+                        else:
+                            yield (
+                                position,
+                                Lost(
+                                    f"its worker ended each of the {MOST_DEATHS} times that it ran "
+                                    f"({self.reason(error)})"
+                                ),
+                            )
+            finally:
+                for future in running:
+                    self.cancel(future)
+
+    @contextmanager
+    def sharing(self, shared: Any) -> Iterator[Any]:
+        """Send what calls share, in a file of this machine, and yield what `submit` takes of it."""
+        with tempfile.TemporaryDirectory(prefix="fewbench-") as folder:
+            yield Parcel.in_file(shared, folder)
+
+    @abstractmethod
+    def submit(self, parcel: Any, packed: bytes) -> "Future[Any]":
+        """Start a call (see `call`)."""
+
+    def look(self, done: bool) -> None:  # noqa: B027
+        """Raise ClusterError if nothing was `done` for long because the cluster is lost."""
+
+    def fault(self, error: BaseException) -> BaseException:
+        """Return a call's error as it is raised here: that of a lacking library in our words."""
+        if not isinstance(error, ModuleNotFoundError):
+            return error
+        return ClusterError(
+            f"{self.name}: a worker cannot import {error.name}",
+            hint="install the same fewbench and extras on all workers",
+        )
+
+    def reason(self, error: BaseException) -> str:
+        """Return why a worker ended."""
+        return type(error).__name__
+
+    def cancel(self, future: "Future[Any]") -> None:
+        """Give up a call that is open."""
+        future.cancel()
 
     def in_order(
         self, function: Callable[[Any, Any], T], shared: Any, items: Sequence[Any]
@@ -234,14 +315,4 @@ def lost_cluster(name: str, error: BaseException) -> ClusterError:
     return ClusterError(
         f"{name}: the connection was lost ({type(error).__name__}: {first_line(error)[:200]})",
         hint="start the cluster again, and run the same command again",
-    )
-
-
-def in_worker(error: BaseException, name: str) -> BaseException:
-    """Return a call's error as it is raised here: that of a lacking library in our words."""
-    if not isinstance(error, ModuleNotFoundError):
-        return error
-    return ClusterError(
-        f"{name}: a worker cannot import {error.name}",
-        hint="install the same fewbench and extras on all workers",
     )

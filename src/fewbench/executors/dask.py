@@ -7,32 +7,27 @@ once.
 import logging
 import time
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
-from uuid import uuid4
 
 from fewbench.errors import ClusterError, MissingExtraError, first_line
 from fewbench.executors.calls import (
     CONNECT_SECONDS,
     MOST_DEATHS,
-    Lost,
     Parcel,
     Pool,
-    T,
     call,
     check_address,
     differences,
-    in_worker,
     lost_cluster,
-    packed_call,
     versions,
 )
 
-LOOK = 0.01  # seconds between two looks for results
 NO_WORKERS = 120.0  # seconds without any worker after which a cluster counts as lost
 NO_INTERRUPT = """
 def dask_setup(worker):
@@ -106,48 +101,70 @@ def _close(one: Any) -> None:
         one.close(timeout=10)
 
 
+@dataclass
+class Scattered:
+    """What calls share, and where the cluster has it."""
+
+    parcel: Parcel
+    held: Any = None
+
+
 class DaskPool(Pool):
-    """A Dask cluster; `ends` are closed with the pool."""
+    """A Dask cluster; `ends` are closed with the pool.
+
+    Dask repeats calls whose worker ends, until it gives them up. A call also counts as suspicious
+    to Dask if it waited on a worker that another one ended. Dask cancels all calls when the last
+    worker that held what they share ends.
+    """
 
     is_remote = True
 
     def __init__(self, client: Any, name: str, ends: ExitStack) -> None:
-        self.client, self._name, self._ends = client, name, ends
+        self.client, self.name, self._ends = client, name, ends
+        self.ended = (_library().KilledWorker, _library().client.CancelledError)
 
-    def each(
-        self, function: Callable[[Any, Any], T], shared: Any, items: Sequence[Any]
-    ) -> Iterator[tuple[int, T | Lost]]:
-        """Make the calls. Dask repeats those whose worker ends, until it gives them up.
-
-        A call also counts as suspicious to Dask if it waited on a worker that another one ended.
-        So what was given up runs once more at the end, each call alone. Dask cancels all calls when
-        the last worker that held what they share ends; they run again.
-        """
-        if not items:
-            return
+    @contextmanager
+    def sharing(self, shared: Any) -> Iterator[Scattered]:
+        """Check the workers, before the first call sends what is shared to one of them."""
+        self._seen = time.monotonic()  # when the cluster last had a worker
         with self._reached():
             self._check_workers()
-        groups, parcel, held = deque([(list(range(len(items))), 1)]), Parcel.in_bytes(shared), None
-        while groups:
-            (group, tries), lost = groups.popleft(), dict[int, Lost]()
-            with self._reached():
-                if held is None or held.cancelled():
-                    held = self.client.scatter(parcel, hash=False)
-            for position, result in self._round(function, held, items, group):
-                if isinstance(result, Lost):
-                    lost[position] = result
-                else:
-                    yield position, result
-            if lost and held.cancelled() and tries < MOST_DEATHS:
-                groups.appendleft((list(lost), tries + 1))
-            elif len(group) > 1:
-                groups.extend(([position], 1) for position in sorted(lost))
-            else:
-                yield from lost.items()
+        yield Scattered(Parcel.in_bytes(shared))
+
+    def submit(self, parcel: Scattered, packed: bytes) -> "Future[Any]":
+        """Start a call, which takes what is shared from a worker that has it."""
+        with self._reached():
+            if parcel.held is None or parcel.held.cancelled():
+                parcel.held = self.client.scatter(parcel.parcel, hash=False)
+            theirs = self.client.submit(call, parcel.held, packed, pure=False)
+        future = Future[Any]()
+
+        def settle(done: Any) -> None:
+            try:
+                future.set_result(done.result())
+            except BaseException as error:  # of the call, or of a worker that is lost with it
+                future.set_exception(error)
+
+        theirs.add_done_callback(settle)
+        future.theirs = theirs  # type: ignore[attr-defined]  # else Dask forgets it
+        return future
+
+    def cancel(self, future: Any) -> None:
+        """Give up a call."""
+        if self.client.status == "running":
+            self.client.cancel([future.theirs], force=True)
+
+    def reason(self, error: BaseException) -> str:
+        """Return why a worker ended, which Dask does not know."""
+        return "killed, or out of memory"
 
     def _check_workers(self) -> None:
         """Wait for a worker; ClusterError says what the scheduler or a worker lacks."""
-        list(self._as_they_come([self.client.submit(int, pure=False)]))
+        started, first = time.monotonic(), self.client.submit(int, pure=False)
+        while not first.done():
+            time.sleep(0.01)
+            if time.monotonic() - started > 1:
+                self.look(done=False)
         try:
             self.client.run_on_scheduler(versions)
             found = self.client.run(versions, on_error="return")
@@ -157,7 +174,7 @@ class DaskPool(Pool):
         if lacking:
             which = "; ".join(lacking[:3])
             raise ClusterError(
-                f"{self._name}: {len(lacking)} of {len(found)} cannot make calls: {which}",
+                f"{self.name}: {len(lacking)} of {len(found)} cannot make calls: {which}",
                 hint="install the same Python, fewbench and packages for the scheduler and workers",
             )
 
@@ -169,64 +186,19 @@ class DaskPool(Pool):
         except (OSError, TimeoutError, _library().client.CancelledError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and self.client.status == "running":
                 raise  # else the client is closed
-            raise lost_cluster(self._name, error) from error
+            raise lost_cluster(self.name, error) from error
 
-    def _round(
-        self, function: Callable[[Any, Any], T], held: Any, items: Sequence[Any], group: list[int]
-    ) -> Iterator[tuple[int, T | Lost]]:
-        key, futures, error = f"fewbench-call-{uuid4().hex}", dict[Any, int](), None
-        try:
-            with self._reached():
-                for position in group:
-                    how = {"key": (key, position), "pure": False}
-                    packed = packed_call(function, items[position])
-                    futures[self.client.submit(call, held, packed, **how)] = position
-                for future in self._as_they_come(list(futures)):
-                    position = futures.pop(future)
-                    result, error = self._outcome(future)
-                    if error is not None:
-                        break
-                    yield position, result
-        finally:
-            if futures and self.client.status == "running":
-                self.client.cancel(list(futures), force=True)
-        if error is not None:
-            raise in_worker(error, self._name) from error
-
-    def _outcome(self, future: Any) -> tuple[Any, BaseException | None]:
-        """Return a result, or an error; wait if the result was lost with its worker meanwhile."""
-        ended = (_library().KilledWorker, _library().client.CancelledError)
-        if (error := future.exception()) is None:
-            try:
-                return future.result(), None
-            except ended as late:
-                error = late
-        if not isinstance(error, ended):
-            return None, error
+    def look(self, done: bool) -> None:
+        """Raise ClusterError if the connection is lost, or there are no workers for long."""
         if self.client.status != "running":
-            raise lost_cluster(self._name, error)
-        return Lost("its worker ended each time that it ran (killed, or out of memory)"), None
-
-    def _as_they_come(self, futures: list[Any]) -> Iterator[Any]:
-        """Yield futures as they are done; ClusterError if there are no workers for long."""
-        coming = _library().as_completed(futures, loop=self.client.loop)
-        seen = looked = time.monotonic()
-        while not coming.is_empty():
-            if coming.has_ready():
-                yield from coming.next_batch(block=False)
-                seen = time.monotonic()
-                continue
-            time.sleep(LOOK)
-            now = time.monotonic()
-            if now - looked > 5:
-                looked = now
-                if self.client.nthreads():
-                    seen = now
-                elif now - seen > NO_WORKERS:
-                    raise ClusterError(
-                        f"{self._name}: the cluster has had no workers for {NO_WORKERS:.0f} s",
-                        hint="start workers: dask worker HOST:PORT --nthreads 1",
-                    )
+            raise lost_cluster(self.name, ConnectionError("the scheduler does not answer"))
+        if done or self.client.nthreads():
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > NO_WORKERS:
+            raise ClusterError(
+                f"{self.name}: the cluster has had no workers for {NO_WORKERS:.0f} s",
+                hint="start workers: dask worker HOST:PORT --nthreads 1",
+            )
 
     def close(self) -> None:
         """End what was started; a client that was given stays open."""

@@ -3,27 +3,16 @@
 import logging
 import os
 import warnings
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from fewbench.errors import ClusterError, MissingExtraError, first_line
-from fewbench.executors.calls import (
-    MOST_DEATHS,
-    Lost,
-    Parcel,
-    Pool,
-    T,
-    call,
-    check_address,
-    in_worker,
-    lost_cluster,
-    packed_call,
-)
+from fewbench.executors.calls import Parcel, Pool, call, check_address, lost_cluster
 
 STORE = 512 * 2**20  # bytes for objects of a local Ray, which holds little but the scores
-MOST_OPEN = 2000  # calls known to Ray at a time
 START = "ray start --head on one machine, and ray start --address HOST:6379 on the others"
 
 
@@ -79,50 +68,44 @@ class RayPool(Pool):
     is_remote = True
 
     def __init__(self, library: Any, name: str, *, is_own: bool) -> None:
-        self._library, self._name, self._is_own = library, name, is_own
+        self._library, self.name, self._is_own = library, name, is_own
+        errors = library.exceptions
+        self.ended = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError)
+        # Ray would repeat a call that takes too much memory without end, so it repeats none.
+        self._remote = library.remote(call).options(max_retries=0, num_cpus=1)
 
-    def each(
-        self, function: Callable[[Any, Any], T], shared: Any, items: Sequence[Any]
-    ) -> Iterator[tuple[int, T | Lost]]:
-        """Make the calls; each has its own worker process, so it is known which one ended it."""
-        if not items:
-            return
-        ray = self._library
-        errors = ray.exceptions
-        died = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError)
-        todo, deaths = deque(range(len(items))), Counter[int]()
-        running: dict[Any, int] = {}
+    @contextmanager
+    def sharing(self, shared: Any) -> Iterator[Any]:
+        """Put what calls share into Ray's store."""
+        with self._reached():
+            parcel = self._library.put(Parcel.in_bytes(shared))
+        yield parcel
+
+    def submit(self, parcel: Any, packed: bytes) -> "Future[Any]":
+        """Start a call; each has its own worker process."""
+        with self._reached():
+            future: Future[Any] = self._remote.remote(parcel, packed).future()
+        return future
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
         try:
-            # Ray would repeat a call that takes too much memory without end, so it repeats none.
-            remote = ray.remote(call).options(max_retries=0, num_cpus=1)
-            parcel = ray.put(Parcel.in_bytes(shared))
-            while todo or running:
-                while todo and len(running) < MOST_OPEN:
-                    position = todo.popleft()
-                    packed = packed_call(function, items[position])
-                    running[remote.remote(parcel, packed)] = position
-                (done,), _ = ray.wait(list(running), num_returns=1)
-                position = running.pop(done)
-                try:
-                    result = ray.get(done)
-                except died as error:
-                    deaths[position] += 1
-                    if deaths[position] < MOST_DEATHS:
-                        todo.append(position)
-                        continue
-                    result = Lost(
-                        f"its worker ended each of the {MOST_DEATHS} times that it ran "
-                        f"({type(error).__name__})"
-                    )
-                yield position, result
-        except errors.RayTaskError as error:
-            raise in_worker(error.cause, self._name) from error
-        except (errors.RayError, ConnectionError) as error:
-            raise lost_cluster(self._name, error) from error
-        finally:
-            if ray.is_initialized():
-                for one in running:
-                    ray.cancel(one, force=True)
+            yield
+        except (self._library.exceptions.RayError, ConnectionError) as error:
+            raise self.fault(error) from error
+
+    def fault(self, error: BaseException) -> BaseException:
+        """Return a call's own error, or that the connection was lost."""
+        errors = self._library.exceptions
+        if isinstance(error, errors.RayTaskError):
+            return super().fault(error.cause)
+        is_lost = isinstance(error, (errors.RayError, ConnectionError))
+        return lost_cluster(self.name, error) if is_lost else super().fault(error)
+
+    def cancel(self, future: Any) -> None:
+        """End the call's worker."""
+        if self._library.is_initialized():
+            self._library.cancel(future.object_ref, force=True)
 
     def close(self) -> None:
         """End Ray if it was started, or the connection if it was made here."""

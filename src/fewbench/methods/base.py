@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms.assisted import SampleErrors
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.record import Answers, Record
@@ -70,9 +71,9 @@ class Prediction:
     freedom : ndarray, shape (targets, 1 + tasks), optional
         Degrees of freedom of the standard errors, first of the full score, where they come from a
         sample with known probabilities: intervals then need no calibration. NaN elsewhere.
-    influence : ndarray, shape (targets, items), optional
-        With `freedom`: what each answer adds to the error of the full score, up to a factor. By it
-        the errors of two targets that ran the same sample move together.
+    samples : tuple of SampleErrors or None, one for each target
+        With `freedom`: where the error of the full score comes from. By it the errors of two
+        targets that ran the same items move together. Empty where the method never samples.
     is_plain : bool
         Whether the scores are means of samples in which every item had the same chance.
     """
@@ -85,7 +86,7 @@ class Prediction:
     spread: FloatArray | None = None
     task_spread: FloatArray | None = None
     freedom: FloatArray | None = None
-    influence: FloatArray | None = None
+    samples: tuple[SampleErrors | None, ...] = ()
     is_plain: bool = False
 
 
@@ -99,6 +100,7 @@ def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Predic
         known = [one for one in arrays if one is not None]
         return np.concatenate(known)[order] if len(known) == len(arrays) else None
 
+    samples = [sample for part in parts for sample in part.samples or (None,) * len(part.scores)]
     return Prediction(
         np.concatenate([part.scores for part in parts])[order],
         put([part.tasks for part in parts]),
@@ -108,7 +110,7 @@ def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Predic
         put([part.spread for part in parts]),
         put([part.task_spread for part in parts]),
         _some([part.freedom for part in parts], parts, order),
-        _some([part.influence for part in parts], parts, order),
+        tuple(samples[at] for at in order),
         all(part.is_plain for part in parts),
     )
 
@@ -178,7 +180,9 @@ class Session(ABC):
         waiting: list[str] = []
         while True:
             ready = [name for name in record.targets if not len(record.open(name))]
-            chosen = self.choose(ready) if ready else {}
+            chosen = {name: items for name in ready if len(items := self.next_led(name))}
+            if own := [name for name in ready if name not in chosen]:
+                chosen |= self.choose(own)
             waiting = [name for name, items in chosen.items() if not len(items)]
             for name, items in chosen.items():
                 if len(items) and np.isin(items, record.asked(name)).all():
@@ -198,6 +202,13 @@ class Session(ABC):
     def tell(self, target: str, answers: Answers) -> None:
         """Take answers of one target to some or all of the items asked."""
         self.record.tell(target, answers)
+
+    def next_led(self, target: str) -> IntArray:
+        """Return the next round of the run whose items a target is asked first; empty after it."""
+        lead, rounds = self.record.lead(target), self.record.rounds(target)
+        if lead is None or not lead.followed(rounds) == len(rounds) < len(lead.rounds):
+            return np.empty(0, dtype=np.intp)
+        return lead.rounds[len(rounds)]
 
     @abstractmethod
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
@@ -267,9 +278,10 @@ class Method(ABC):
     def reach(self) -> float:
         """How far outside the range of the sources its errors on held-out sources still apply.
 
-        In standard deviations of the sources' abilities above 95% or below 5% of them.
+        In standard deviations of the sources' abilities above 95% or below 5% of them; 0 for a
+        method that cannot go beyond them.
         """
-        return 0.5
+        return 0.0
 
     @property
     def beside(self) -> tuple[str, ...]:

@@ -11,10 +11,8 @@ from fewbench._names import did_you_mean
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.adaptive.fewbench import Fewbench
-from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
-from fewbench.methods.adaptive.ucbe import Ucbe
 from fewbench.methods.base import AUTO, Method
 from fewbench.methods.parts import STAGES, combine
 from fewbench.methods.static import StaticMethod
@@ -85,9 +83,9 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         f"fewer than {FEW} distinct source models",
-        ("fluid", "aipw", "random"),
-        "few source models say little about how items relate; the estimate relies more on the "
-        "target's own answers",
+        ("fewbench", "aipw", "random"),
+        "few source models say little about how items relate: the items are a random sample, and "
+        "the estimate relies more on the target's own answers",
         below=FEW,
     ),
 )
@@ -97,9 +95,7 @@ ADAPTIVE: dict[str, type[Any]] = {
     "fewbench": Fewbench,
     "tailored": Tailored,
     "collaborative": Collaborative,
-    "flash-helm": FlashHelm,
     "fluid": Fluid,
-    "ucbe-lrf": Ucbe,
 }
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
@@ -109,7 +105,6 @@ FILTERING = "Two-Stage Collaborative Filtering 2025"
 TAILORED = "Yuan et al. 2025, TailoredBench"
 POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
 DISCO = "Rubinstein et al. 2025, DISCO"
-SORTING = "Prabhu et al. 2024, arXiv 2402.19472"
 SSEPY = "Fogliato et al. 2024, arXiv 2406.07320"
 BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
 HOFMANN = "Hofmann et al. 2025, arXiv 2509.11106"
@@ -172,11 +167,6 @@ CATALOGUE: dict[str, Entry] = {
     "clustering": Entry(
         "clusters+mean",
         "k-means of source scores in each task, cluster-weighted mean",
-        f"{FILTERING}, Eq. 5",
-    ),
-    "clustering-semantic": Entry(
-        "semantic+mean",
-        "k-means of the items' embedded texts in each task, cluster-weighted mean",
         f"{FILTERING}, Eq. 5",
     ),
     "aipw": Entry(
@@ -249,16 +239,6 @@ CATALOGUE: dict[str, Entry] = {
         "best random subset for ridge regression on the answers, and that regression",
         f"{ZHANG}, Random-Search-Learn",
     ),
-    "sort-and-search": Entry(
-        "sorted+threshold(keep=false)",
-        "items at equal steps of difficulty; right before a threshold, wrong after",
-        SORTING,
-    ),
-    "sort-and-search-weighted": Entry(
-        "sorted+mean",
-        "the items of sort-and-search, their weighted mean",
-        SORTING,
-    ),
     "ssepy": Entry(
         "strata+mean",
         "random items from strata of similar difficulty, Horvitz-Thompson mean",
@@ -273,16 +253,6 @@ CATALOGUE: dict[str, Entry] = {
         "strata+difference",
         "the items of ssepy, difference estimator over the source models' mean",
         SSEPY,
-    ),
-    "flash-helm": Entry(
-        "flash-helm",
-        "mean of random items, with more items for models that rank high",
-        "Perlitz et al. 2024, arXiv 2308.11696",
-    ),
-    "assessor": Entry(
-        "random+assessor",
-        "random items; logistic regression over (source model, item) pairs predicts the others",
-        "Pacchiardi et al. 2024, arXiv 2409.03563",
     ),
     "fluid": Entry(
         "fluid",
@@ -309,18 +279,13 @@ CATALOGUE: dict[str, Entry] = {
         "the items of collaborative, low-rank completion of the others",
         f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
     ),
-    "ucbe-lrf": Entry(
-        "ucbe-lrf",
-        "a bandit: the most promising target, its most uncertain items; low-rank factorizations",
-        "Zhou et al. 2025, arXiv 2407.06172",
-    ),
     "tailored": Entry(
         "tailored",
         "items chosen by the source models that answer like the target; calibrated clusters",
         TAILORED,
     ),
     "tailored-as-printed": Entry(
-        "tailored(standardise=false,search=alternate,inclusive=false,clip=none)",
+        "tailored(printed=true)",
         "as tailored, by the paper's equations instead of its program",
         TAILORED,
     ),
@@ -364,21 +329,6 @@ CATALOGUE: dict[str, Entry] = {
         "random tasks, all their items",
         BENTO,
     ),
-    "alike-tasks": Entry(
-        "bento-sim(matrix=scores)+mean",
-        "tasks most similar to all tasks by source scores: BenTo without transferability",
-        f"ours, on {BENTO}",
-    ),
-    "alike-tasks-matched": Entry(
-        "bento-sim(match=0.01,matrix=scores)+anchor-ratio",
-        "as alike-tasks, exchanged until as easy as all tasks; scaled by the source models' ratio",
-        f"ours, on {BENTO}",
-    ),
-    "alike-tasks-le": Entry(
-        "bento-le(matrix=scores)+mean",
-        "as alike-tasks, on Laplacian eigenmaps",
-        f"ours, on {BENTO}",
-    ),
     "bm25-sim": Entry(
         "bento-sim(matrix=text)+mean",
         "tasks most similar to all tasks by BM25 of their texts",
@@ -403,11 +353,6 @@ CATALOGUE: dict[str, Entry] = {
         "stratified+task-means+ridge",
         "random items of each task, their mean, ridge regression on the tasks' means",
         "ours",
-    ),
-    "task-medoids": Entry(
-        "tasks-medoids(matrix=scores)+mean",
-        "k-medoids of tasks by source scores, all their items",
-        f"KM-raw of {BENTO}",
     ),
 }
 

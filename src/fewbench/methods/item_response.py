@@ -40,7 +40,8 @@ KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
 """Raise this number when the fit changes, so that kept models are not used."""
 _ARRAYS = ("discrimination", "intercept", "guessing")
-_PARTS = (*_ARRAYS, "means", "covariances", "cuts")
+_PARTS = (*_ARRAYS, "cuts")
+"""What a pack keeps of a model: nothing of the sources, whom only a choice of items needs."""
 _SEED = 0  # which cells are held out to choose the number of abilities
 
 
@@ -155,14 +156,13 @@ def _digest(scores: Scores) -> str:
 
 def _parts(made: SourceModel) -> dict[str, FloatArray]:
     """Return the arrays that a model consists of."""
-    sources = made.model.sources
-    parts = {"means": sources.means, "covariances": sources.covariances, "cuts": made.cuts}
-    return parts | {name: getattr(made.model, name) for name in _ARRAYS}
+    return {"cuts": made.cuts} | {name: getattr(made.model, name) for name in _ARRAYS}
 
 
 def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceModel:
     discrimination, intercept, guessing = (parts[name] for name in _ARRAYS)
-    sources = Abilities(parts["means"], parts["covariances"])
+    n = discrimination.shape[1]
+    sources = Abilities(np.empty((0, n)), np.empty((0, n, n)))
     return SourceModel(
         ItemResponse(discrimination, intercept, guessing, sources), parts["cuts"], notes
     )

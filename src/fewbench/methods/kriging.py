@@ -1,16 +1,16 @@
 """The sources' Gaussian process, which fewbench's own selector, predictor and method share."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
-from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.kriging import (
     FEW,
-    Estimated,
     KrigingModel,
     SampledRun,
     SampleModel,
@@ -18,6 +18,7 @@ from fewbench.algorithms.kriging import (
     fit_sample,
     pool_size,
 )
+from fewbench.algorithms.sampling import permanent_order
 from fewbench.errors import MethodError
 from fewbench.methods.base import Prediction
 from fewbench.methods.kept_fits import kept
@@ -28,7 +29,7 @@ from fewbench.scores import Scores, read_costs
 
 PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
-FIT = 3
+FIT = 4
 """Raise this number when the fit changes, so that kept fits are not used."""
 LEAST = Need("sources", 2, "nothing distinguishes one item from another", required=True)
 NEEDS = (
@@ -55,7 +56,7 @@ def source_model(
     """
     if learns_from_whole(scores):
         return source_kriging(scores.whole, seed, asked, include, sources)
-    return sample_model(scores)
+    return sample_model(scores, seed)
 
 
 def learns_from_whole(scores: Scores) -> bool:
@@ -64,16 +65,17 @@ def learns_from_whole(scores: Scores) -> bool:
     return whole.n_models >= 2 and (whole is scores or distinct_sources(whole) >= FEW)
 
 
-def sample_model(scores: Scores) -> SampleModel:
+def sample_model(scores: Scores, seed: int = 0) -> SampleModel:
     """Fit curves to all cells, for a sample."""
 
     def fit() -> SampleModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])
         models, items = np.nonzero(scores.run)
         answers = scores.cells[:][models, items]
-        return fit_sample(models, items, answers, scores.n_models, scores.task_of, weights)
+        order = permanent_order(scores.task_of, seed)
+        return fit_sample(models, items, answers, scores.n_models, scores.task_of, weights, order)
 
-    return kept(scores, "sample", (FIT,), SampleModel, fit)
+    return kept(scores, "sample", (seed, FIT), SampleModel, fit)
 
 
 def source_kriging(
@@ -101,10 +103,10 @@ def source_kriging(
 
     def fit() -> KrigingModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])
-        rng = np.random.default_rng(child_seed(seed, 8))
+        order = permanent_order(scores.task_of, seed)
         distinct = distinct_sources(scores) if sources is None else sources
         groups = models_per_group(scores)
-        return fit_kriging(scores.filled_cells, weights, rng, distinct, groups, asked, include)
+        return fit_kriging(scores.filled_cells, weights, order, distinct, groups, asked, include)
 
     pool = pool_size(asked, scores.n_items)
     chosen = None if include is None else sorted(include.tolist())
@@ -116,10 +118,7 @@ def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -
 
     Each run is left when it has been read: with thousands of sources it holds megabytes.
     """
-    found, places = [], []
-    for run in runs:
-        found.append(run.estimate())
-        places.append(run.items)
+    found = [run.estimate() for run in runs]
     scores = np.array([one.scores for one in found])
     errors = np.array([one.errors for one in found])
     nothing = np.full(scores.shape[1], np.nan)
@@ -130,7 +129,7 @@ def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -
         few += "choose items"
         if not model.distinct:
             few = "the source models hardly differ in ability, so they do not show what to expect"
-        notes = (f"{few}: the items are a random sample, spread by difficulty",)
+        notes = (f"{few}: the items are a random sample, spread over the tasks",)
     return Prediction(
         scores[:, 0],
         scores[:, 1:] if tasks else None,
@@ -138,21 +137,18 @@ def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -
         spread=errors[:, 0],
         task_spread=errors[:, 1:] if tasks else None,
         freedom=freedom if np.isfinite(freedom).any() else None,
-        influence=_influence(model, found, places),
+        samples=tuple(_of_items(model, one.sample) for one in found),
         is_plain=all(one.is_plain for one in found),
     )
 
 
-def _influence(
-    model: SampleModel, found: list[Estimated], places: list[IntArray]
-) -> FloatArray | None:
-    if all(one.influence is None for one in found):
-        return None
-    every = np.zeros((len(found), model.n_items))
-    for row, one, at in zip(every, found, places, strict=True):
-        if one.influence is not None:
-            row[model.candidates[at]] = one.influence
-    return every
+def _of_items(model: SampleModel, sample: SampleErrors | None) -> SampleErrors | None:
+    """Return the same by all items instead of candidates."""
+    if sample is None or len(model.candidates) == model.n_items:
+        return sample
+    influence, chances = np.full(model.n_items, np.nan), np.zeros(model.n_items)
+    influence[model.candidates], chances[model.candidates] = sample.influence, sample.chances
+    return replace(sample, influence=influence, chances=chances)
 
 
 def item_costs(scores: Scores, column: str | None) -> FloatArray | None:

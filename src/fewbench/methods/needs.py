@@ -171,12 +171,7 @@ def _lack(need: Need, scores: Sources) -> MethodError:
         blank = [item for item, text in zip(scores.item_ids, texts, strict=True) if not text]
         return MethodError(
             f"{len(blank)} of {scores.n_items} items have no text: {some(blank)}",
-            hint="import the scores with --items FILE, a table with columns item and text"
-            + (
-                "; or give embeddings=FILE.npz with arrays items and embeddings"
-                if need.what == "text"
-                else ""
-            ),
+            hint="import the scores with --items FILE, a table with columns item and text",
         )
     if need.what == "probabilities":
         return MethodError(need.without, hint="use the scores instead")

@@ -24,7 +24,6 @@ from fewbench.methods.prediction import (
     kriging,
     mean,
     regression,
-    threshold,
 )
 from fewbench.methods.selection import (
     clusters,
@@ -32,23 +31,18 @@ from fewbench.methods.selection import (
     disagreement,
     optimal_design,
     random,
-    semantic,
-    sorted_items,
     within_tasks,
 )
+from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
-from fewbench.tasks.choosers import CHOOSERS
 
 SELECTORS: dict[str, type[Any]] = {
     "random": random.Random,
     "stratified": random.Stratified,
     "medoids": clusters.Medoids,
     "clusters": clusters.Clusters,
-    "semantic": semantic.Semantic,
     "pds": disagreement.PredictiveDiversity,
     "jsd": disagreement.JensenShannon,
-    "variance": disagreement.CorrectnessVariance,
-    "sorted": sorted_items.SortedItems,
     "irt-anchors": clusters.IRTAnchors,
     "best-of-random": core_sets.BestOfRandom,
     "ridge-search": core_sets.RidgeSearch,
@@ -68,16 +62,12 @@ FEATURES: dict[str, type[Any]] = {
 REDUCTIONS: dict[str, type[Any]] = {
     "none": features.NoReduction,
     "pca": features.PCA,
-    "umap": features.UMAP,
 }
 REGRESSORS: dict[str, type[Any]] = {
     "linear": regression.Linear,
     "ridge": regression.Ridge,
-    "lasso": regression.Lasso,
     "knn": regression.Neighbours,
     "forest": regression.Forest,
-    "boosting": regression.Boosting,
-    "mlp": regression.MLP,
 }
 PREDICTORS: dict[str, type[Any]] = {
     "mean": mean.Mean,
@@ -88,11 +78,9 @@ PREDICTORS: dict[str, type[Any]] = {
     "ability": abilities.Ability,
     "anchor-lines": completed.AnchorLines,
     "joint-weights": regression.JointWeights,
-    "threshold": threshold.Threshold,
     "p-irt": abilities.PIRT,
     "gp-irt": abilities.GPIRT,
     "difference": mean.Difference,
-    "assessor": completed.GenericAssessor,
     "kriging": kriging.Kriging,
 }
 STAGES = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -22,6 +23,27 @@ class Answers:
     probabilities: FloatArray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Lead:
+    """A run whose items another target is asked first.
+
+    - `rounds`: Positions of its items, round by round.
+    - `scores`, shape (items,): Its answers, by which its later rounds were chosen; NaN elsewhere.
+    - `budget`: The most items that it may be asked.
+    - `lead`: The run whose items it was asked first itself.
+    """
+
+    rounds: tuple[IntArray, ...]
+    scores: FloatArray
+    budget: int
+    lead: "Lead | None" = None
+
+    def followed(self, rounds: Sequence[IntArray]) -> int:
+        """Return how many of another target's rounds, from the first on, are these."""
+        pairs = zip(rounds, self.rounds, strict=False)
+        return len(list(takewhile(lambda pair: np.array_equal(*pair), pairs)))
+
+
 class Record:
     """What each target was asked, round by round, and answered; items are positions.
 
@@ -39,11 +61,21 @@ class Record:
     """
 
     def __init__(self, targets: Sequence[str], n_items: int) -> None:
-        self._rounds: dict[str, list[IntArray]] = {target: [] for target in targets}
-        self._asked = {target: np.empty(0, dtype=np.intp) for target in targets}
-        self._scores = {target: np.full(n_items, np.nan) for target in targets}
-        self._options: dict[str, dict[int, FloatArray]] = {target: {} for target in targets}
-        self._skipped: dict[str, set[int]] = {target: set() for target in targets}
+        self._n_items = n_items
+        self._rounds: dict[str, list[IntArray]] = {}
+        self._asked: dict[str, IntArray] = {}
+        self._scores: dict[str, FloatArray] = {}
+        self._options: dict[str, dict[int, FloatArray]] = {}
+        self._skipped: dict[str, set[int]] = {}
+        self._leads: dict[str, Lead] = {}
+        for target in targets:
+            self.add(target)
+
+    def add(self, target: str) -> None:
+        """Add a target that was asked nothing yet."""
+        self._rounds[target], self._options[target], self._skipped[target] = [], {}, set()
+        self._asked[target] = np.empty(0, dtype=np.intp)
+        self._scores[target] = np.full(self._n_items, np.nan)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -90,6 +122,27 @@ class Record:
             np.array([rows]) if rows and len(rows) == len(items) else None,
         )
 
+    def lead(self, target: str) -> Lead | None:
+        """Return the run whose items a target was asked first."""
+        return self._leads.get(target)
+
+    def as_lead(self, target: str, most: int, budget: int) -> Lead:
+        """Return a target's rounds, of at most so many items, and its answers, for another one.
+
+        `budget` is its own.
+        """
+        rounds: list[IntArray] = []
+        for items in self._rounds[target]:
+            left = most - sum(map(len, rounds))
+            rounds += [items[:left]] if left > 0 else []
+        return Lead(tuple(rounds), self._scores[target].copy(), budget, self._leads.get(target))
+
+    def follow(self, target: str, lead: Lead) -> None:
+        """Record that a target, which may be new, is asked the items of another run first."""
+        if target not in self._rounds:
+            self.add(target)
+        self._leads[target] = lead
+
     def add_round(self, target: str, items: IntArray) -> None:
         """Record that a target was asked these items."""
         self._rounds[target].append(items)
@@ -119,3 +172,7 @@ class Record:
     def skip(self, target: str, items: Sequence[int]) -> None:
         """Record that a target cannot answer these items; they are not asked again."""
         self._skipped[target].update(items)
+
+    def unskip(self, target: str, items: Sequence[int]) -> None:
+        """Record that these items are to be asked again."""
+        self._skipped[target].difference_update(items)

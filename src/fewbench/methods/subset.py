@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewbench._json import parse_json
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
+from fewbench.algorithms.sampling import whole_chances
 from fewbench.errors import MethodError
 from fewbench.scores import Average, Sources
 
@@ -78,6 +79,14 @@ class Subset(BaseModel):
         if self.weights is None:
             return scores.item_weights[scores.positions(self.items)]
         return np.array(self.weights)
+
+    def chances_over(self, scores: Sources) -> FloatArray | None:
+        """Return every item's chance to be drawn, shape (items,); None if some were chosen."""
+        if not self.is_sample:
+            return None
+        chances = np.full(scores.n_items, np.nan)
+        chances[scores.positions(self.items)] = self.chances
+        return whole_chances(chances, len(self.items))
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per item, in the order of choice, with its weight if there are weights."""

@@ -84,7 +84,7 @@ def settings_of(part: type[Any]) -> str:
     >>> settings_of(Medoids)
     'metric=manhattan, standardise=false, restarts=1, values=scores'
     """
-    return ", ".join(f"{setting.name}={_plain(setting.default)}" for setting in fields(part))
+    return ", ".join(f"{setting.name}={plain(setting.default)}" for setting in fields(part))
 
 
 def choices(setting: Field[Any]) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def choices(setting: Field[Any]) -> tuple[str, str]:
     """
     of = get_args(setting.type)
     words = "true, false" if setting.type is bool else ", ".join(str(value) for value in of)
-    return _plain(setting.default), "" if NoneType in of else words
+    return plain(setting.default), "" if NoneType in of else words
 
 
 def check_words(part: Any) -> None:
@@ -139,8 +139,7 @@ def check_hash(what: object, found: str | None, wanted: str | None) -> None:
     if wanted not in (None, found):
         raise MethodError(
             f"{what}: the content has hash {found or 'none'}, not {wanted}",
-            hint="put the same content back, or leave hash out to accept it as it is; a model's "
-            "hash also depends on model2vec's version",
+            hint="put the same content back, or leave hash out to accept it as it is",
         )
 
 
@@ -155,11 +154,12 @@ def write(name: str, part: Any) -> str:
     for setting in fields(part):
         value = getattr(part, setting.name)
         if setting.default is MISSING or value != setting.default:
-            settings.append(f"{setting.name}={_plain(value)}")
+            settings.append(f"{setting.name}={plain(value)}")
     return f"{name}({','.join(settings)})" if settings else name
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """Return a setting's value as the command line writes it."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return str(value).replace("e+", "e")  # + joins the parts

@@ -183,6 +183,8 @@ class Pack(Shown):
         }
         use = [f"fewbench start {path} -o run", f"fewbench run command {path} -o run -- PROGRAM"]
         answer = f"{rows[0]['items']:,} of {counted(rows[0]['of_items'], 'item')} in place of all"
+        if rows[0]["chosen_items"] is None:
+            answer += ", chosen for each model as it answers"
         overview = []
         if len(rows) > 1:
             answer = f"{counted(len(rows), 'benchmark')}, a few items of each"

@@ -25,7 +25,7 @@ from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
-from fewbench.methods.sources import reliability, whole_sources
+from fewbench.methods.sources import missing_note, reliability, whole_sources
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores, Sources
 from fewbench.scores.pack_files import (
@@ -58,7 +58,7 @@ OnStep = Callable[[str], None]
 
 def pack(
     scores: Scores,
-    method: str | Method = AUTO,
+    method: str | Method = "fewbench-static",
     budget: int | str = 100,
     *,
     name: str | None = None,
@@ -75,7 +75,9 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack contains the chosen items and everything that estimates from them need.
+    A pack contains the chosen items and everything that estimates from them need. Every model runs
+    the same items, unless you name a method that chooses items as answers arrive: the pack then
+    contains no item set, and says so.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def pack(
         Scores of the source models.
     method : str or Method
         Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
-        the source models chooses the method.
+        the source models chooses the method, often one that chooses items as answers arrive.
     budget : int or str
         Number of items of each benchmark, or a share of each task's items, such as 10%: at least
         20 of each task, or all of a smaller one. With `by`, at most half of the benchmark's items.
@@ -188,6 +190,7 @@ class _Maker:
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
         scores, self.notes = whole_sources(scores, LEAST, "a pack")
+        self.notes += missing_note(scores)
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance
@@ -202,6 +205,12 @@ class _Maker:
             ) from error
         self.method = chosen.method
         self.subset = chosen.subset
+        if self.subset is None:
+            self.notes.append(
+                f"{self.made.method} chooses items as answers arrive: each model runs items of its "
+                "own, and two models share only a part of them. For one item set, use "
+                "fewbench-static"
+            )
         self.keeps: Keeps = packed_as(self.method, scores)
         self.scores = scores.changed()  # which has learned nothing yet
         if scores.probabilities is not None:

@@ -14,7 +14,16 @@ from fewbench._names import counted
 from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
-from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
+from fewbench.evaluation.journal import (
+    Asked,
+    Entry,
+    Followed,
+    Header,
+    Journal,
+    Told,
+    kept_replies,
+    targets_of,
+)
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scale, Sources, Unit
 from fewbench.show.page import Page, Section, Shown, Table
@@ -117,14 +126,15 @@ def refresh_pack(
     header, entries = journal.header(), list(journal.fresh())
     scores = open_pack(pack).scores()
     before, notes = _before(folder, header, level)
-    told: dict[str, dict[str, float]] = {name: {} for name in header.targets}
+    targets = targets_of(header, entries)
+    told: dict[str, dict[str, float]] = {name: {} for name in targets}
     for one in entries:
         if isinstance(one, Told):
             told[one.target] |= dict(zip(one.items, one.scores, strict=True))
     if not any(told.values()):
         raise PackError(f"{folder}: no answers are recorded", hint="record them with fewbench tell")
     known = set(scores.item_ids)
-    named = tuple(name for name in header.targets if known & set(told[name]))
+    named = tuple(name for name in targets if known & set(told[name]))
     if not named:
         raise PackError(
             f"{pack}: none of the answered items of {folder} is in the pack",
@@ -199,6 +209,10 @@ def _of_items(entries: list[Entry], known: set[str], named: tuple[str, ...]) -> 
     """Return the rounds and answers of these targets, of items that are known."""
     found: list[Entry] = []
     for one in entries:
+        if isinstance(one, Followed):
+            lead = one.lead.of_items(known)
+            found += [one.model_copy(update={"lead": lead})] * (one.target in named)
+            continue
         kept = [at for at, item in enumerate(one.items) if item in known]
         items = tuple(one.items[at] for at in kept)
         if not items:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fewbench._content import text_encoding, why_not_utf8
-from fewbench._json import loads
+from fewbench._json import RepeatedKeyError, loads
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.values import describe
 
@@ -96,12 +96,15 @@ class JsonLines:
     """The rows of a file of JSON lines.
 
     With `salvage`, a truncated last line is skipped, and `torn` holds its number. Iterating raises
-    ReaderError if a line is not whole JSON.
+    ReaderError if a line is not whole JSON: if `parse` raises ValueError.
     """
 
-    def __init__(self, path: Path, salvage: bool = False) -> None:
+    def __init__(
+        self, path: Path, salvage: bool = False, parse: Callable[[str], Any] = loads
+    ) -> None:
         self.path = path
         self.salvage = salvage
+        self._parse = parse
         self.torn: int | None = None
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
@@ -110,12 +113,14 @@ class JsonLines:
         try:
             with self.path.open("rb") as lines:
                 for number, line in enumerate(lines, start=1):
-                    if not line.strip():
+                    if line.isspace():
                         continue
                     if broken:
                         raise self._error(*broken)
                     try:
-                        row = loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                        row = self._parse(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                    except RepeatedKeyError as error:
+                        raise _repeated(f"{self.path}, line {number}", error) from error
                     except ValueError as error:
                         if isinstance(error, UnicodeDecodeError):
                             _refuse_encoding(self.path)
@@ -185,12 +190,20 @@ def load_json(path: Path) -> Any:
         return loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+    except RepeatedKeyError as error:
+        raise _repeated(str(path), error) from error
     except ValueError as error:
         if isinstance(error, UnicodeDecodeError):
             _refuse_encoding(path)
         raise ReaderError(
             f"{path}: not whole JSON ({error})", hint="copy it again, or delete it"
         ) from error
+
+
+def _repeated(where: str, error: RepeatedKeyError) -> ReaderError:
+    return ReaderError(
+        f"{where}: {error}, so the value is not clear", hint="keep the right one of the two"
+    )
 
 
 def load_object(path: Path, what: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
 from fewbench.readers.options import OptionTable
@@ -259,6 +261,11 @@ class Rows:
                     "not valid Unicode",
                     hint="the id contains half of a surrogate pair; write the file as UTF-8",
                 )
+        if copies := self._copies():
+            known["notes"] = (
+                *known.get("notes", ()),
+                f"{counted(copies, 'row')} repeated, with the same scores",
+            )
         columns: dict[str, NDArray[Any]] = {
             "content": np.array(self.contents),
             "position": np.array(self.positions, dtype=np.int64),
@@ -289,6 +296,29 @@ class Rows:
         )
         return replace(run, **known)
 
+    def _copies(self) -> int:
+        """Return how many rows are copies of others; ReaderError if scores of copies differ."""
+        first: dict[tuple[str, int | str], int] = {}
+        copies = 0
+        for at, content in enumerate(self.contents):
+            position, own_id = self.positions[at], self.own_ids[at]
+            if position < 0 and not own_id:  # equal documents are told apart by these
+                continue
+            before = first.setdefault((content, position if position >= 0 else own_id), at)
+            if before == at:
+                continue
+            copies += 1
+            for metric, scores in self.values.items():
+                both = scores[before], scores[at]
+                if both[0] != both[1] and not all(map(math.isnan, both)):
+                    raise ReaderError(
+                        f"{self.path}: item {own_id or position} has two answers, with {metric!r} "
+                        f"{both[0]:g} ({self.place_word} {self.places[before]}) and {both[1]:g} "
+                        f"({self.place_word} {self.places[at]})",
+                        hint="keep one of them",
+                    )
+        return copies
+
 
 def key_of(answer: str | None, choices: Sequence[str] = ()) -> int:
     """Return the key of an item: 32 bits of its right answer's hash, then 32 of its options'.
@@ -300,6 +330,11 @@ def key_of(answer: str | None, choices: Sequence[str] = ()) -> int:
     >>> key_text(key_of("4", ["3", "4"])), key_text(key_of(None, ["3", " 4"])), key_of(None)
     ('711d7b06/300ecc10', '/300ecc10', 0)
     """
+    return _key_of(answer, tuple(choices))
+
+
+@lru_cache(maxsize=1 << 16)
+def _key_of(answer: str | None, choices: tuple[str, ...]) -> int:
     texts = "\x1f".join(choice.strip() for choice in choices)
     halves = (_half(answer), _half(texts) if choices else 0)
     return halves[0] << 32 | halves[1]

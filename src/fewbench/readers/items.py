@@ -182,7 +182,7 @@ def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
     for row, value in enumerate(column.astype(object), start=1):
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = np.nan
         if not (np.isfinite(number) and (number > 0 or (number == 0 and name == COST))):
             raise ReaderError(

@@ -8,6 +8,7 @@ probable option is the one that was scored.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -53,15 +54,15 @@ class OptionTable:
         for column, of_row in (
             (LIKELIHOOD, lambda one: one.likelihoods),
             (UNCONDITIONAL, lambda one: one.unconditional),
-            (CHARACTERS, lambda one: [len(text) for text in one.texts]),
-            (BYTES, lambda one: [_size(text) for text in one.texts]),
+            (CHARACTERS, lambda one: [*map(len, one.texts)]),
+            (BYTES, lambda one: [*map(_size, one.texts)]),
         ):
-            nothing = [np.nan] * int(counts.max())
-            flat = [
-                value
-                for one, count in zip(rows, counts.tolist(), strict=True)
-                for value in (of_row(one) or nothing[:count])
-            ]
+            values = [of_row(one) for one in rows]
+            if not any(values):
+                continue
+            flat = [*chain.from_iterable(
+                one or [np.nan] * count for one, count in zip(values, counts.tolist(), strict=True)
+            )]  # fmt: skip
             options[there, column] = flat
         return {
             "options": options,

@@ -23,6 +23,7 @@ from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, Sources, load_scores
+from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
@@ -115,6 +116,9 @@ def read(
     same_model: SameModel = "stop",
     only_model: str | None = None,
     accept_differences: bool = False,
+    missing: Sequence[str] = (),
+    right: Sequence[str] = (),
+    wrong: Sequence[str] = (),
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -157,6 +161,12 @@ def read(
     accept_differences : bool
         Logs: import models that were asked or scored in different ways: other prompts, settings,
         answer keys. Estimates then carry a warning.
+    missing : sequence of str
+        Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are.
+    right : sequence of str
+        Table: texts for the best score, such as PASS.
+    wrong : sequence of str
+        Table: texts for the worst score, such as FAIL.
     like : Scores, optional
         The scores of the source models if you read a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
@@ -198,9 +208,11 @@ def read(
         only_model,
         accept_differences,
     )
+    words = CellWords(missing, right, wrong)
+    of_tables = _table_options(columns, transposed, words)
     units, others = _find_logs(sources, form)
     if units:
-        _refuse(sources[0], units[0][0].name, _table_options(columns, transposed))
+        _refuse(sources[0], units[0][0].name, of_tables)
         where = (workers, executor)
         return _read_logs(units, others, options, like, scale, work, where, progress)
     if len(sources) > 1:
@@ -212,7 +224,7 @@ def read(
     form = form or _file_form(source)
     _refuse(source, form, options.given)
     if form != "table":
-        _refuse(source, form, _table_options(columns, transposed))
+        _refuse(source, form, of_tables)
     if form == "scores":
         scores = load_scores(source)
         if scale not in (None, scores.scale):
@@ -228,13 +240,20 @@ def read(
     from fewbench.readers.tables import read_table
 
     given = columns or Columns()
-    has_tasks = like is not None
-    table = read_table(source, given, transposed=transposed, scale=scale, has_tasks=has_tasks)
+    table = read_table(
+        source,
+        given,
+        transposed=transposed,
+        scale=scale,
+        has_tasks=like is not None,
+        words=words,
+    )
     return Reading(table)
 
 
-def _table_options(columns: Columns | None, transposed: bool) -> list[str]:
+def _table_options(columns: Columns | None, transposed: bool, words: CellWords) -> list[str]:
     given = {"columns": columns not in (None, Columns()), "--transposed": transposed}
+    given |= {f"--{name}": bool(texts) for name, texts in vars(words).items()}
     return [option for option, is_given in given.items() if is_given]
 
 

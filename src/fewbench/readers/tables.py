@@ -4,7 +4,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, cast
@@ -17,6 +17,7 @@ from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
+from fewbench.scores.cell_words import EMPTY, CellWords
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
@@ -60,6 +61,7 @@ def read_table(
     transposed: bool = False,
     scale: Scale | None = None,
     has_tasks: bool = False,
+    words: CellWords | None = None,
 ) -> Scores:
     """Read a long or wide table of scores; the columns named say which it is.
 
@@ -76,6 +78,8 @@ def read_table(
         The scale of the scores, [0, 1] by default.
     has_tasks : bool
         Whether a column `task` of a long table contains the tasks if `columns` names none.
+    words : CellWords, optional
+        Texts for missing, right and wrong scores.
 
     Raises
     ------
@@ -96,12 +100,15 @@ def read_table(
     )
     if own_task:
         columns = replace(columns, task="task")
-    frame = load_table(source, columns.ids, columns if long else None)
+    words = words or CellWords()
+    frame = load_table(source, columns.ids, columns if long else None, words)
     if own_task and "task" not in frame.columns:
         columns = replace(columns, task=None)
     try:
         if not long:
-            return from_wide(frame, model=label, transposed=transposed, scale=scale)
+            return from_wide(
+                frame, model=label, transposed=transposed, scale=scale, **asdict(words)
+            )
         model = columns.model
         if model is None and columns.only_model is not None:
             # Checked before a column is added that the user does not know.
@@ -121,6 +128,7 @@ def read_table(
             item_columns=columns.keep_item,
             model_columns=columns.keep_model,
             scale=scale,
+            **asdict(words),
         )
     except FewbenchError as error:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
@@ -185,11 +193,17 @@ def require_columns(frame: pd.DataFrame, names: list[str]) -> None:
         )
 
 
-def load_table(source: Path, text: list[str], long: Columns | None = None) -> pd.DataFrame:
+def load_table(
+    source: Path,
+    text: list[str],
+    long: Columns | None = None,
+    words: CellWords | None = None,
+) -> pd.DataFrame:
     """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ.
 
     Of a `long` table only the named columns are read, if all are there, and texts become
-    categories, which take a fifth of the memory.
+    categories, which take a fifth of the memory. With `words`, cells of scores are numbers as they
+    are written, or stay text: '0x1' is no number.
     """
     read, suffix = _reader_of(source), source.suffix.lower()
     if long is None:
@@ -197,7 +211,7 @@ def load_table(source: Path, text: list[str], long: Columns | None = None) -> pd
     else:
         check_long_memory(source, len(long.named))
     try:
-        return read(source, text, long)
+        return read(source, text, long, words)
     except (FewbenchError, MemoryError):
         raise
     except Exception as error:  # pandas and pyarrow have no common base of errors
@@ -208,7 +222,10 @@ def load_table(source: Path, text: list[str], long: Columns | None = None) -> pd
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 
 
-def _reader_of(source: Path) -> Callable[[Path, list[str], Columns | None], pd.DataFrame]:
+Reader = Callable[[Path, list[str], Columns | None, CellWords | None], pd.DataFrame]
+
+
+def _reader_of(source: Path) -> Reader:
     """Return what reads a table; ReaderError if it has no content, or not that of a table."""
     readers = {
         ".csv": _csv,
@@ -230,7 +247,9 @@ def _reader_of(source: Path) -> Callable[[Path, list[str], Columns | None], pd.D
     return readers[suffix]
 
 
-def _csv(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
+def _csv(
+    source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
+) -> pd.DataFrame:
     """Read strictly: rows of unequal length and repeated columns are errors."""
     import pyarrow as pa
     from pyarrow import csv
@@ -242,8 +261,10 @@ def _csv(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     reading = csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding)
 
+    empty = [*EMPTY, *(words.missing if words else ())]
+
     def kinds(types: dict[str, Any], **more: Any) -> Any:
-        return csv.ConvertOptions(column_types=types, null_values=["", "nan", "NaN"], **more)
+        return csv.ConvertOptions(column_types=types, null_values=empty, **more)
 
     def checked(table: Any) -> Any:
         if any(pa.types.is_binary(kind) for kind in table.schema.types):  # not UTF-8
@@ -255,18 +276,28 @@ def _csv(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
         return table
 
     types = dict.fromkeys(text, pa.string())
-    if long is None:
+    if long is None and words is None:
         table = checked(csv.read_csv(source, reading, parsing, kinds(types)))
         return cast(pd.DataFrame, table.to_pandas())
-    reading.use_threads = False  # each of them would hold blocks of its own
+    if long is not None:
+        reading.use_threads = False  # each of them would hold blocks of its own
     with csv.open_csv(source, reading, parsing, kinds(types)) as head:
         first = {one.name: one.type for one in checked(head).schema}
     pa.default_memory_pool().release_unused()
+    scored = [name for name in first if name not in text and long is None]
+    scored += [long.score] if long is not None and long.score in first else []
+    # Arrow guesses that '0x1' is a whole number; as a fraction it is none, and stays text.
+    first |= {name: pa.float64() for name in scored if not pa.types.is_boolean(first[name])}
+    types |= dict.fromkeys(scored, pa.string())  # where a cell is neither a number nor empty
+    if long is None:
+        try:
+            table = csv.read_csv(source, reading, parsing, kinds(first))
+        except pa.ArrowInvalid:
+            table = csv.read_csv(source, reading, parsing, kinds(types))
+        return cast(pd.DataFrame, checked(table).to_pandas())
     if not {*long.named} <= {*first}:
         return _csv(source, text, None)  # the error names all columns
     reading.block_size = min(max(FEW, source.stat().st_size // 32), MANY)
-    if not pa.types.is_boolean(first[str(long.score)]):
-        first[str(long.score)] = pa.float64()
     texts = [*text, *(name for name in first if first[name] == pa.string())]
     first |= dict.fromkeys(texts, pa.dictionary(pa.int32(), pa.string()))
     only = {"include_columns": long.named}
@@ -289,7 +320,9 @@ def _converted(table: Any) -> pd.DataFrame:
     return cast(pd.DataFrame, frame)
 
 
-def _parquet(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
+def _parquet(
+    source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
+) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     names = Counter(pq.read_schema(source).names)
@@ -300,7 +333,9 @@ def _parquet(source: Path, text: list[str], long: Columns | None) -> pd.DataFram
     return cast(pd.DataFrame, pq.read_table(source).to_pandas())
 
 
-def _jsonl(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
+def _jsonl(
+    source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
+) -> pd.DataFrame:
     rows, found, texts = [], set[str](), dict[str, str]()
     columns: dict[str, Any] = {name: [] for name in long.named} if long else {}
     with source.open(encoding=text_encoding(source)) as lines:

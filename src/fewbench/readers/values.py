@@ -15,6 +15,7 @@ LONGEST = 200  # of a field; longer ones are hashed
 LONG = 80
 # Of an object's text, its address and module, which depend on the run and the harness's version.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|(?<=<class ')[\w.]+\.(?=\w+'>)")
+BOOLEANS = {"True": True, "False": False}
 WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
@@ -29,9 +30,13 @@ def as_number(value: Any) -> float | None:
     (1.0, -3.5, 0.0, None, None)
     """
     if isinstance(value, str):
-        value = {"True": True, "False": False}.get(value, value)
+        if "_" in value or not value.isascii():  # what Python reads as a number is a typing error
+            return None
+        value = BOOLEANS.get(value, value)
+    elif not isinstance(value, int | float):
+        return None
     try:
-        return float(value) if isinstance(value, bool | int | float | str) else None
+        return float(value)
     except (ValueError, OverflowError):
         return None
 

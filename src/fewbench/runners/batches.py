@@ -8,16 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fewbench._journal import Lines
 from fewbench._text import masked
 from fewbench.errors import EvaluationError, RunError
+from fewbench.evaluation.costs import BATCHES
 from fewbench.runners.result import Spent
 
-BATCHES = "run.jsonl"
+MODEL = ("model", "model_args", "model arguments", "server", "program")
+"""Facts that name the model: targets of one folder may differ in these."""
 
 
 class Batch(BaseModel):
     """What a batch cost, and which of its items failed: a line of `run.jsonl`.
 
-    `counts` is False where the model failed as a whole, which is no fault of the items. A line
-    with `facts` says how the model was run from there on.
+    `counts` is False where the model failed as a whole, which is no fault of the items. Earlier
+    failures of the items in `again` do not count either. A line with `facts` says how the model was
+    run from there on.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +29,7 @@ class Batch(BaseModel):
     facts: dict[str, str] | None = None
     failed: dict[str, str] = {}
     counts: bool = True
+    again: tuple[str, ...] = ()
     cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     tokens: int = Field(default=0, ge=0)
     seconds: float = 0.0
@@ -61,14 +65,15 @@ class Batches:
             self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
         self._all.append(batch)
 
-    def spent(self, targets: Sequence[str] | None = None) -> Spent:
-        """Return what was spent on some targets; the seconds are always those of all."""
-        mine = [one for one in self._all if targets is None or one.target in targets]
+    def spent(self, targets: Sequence[str], together: Sequence[str]) -> Spent:
+        """Return what was spent on targets, with the seconds of all that are run together."""
+        mine = [one for one in self._all if one.target in targets]
+        of_all = [one for one in self._all if one.target in together]
         return Spent(
             cost=sum(one.cost for one in mine),
             tokens=sum(one.tokens for one in mine),
-            seconds=sum(one.seconds for one in self._all),
-            own_seconds=sum(one.own for one in self._all),
+            seconds=sum(one.seconds for one in of_all),
+            own_seconds=sum(one.own for one in of_all),
         )
 
     def failures(self, target: str) -> dict[str, list[str]]:
@@ -78,33 +83,63 @@ class Batches:
             if one.target == target and one.counts:
                 for item, why in one.failed.items():
                     found.setdefault(item, []).append(why)
+                for item in one.again:
+                    found.pop(item, None)
         return found
 
     def outages(self, target: str) -> int:
         """Return how many batches failed as a whole."""
         return sum(not one.counts for one in self._all if one.target == target)
 
-    def check_facts(self, facts: Mapping[str, str], *, accept: bool) -> str | None:
-        """Compare how the model is run with how it was run before, and keep it.
+    def facts(self, target: str) -> dict[str, str] | None:
+        """Return how a target was run last; None if that is not known."""
+        known = [one.facts for one in self._all if one.facts is not None and one.target == target]
+        return known[-1] if known else None
 
+    def target_with(self, facts: Mapping[str, str]) -> str | None:
+        """Return the first target that was run in this way."""
+        facts = _masked(facts)
+        named = dict.fromkeys(one.target for one in self._all if one.facts is not None)
+        return next((name for name in named if self.facts(name) == facts), None)
+
+    def check_facts(
+        self, target: str, facts: Mapping[str, str], *, is_new: bool, accept: bool
+    ) -> str | None:
+        """Compare how a target is run with how it was run before, and keep it.
+
+        A target without answers (`is_new`) is compared with another one, whose model may differ.
         Return what has changed if that is accepted; else raise RunError.
         """
-        facts = {name: masked(value) for name, value in facts.items()}  # as they are in the file
-        known = [one.facts for one in self._all if one.facts is not None]
-        before = known[-1] if known else {}
-        if known and before == facts:
-            return None
-        differ = [
-            f"{name} {before.get(name, 'not set')}, not {facts.get(name, 'not set')}"
-            for name in {**before, **facts}
-            if before.get(name) != facts.get(name)
-        ]
-        said = f"{self._folder}: the answers there come from {'; '.join(differ)}"
-        if known and not accept:
-            raise RunError(
-                said,
-                hint="use another folder for another model; if it is the same model, pass "
-                "--accept-changes (in Python accept_changes=True)",
+        facts, whose = _masked(facts), target
+        before, now = self.facts(target), facts
+        hint = "use another target (-t NAME) for another model; if it is the same model, pass"
+        if is_new:
+            others = [one for one in self._all if one.facts is not None and one.target != target]
+            whose = others[-1].target if others else target
+            before, now = _settings(self.facts(whose) or facts), _settings(facts)
+            hint = "use the same settings, or another folder; to compare them nevertheless, pass"
+        said = None
+        if before is not None and before != now:
+            differ = "; ".join(
+                f"{name} {before.get(name, 'not set')}, not {now.get(name, 'not set')}"
+                for name in {**before, **now}
+                if before.get(name) != now.get(name)
             )
-        self.add(Batch(facts=facts))
-        return f"{said}; accepted as the same model" if known else None
+            said = f"{self._folder}: the answers of {whose} come from {differ}"
+            if not accept:
+                hint += " --accept-changes (in Python accept_changes=True)"
+                raise RunError(said, hint=hint)
+        if self.facts(target) != facts:
+            self.add(Batch(target=target, facts=facts))
+        return None if said is None else f"{said}; accepted as the same"
+
+
+def _settings(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return the facts that do not name the model."""
+    of_model = (name for name in facts if name in MODEL or name.startswith("file "))
+    return {name: facts[name] for name in facts.keys() - set(of_model)}
+
+
+def _masked(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return facts as they are in the file."""
+    return {name: masked(value) for name, value in facts.items()}

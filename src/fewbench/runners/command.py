@@ -10,6 +10,7 @@ of a batch are sent at once, and `last` marks the last of them. The program is s
 may be printed again, but not with another answer.
 """
 
+import hashlib
 import json
 import os
 import queue
@@ -19,9 +20,10 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
 
 from fewbench._json import loads
 from fewbench.errors import RunError
@@ -29,6 +31,7 @@ from fewbench.runners.driving import INTERRUPTED, Answered
 from fewbench.runners.result import RunResult
 from fewbench.scores import Sources
 
+LARGE = 1 << 28  # bytes
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
 
 
@@ -38,7 +41,7 @@ class Line(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     item: str
-    score: StrictBool | StrictInt | StrictFloat | None = None
+    score: StrictBool | StrictFloat | None = None
     error: str | None = None
     cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     tokens: int = Field(default=0, ge=0)
@@ -55,7 +58,8 @@ class CommandRunner:
     Parameters
     ----------
     command : sequence of str
-        Program and arguments; no shell is used.
+        Program and arguments; no shell is used. A run resumes only if the files among them are
+        unchanged.
     timeout : float, optional
         Seconds without any line after which the program counts as hanging, and is ended.
 
@@ -87,7 +91,8 @@ class CommandRunner:
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout
-        self.facts = {"program": shlex.join(command)}
+        self.facts = {"program": shlex.join(command)} | _files_of(command)
+        self.model_name = _program_name(command)
         self._program: _Program | None = None
         self._tasks: dict[str, str] = {}
         self._said: dict[str, Line] = {}  # what it answered to each item when last asked
@@ -121,7 +126,7 @@ class CommandRunner:
                 if len(self._suspects) > 1 and not is_item:
                     said = f"the program {shlex.join(self._command)} {problem}, twice in a row"
                     return found.answered(stopped=said, without=self._suspects)
-                found.failed[left.pop(0)] = f"the program {problem}"
+                found.last_failed[left.pop(0)] = f"the program {problem}"
                 self._program = _Program(self._command)
         except KeyboardInterrupt:
             if self._program is not None:
@@ -184,28 +189,66 @@ class CommandRunner:
         return before is not None
 
 
+def _program_name(command: Sequence[str]) -> str:
+    """Return the name of the script that a command runs, or of its program, without its ending.
+
+    >>> _program_name(["/bin/sh", "-c", "exit"])
+    'sh'
+    """
+    scripts = [word for word in command[1:] if not word.startswith("-") and os.path.isfile(word)]
+    return Path([*scripts, command[0]][0]).stem
+
+
+def _files_of(command: Sequence[str]) -> dict[str, str]:
+    """Return what the files that a command names contain, also as in --settings=FILE."""
+    found = {}
+    for word in command:
+        path = next((one for one in (word, word.partition("=")[2]) if os.path.isfile(one)), None)
+        if path is not None:
+            found[f"file {path}"] = _content_of(Path(path))
+    return found
+
+
+def _content_of(path: Path) -> str:
+    """Return a hash of a file's content; its state if it is large, so that reading takes long."""
+    state = path.stat()
+    if state.st_size > LARGE or not os.access(path, os.R_OK):
+        return f"of {state.st_size:,} bytes, changed at {state.st_mtime_ns}"
+    return f"with the hash {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
 class _Found:
     """What a program answered to a batch."""
 
     def __init__(self) -> None:
         self.answers: dict[str, float] = {}
         self.failed: dict[str, str] = {}
+        self.last_failed: dict[str, str] = {}
         self.cost, self.tokens = 0.0, 0
 
     def has(self, item: str) -> bool:
-        return item in self.answers or item in self.failed
+        return item in self.answers or item in self.failed or item in self.last_failed
 
     def add(self, line: Line) -> None:
         self.cost += line.cost
         self.tokens += line.tokens
         if line.score is None:
-            self.failed[line.item] = line.error or "no score"
+            self.last_failed[line.item] = line.error or "no score"
         else:
+            self.failed |= self.last_failed
+            self.last_failed = {}
             self.answers[line.item] = float(line.score)
 
     def answered(self, stopped: str | None = None, without: Sequence[str] = ()) -> Answered:
-        failed = {item: why for item, why in self.failed.items() if item not in without}
-        return Answered(self.answers, failed, self.cost, self.tokens, stopped=stopped)
+        last_failed = {item: why for item, why in self.last_failed.items() if item not in without}
+        return Answered(
+            self.answers,
+            self.failed,
+            self.cost,
+            self.tokens,
+            stopped=stopped,
+            last_failed=last_failed,
+        )
 
 
 def _parsed(text: str) -> Line:

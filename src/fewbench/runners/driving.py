@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
+from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import Progress, RunResult
-from fewbench.runners.run import Run, limits_of
+from fewbench.runners.run import Run, items_of, limits_of
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 
@@ -35,8 +35,11 @@ class Answered:
     - `cost`, `tokens`: what the batch cost.
     - `probabilities`: item id to option probabilities, where the runner has them.
     - `replies`: item id to kind of reply, where it is not whole (see `Evaluation.tell`).
+    - `texts`: item id to reply, where the runner has replies.
     - `stopped`: why the run must end after this batch, in words. Items without an answer then do
       not count as failed.
+    - `last_failed`: as `failed`, of the items that failed after the last answer. If these are many,
+      the model has failed as a whole, and no item is skipped.
     """
 
     answers: Mapping[str, float] | Scores
@@ -45,15 +48,18 @@ class Answered:
     tokens: int = 0
     probabilities: Mapping[str, ArrayLike] | None = None
     replies: Mapping[str, str] | None = None
+    texts: Mapping[str, str] | None = None
     stopped: str | None = None
+    last_failed: Mapping[str, str] = field(default_factory=dict)
 
 
 class Runner(Protocol):
     """A way of running a model on chosen items.
 
     It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
-    run. A run in the same folder resumes only with the same facts. And it may have `batch`, the
-    most items per batch where the user gives none: a batch in flight is lost in a crash.
+    run. A target resumes only with the same facts. It may have `model_name`, which names a target
+    that the user does not name. And it may have `batch`, the most items per batch where the user
+    gives none: a batch in flight is lost in a crash.
     """
 
     @property
@@ -146,7 +152,7 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         found = runner.answer(target, items)
         failed = dict(found.failed)
         if found.stopped is None:
-            lacking = set(items) - _items_of(found.answers) - set(failed)
+            lacking = set(items) - items_of(found.answers) - set(failed) - set(found.last_failed)
             failed |= dict.fromkeys(lacking, NO_ANSWER)
         run.take(
             target,
@@ -156,18 +162,15 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
             tokens=found.tokens,
             probabilities=found.probabilities,
             replies=found.replies,
+            texts=found.texts,
         )
+        if found.last_failed:
+            run.take(target, {}, found.last_failed)
         if found.stopped is not None:
             run.halt(found.stopped, is_failure=found.stopped != INTERRUPTED)
         if on_progress is not None:
             on_progress(run, target)
     return went_on
-
-
-def _items_of(answers: Mapping[str, float] | Scores) -> set[str]:
-    if isinstance(answers, Scores):
-        return set(answers.item_ids[~np.isnan(answers.values).all(axis=0)])
-    return set(answers)
 
 
 def run_with(
@@ -177,7 +180,7 @@ def run_with(
     stop: Stop | int | None = None,
     *,
     folder: str | Path | None = None,
-    targets: Sequence[str] = ("target",),
+    targets: Sequence[str] | None = None,
     on_notes: Callable[[list[str]], None] | None = None,
     on_progress: OnProgress | None = None,
     on_end: Callable[[], None] | None = None,
@@ -190,8 +193,10 @@ def run_with(
     runner : Runner
     scores : Scores, Benchmark, or None
         As for `Run.open`; None for the items that the runner knows of (`KnowsItems`).
-    method, stop, folder, targets
+    method, stop, folder
         As for `Run.open`; a number as `stop` is a number of items.
+    targets : sequence of str, optional
+        As for `Run.open` (default: the name of the runner's model).
     on_notes : callable, optional
         Called with the notes of `Runner.prepare` and of the method, before anything is run.
     on_progress, on_end : callable, optional
@@ -200,7 +205,7 @@ def run_with(
         Further arguments of `Run.open`.
     """
     try:
-        limits = limits_of(stop, scores, folder)
+        limits = limits_of(stop, scores, folder, settings.get("items_of"))
         if scores is None:
             if not isinstance(runner, KnowsItems):
                 raise RunError(
@@ -209,11 +214,14 @@ def run_with(
                 )
             scores = runner.benchmark()
         scores = as_sources(scores)
-        notes = runner.prepare(scores, targets)
+        facts, model = getattr(runner, "facts", None), getattr(runner, "model_name", None)
+        names = list(targets or [unnamed_target(folder, facts, model)])
+        notes = runner.prepare(scores, names)
         facts = getattr(runner, "facts", None)
+        settings["facts"] = None if facts is None else dict.fromkeys(names, facts)
         if settings.get("batch") is None:
             settings["batch"] = getattr(runner, "batch", None)
-        with Run.open(scores, method, limits, folder, targets, facts=facts, **settings) as run:
+        with Run.open(scores, method, limits, folder, names, **settings) as run:
             run.notes += notes
             if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())

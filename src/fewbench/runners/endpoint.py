@@ -29,11 +29,14 @@ from fewbench.runners.inspect_samples import OWN_ID
 from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
 from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult
+from fewbench.runners.servers import check_address, check_server, refusing_empty_replies
 from fewbench.scores import Benchmark, Sources
 from fewbench.scores.table import KEYS, NO_TASK, as_sources
 
 Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
-RETRIES = "5"  # of a request, in about 90 s; Inspect's own default is to retry forever
+# Inspect's own defaults are to retry and to wait forever: 5 retries take about 90 s, and of a reply
+# that takes longer than 600 s nothing more is expected.
+LIMITS = {"--max-retries": "5", "--attempt-timeout": "600", "--timeout": "600"}
 TEXT = "text"
 """Column of the sources' items with the text of each, which must be the question's."""
 
@@ -99,16 +102,25 @@ def run_endpoint(
             f"{some(plain)} is no name of a model in Inspect",
             hint=f"name the provider too, as openai-api/local/{plain[0]} for a server of your own",
         )
+    if url is not None:
+        check_address(url)
     accepts = bool(settings.get("accept_differences", False))
     if scores is None:
         scores = as_sources(question_benchmark(path))
     make = partial(question_tasks, path, scores, scorer, pattern, accept_differences=accepts)
     metrics = make()[1]
     given = ["--model", ",".join(models), *(("--model-base-url", url) if url else ()), *arguments]
-    if not any(word.partition("=")[0] == "--max-retries" for word in arguments):
-        given += ["--max-retries", RETRIES]
-    settings |= {"make_tasks": lambda: make()[0], "metric": metrics}
-    return run_inspect(given, scores, method, stop, **settings)
+    named = {word.partition("=")[0] for word in arguments}
+    given += [word for pair in LIMITS.items() if pair[0] not in named for word in pair]
+
+    def make_tasks() -> list[Any]:
+        if url is not None:
+            check_server(url)
+        return make()[0]
+
+    settings |= {"make_tasks": make_tasks, "metric": metrics}
+    with refusing_empty_replies():
+        return run_inspect(given, scores, method, stop, **settings)
 
 
 def question_tasks(

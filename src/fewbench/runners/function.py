@@ -12,7 +12,7 @@ from fewbench._warned import issue
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.runners.driving import INTERRUPTED, Answered, OnProgress, run_with
+from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, run_with
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
@@ -43,6 +43,8 @@ class FunctionRunner:
         if concurrency < 1:
             raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
         self._answer, self._batched, self._concurrency = answer, batched, concurrency
+        own = answer.__name__ if inspect.isfunction(answer) else ""
+        self.model_name = own if own.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
 
@@ -61,17 +63,25 @@ class FunctionRunner:
         call = self._of(target)
         answers: dict[str, float] = {}
         failed: dict[str, str] = {}
+        last_failed: dict[str, str] = {}
         stopped = None
         try:
             for asked, found in self._results(call, items):
+                scores: Mapping[str, Any] = {} if isinstance(found, BaseException) else found
+                why = NO_ANSWER
                 if isinstance(found, BaseException):
-                    said = f"{type(found).__name__}: {first_line(found)}"
-                    failed |= dict.fromkeys(asked, said)
+                    why = f"{type(found).__name__}: {first_line(found)}"
+                answered = {item: scores[item] for item in asked if scores.get(item) is not None}
+                lacking = {item: why for item in asked if item not in answered}
+                if answered:
+                    answers |= answered
+                    failed |= last_failed | lacking
+                    last_failed = {}
                 else:
-                    answers |= {item: found[item] for item in asked if found.get(item) is not None}
+                    last_failed |= lacking
         except KeyboardInterrupt:
             stopped = INTERRUPTED
-        return Answered(answers, failed, stopped=stopped)
+        return Answered(answers, failed, stopped=stopped, last_failed=last_failed)
 
     def finish(self, result: RunResult) -> None:
         """Write nothing."""
@@ -149,14 +159,16 @@ def run(
     stop: Stop | int | None = None,
     answer: Answer | Mapping[str, Answer] | None = None,
     *,
-    targets: Sequence[str] = ("target",),
+    targets: Sequence[str] | None = None,
     folder: str | Path | None = None,
+    items_of: str | Path | None = None,
     batched: bool = False,
     batch: int | None = None,
     concurrency: int = 1,
     seed: int = 0,
     tries: int = 3,
     accept_fractions: bool = False,
+    retry_skipped: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model, given as a function, on the items that a method chooses, and estimate its score.
@@ -173,10 +185,14 @@ def run(
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which
         it raises an error, or returns None, is tried again later, and skipped after `tries` times.
-    targets : sequence of str
-        Names of the target models.
+    targets : sequence of str, optional
+        Names of the target models (default: those of the mapping, or the function's name).
     folder : path, optional
-        Keep every answer there. Repeat the call to resume after a stop or a crash.
+        Keep every answer there. Repeat the call to resume after a stop or a crash. A new target
+        joins those in the folder: it is asked the same items first.
+    items_of : path, optional
+        FOLDER or FOLDER:TARGET of another run, whose items are asked first, so that `versus`
+        compares pairs of answers.
     batched : bool
         Whether `answer` takes a list of items.
     batch : int, optional
@@ -190,6 +206,8 @@ def run(
         How often an item may fail until it is skipped.
     accept_fractions : bool
         Accept scores between right and wrong where the sources have none.
+    retry_skipped : bool
+        Ask again for the items that were skipped.
     on_progress : callable, optional
         Called with (run, target) after each batch, in place of the progress line on stderr;
         `run.progress(target)` says how far it is.
@@ -222,11 +240,13 @@ def run(
             method,
             stop,
             folder=folder,
-            targets=targets,
+            targets=targets or (list(answer) if isinstance(answer, Mapping) else None),
+            items_of=items_of,
             batch=batch,
             seed=seed,
             tries=tries,
             accept_fractions=accept_fractions,
+            retry_skipped=retry_skipped,
             **progress,
         )
     issue(found.estimates.warnings)

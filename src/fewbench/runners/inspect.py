@@ -24,6 +24,7 @@ from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sour
 from fewbench.runners.inspect_kept import close_logs
 from fewbench.runners.inspect_pool import Pool, Settings
 from fewbench.runners.inspect_samples import task_in
+from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, limits_of, saved_benchmark
 from fewbench.scores import Benchmark, Sources, open_sources
@@ -53,6 +54,7 @@ def estimated(
     *,
     folder: str | Path | None = None,
     target: str | None = None,
+    items_of: str | Path | None = None,
     seed: int = 0,
     batch: int | None = None,
     metric: str | None = None,
@@ -80,9 +82,11 @@ def estimated(
     stop : Stop or int, optional
         When to stop; a number is a number of items. Needed, except for a pack or to resume a run.
     folder : path, optional
-        Folder of the evaluation, for one model. In memory without.
+        Folder of the evaluation. In memory without.
     target : str, optional
         Name of the target (default: Inspect's name of the model).
+    items_of : path, optional
+        As for `fewbench.run`.
     seed : int
         Random seed.
     batch : int, optional
@@ -114,23 +118,25 @@ def estimated(
     (0, ['fewbench'])
     """
     table, path = _opened(scores, folder)
-    limits = limits_of(stop, table, folder)
+    limits = limits_of(stop, table, folder, items_of)
     if isinstance(method, str) and method != AUTO:
         find_method(method)  # a name that is none is named now
 
     def open_run(table: Sources, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
+        name = target or spec.model
         return Run.open(
             table,
             method,
             limits,
             folder,
-            [target or spec.model],
+            [name],
             seed,
+            items_of=items_of,
             scores_path=path,
             batch=batch,
             tries=1,  # further tries are Inspect's: --retry-on-error
-            facts=facts,
+            facts={name: facts},
             accept_differences=accept_differences,
             accept_fractions=accept_fractions,
             accept_changes=accept_changes,
@@ -218,7 +224,14 @@ def run_inspect(
     inspect_with_sources()
     context = _parsed(arguments, needs_tasks=make_tasks is None)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
-    names = list(targets or models or ["target"])
+    given = context.params
+    keep_secrets(dict(one.partition("=")[::2] for one in given["m"]))
+    common = {"epochs": str(given["epochs"] or 1)}
+    common |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
+    common |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
+    ran = [common | {"model": model} for model in models or ["of the task"]]
+    asked = [*models, *([] if models else [None])]
+    names = list(targets or [unnamed_target(folder, *one) for one in zip(ran, asked, strict=True)])
     target_of = dict(zip(models, names, strict=False))
     if len(names) != max(1, len(models)):
         raise RunError(
@@ -228,15 +241,11 @@ def run_inspect(
     place = Path(folder)
     is_new = not place.exists()
     table = _opened(scores, place)[0]
-    limits = limits_of(stop, table, place)
+    limits = limits_of(stop, table, place, settings.get("items_of"))
     accepted = {
         name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
     }
-    given = context.params
-    facts = {"models": ", ".join(models) or "of the task", "epochs": str(given["epochs"] or 1)}
-    keep_secrets(dict(one.partition("=")[::2] for one in given["m"]))
-    facts |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
-    facts |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
+    facts = dict(zip(names, ran, strict=True))
     if isinstance(method, str) and method != AUTO:
         find_method(method)  # a name that is none is named now
     runs: list[Run] = []
@@ -254,7 +263,7 @@ def run_inspect(
         table,
         open_run,
         lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
-        Settings(metric, **accepted, logs=place / LOGS),
+        Settings(metric, **accepted, logs=place / LOGS, targets=tuple(names)),
         on_progress,
     )
     try:

@@ -23,11 +23,18 @@ from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task_settings_of
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table, reply_kind
-from fewbench.readers.harnesses.inspect_logs.scores import reduce_epochs, reducer_of, scores_of
+from fewbench.readers.harnesses.inspect_logs.scores import (
+    describe_reduction,
+    reduce_epochs,
+    reducer_of,
+    scores_of,
+)
 from fewbench.readers.options import OptionTable, compared, softmax
-from fewbench.runners.inspect_kept import first_of, kept_logs
+from fewbench.runners.inspect_kept import kept_logs
 from fewbench.runners.inspect_pool import Loss, Pool
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
+from fewbench.runners.run import check_score
+from fewbench.runners.servers import failure_of
 from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
@@ -62,7 +69,11 @@ def adapt(pool: Pool, task: Any) -> Any:
         sample_complete=feed.sample_complete,
         sample_abandoned=feed.sample_abandoned,
     )
-    mark = {"id": feed.mark, "note": "samples chosen by fewbench: their mean is no estimate"}
+    mark = {
+        "id": feed.mark,
+        "targets": list(pool.settings.targets),
+        "note": "samples chosen by fewbench: their mean is no estimate",
+    }
     return inspect_ai.task_with(
         task,
         dataset=source,
@@ -142,14 +153,13 @@ class Feed:
 
     async def sample_complete(self, sample: Any) -> None:
         """Take up one epoch of a sample; Inspect calls it again for reused samples."""
-        own = getattr(sample.error, "message", None) or ""
-        failure = first_of(own) if sample.error else "the scorer gave no score"
-        self._settle_sample(sample, failure)
+        self._settle_sample(sample, failure_of(sample))
 
     def _settle_sample(self, sample: Any, failure: str) -> None:
         scores, spent = sample.scores or {}, _spent_on(sample)
         options, reply = option_table(sample), reply_kind(sample)
-        self._settle(str(sample.id), sample.epoch, scores, failure, spent, options, reply)
+        text = getattr(getattr(sample, "output", None), "completion", None)
+        self._settle(str(sample.id), sample.epoch, scores, failure, spent, options, reply, text)
 
     async def sample_abandoned(self, sample: Any, epoch: int) -> None:
         """Take up an epoch that was cancelled before it began."""
@@ -164,6 +174,7 @@ class Feed:
         spent: Loss,
         options: OptionTable | None = None,
         reply: str = "",
+        text: str | None = None,
     ) -> None:
         item = self._items.get(own_id)
         if item is None or self.pool.error is not None:
@@ -186,7 +197,8 @@ class Feed:
         else:
             chances = self._chances(options if self._epochs == 1 else None)
             reply = next(filter(None, (one for *_, one in epochs)), "")
-            self.pool.take(self.target, self._table([item], [value], chances), whole, reply)
+            answer = self._table([item], [value], chances)
+            self.pool.take(self.target, answer, whole, reply, text)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -218,6 +230,7 @@ class Feed:
                 f"task {self.spec.task!r}: {metric!r} is {value!r}, not one number",
                 hint="name another metric",
             )
+        check_score(value, self.pool.scores, f"task {self.spec.task!r}: {metric!r}")
         return value
 
     # -- checks before anything is spent -----------------------------------------------------
@@ -253,6 +266,9 @@ class Feed:
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         self._epochs = config.epochs or 1
         self._reducer = reducer_of(config.epochs_reducer)
+        if self._epochs > 1:
+            how = describe_reduction(config.epochs_reducer, self._epochs)
+            notes.append(f"task {self._task!r}: {how}")
         self._metric = self._chosen_metric()
         self._settings = self._settings_of(self.header)
         self._check_conditions()
@@ -353,6 +369,8 @@ class Feed:
         for path, header, summaries in kept_logs(folder):
             spec = header.eval
             if spec.eval_id == self.spec.eval_id:
+                continue
+            if self.target not in spec.metadata[MARK]["targets"]:
                 continue
             if (spec.task, self.pool.target_of(spec.model)) != (self.spec.task, self.target):
                 continue

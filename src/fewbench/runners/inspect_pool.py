@@ -27,6 +27,7 @@ class Settings:
     - `metric`: which value of the scorers, also task → value; by default that of the sources.
     - `accept_differences`, `accept_fractions`: as for `Evaluation.tell_table`.
     - `logs`: folder with logs of earlier runs, whose answers are taken first.
+    - `targets`: names of the targets that are run, kept in the logs.
     - `raises`: whether an error of fewbench also fails Inspect's task.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     accept_differences: bool = False
     accept_fractions: bool = False
     logs: Path | None = None
+    targets: tuple[str, ...] = ()
     raises: bool = False
 
 
@@ -177,7 +179,9 @@ class Pool:
         waits = len(run.targets) > 1 and run.stopped is None
         return bool(waits and others and feed.target in run.evaluation.waiting())
 
-    def take(self, target: str, answer: Scores, spent: Loss, reply: str = "") -> None:
+    def take(
+        self, target: str, answer: Scores, spent: Loss, reply: str = "", text: str | None = None
+    ) -> None:
         """Record the answer to an item, with what failed since the last one."""
         assert self.run is not None
         item = str(answer.item_ids[0])
@@ -194,6 +198,7 @@ class Pool:
                 cost=spent.cost + lost.cost,
                 tokens=spent.tokens + lost.tokens,
                 replies={item: reply} if reply else None,
+                texts=None if text is None else {item: text},
             )
         except FewbenchError as error:
             self.fail(error)

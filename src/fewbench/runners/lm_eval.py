@@ -85,7 +85,7 @@ class LmEvalRunner:
         keep_secrets(self._setup.model_args)
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
-        self.facts = self._setup.facts
+        self.facts, self.model_name = self._setup.facts, self._setup.target
         self._models = {name: cached(model, self._setup) for name, model in (models or {}).items()}
         self._key, self._accept_differences = key, accept_differences
         self._temporary = TemporaryDirectory() if folder is None else None
@@ -96,6 +96,7 @@ class LmEvalRunner:
         self._logs: dict[str, Logs] = {}
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
+        self._failed: set[str] = set()  # items on which a model failed while it answered others
 
     def benchmark(self) -> Benchmark:
         """Load the tasks that the arguments name; one item for each document."""
@@ -126,7 +127,7 @@ class LmEvalRunner:
         elif len(targets) > 1:
             raise RunError(
                 f"{len(targets)} targets, but the arguments of lm-eval name one model",
-                hint="run one target at a time, each into a folder of its own",
+                hint="run one target at a time, all into the same folder",
             )
         return [] if self._chosen is None else self._chosen.notes
 
@@ -217,51 +218,66 @@ class LmEvalRunner:
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Run a model on items, except for those whose answers are in the logs already."""
         logs, places = self._logs[target], self._places(items)
-        fresh = {
-            name: {at: item for at, item in own.items() if at not in logs.positions(name)}
-            for name, own in places.items()
-        }
-        fresh = {name: own for name, own in fresh.items() if own}
-        hashes = self._hashes(target, fresh)
+        task_of = self._sources.task_of
+        fresh = [one for one in items if self._place[one] not in logs.positions(task_of[one])]
+        hashes = self._hashes(target, self._places(fresh))
         if fresh:
             self._check_alike(target, hashes)
-        failed = self._run(target, fresh, hashes) if fresh else {}
+        failed, last_failed = self._run(target, fresh, hashes) if fresh else ({}, {})
         written = [logs.path_of(name) for name in places if logs.positions(name)]
-        return Answered(self._read(written) if written else {}, failed)
+        answers: Scores | dict[str, float] = self._read(written) if written else {}
+        texts = {
+            own[at]: text
+            for name, own in places.items()
+            for at, text in logs.replies(name).items()
+            if at in own
+        }
+        return Answered(answers, failed, texts=texts, last_failed=last_failed)
 
     def _run(
-        self, target: str, places: Places, hashes: Mapping[str, tuple[str, str]]
-    ) -> dict[str, str]:
-        """Run and log documents; return the reasons of those on which the model failed."""
+        self, target: str, items: Sequence[str], hashes: Mapping[str, tuple[str, str]]
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Run and log documents; return why the model failed on some, and on the last of them."""
+        failed: dict[str, str] = {}
+        last_failed: dict[str, str] = {}
         try:
-            self._evaluate(target, places, hashes)
-            return {}
+            return self._evaluate(target, items, hashes), {}
         except RunError:
             raise
         except Exception as error:  # of any model: find out on which documents
-            every = [(name, at, item) for name, own in places.items() for at, item in own.items()]
-            if len(every) == 1:
-                return {every[0][2]: _reason(error)}
-        failed: dict[str, str] = {}
-        in_a_row, first = 0, ""
-        for name, at, item in every:
-            if in_a_row >= OUTAGE:
-                failed[item] = f"not run: the model failed on {in_a_row} items before it ({first})"
+            if len(items) == 1:
+                return failed, {items[0]: _reason(error)}
+        for item in items:
+            if len(last_failed.keys() - self._failed) >= OUTAGE:
+                first = next(iter(last_failed.values()))
+                last_failed[item] = f"not run: the model failed on the items before it ({first})"
                 continue
             try:
-                self._evaluate(target, {name: {at: item}}, hashes)
-                in_a_row = 0
+                if unscored := self._evaluate(target, [item], hashes):
+                    last_failed |= unscored
+                else:
+                    failed |= last_failed
+                    last_failed = {}
             except RunError:
                 raise
             except Exception as error:
-                failed[item] = _reason(error)
-                first = failed[item] if not in_a_row else first
-                in_a_row += 1
-        return failed
+                last_failed[item] = _reason(error)
+        self._failed |= failed.keys()
+        return failed, last_failed
 
-    def _evaluate(self, target: str, places: Places, hashes: Mapping[str, tuple[str, str]]) -> None:
-        model = self._models[target]
-        self._logs[target].add(run_documents(self._tasks, model, places, hashes, self._setup))
+    def _evaluate(
+        self, target: str, items: Sequence[str], hashes: Mapping[str, tuple[str, str]]
+    ) -> dict[str, str]:
+        """Run and log documents; return why some have no score. They are not logged."""
+        model, places = self._models[target], self._places(items)
+        samples = run_documents(self._tasks, model, places, hashes, self._setup)
+        unscored: dict[str, str] = {}
+        for task, rows in samples.items():
+            bad = {places[task][at]: why for at, why in self._sources.unscored(task, rows).items()}
+            samples[task] = [row for row in rows if places[task][row["doc_id"]] not in bad]
+            unscored |= bad
+        self._logs[target].add(samples)
+        return unscored
 
     def _read(self, paths: Sequence[Path]) -> Scores:
         """Read logs, with the item ids of the sources."""
@@ -303,6 +319,7 @@ def run_lm_eval(
     models: Mapping[str, Any] | None = None,
     targets: Sequence[str] | None = None,
     folder: str | Path | None = None,
+    items_of: str | Path | None = None,
     key: str | None = None,
     batch: int | None = None,
     seed: int = 0,
@@ -312,6 +329,7 @@ def run_lm_eval(
     accept_changes: bool = False,
     metric: str | None = None,
     filter: str | None = None,
+    retry_skipped: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model in lm-eval on the items that a method chooses, and estimate its score.
@@ -332,13 +350,15 @@ def run_lm_eval(
     models : mapping of target to lm_eval.api.model.LM, optional
         Model objects, in place of a model named in the arguments.
     targets : sequence of str, optional
-        Names of the target models (default: those of `models`, or "target").
+        Names of the target models (default: those of `models`, or the model's name in lm-eval).
     folder : path, optional
         Keep every answer there, and logs in lm-eval's form in its folder `lm_eval`. Repeat
-        the call to resume after a stop or a crash.
+        the call to resume after a stop or a crash. A new target joins those in the folder.
+    items_of : path, optional
+        As for `fewbench.run`.
     key : str, optional
         The field that identifies a document if the scores were imported with `--key`.
-    batch, seed, tries, accept_differences, accept_fractions, accept_changes
+    batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped
         As for `Run.open`.
     metric, filter : str, optional
         Without scores: names in order of preference, comma-separated (default: the first of each
@@ -370,13 +390,15 @@ def run_lm_eval(
             method,
             stop,
             folder=folder,
-            targets=list(targets or models or ["target"]),
+            targets=list(targets or models or []),
+            items_of=items_of,
             batch=batch,
             seed=seed,
             tries=tries,
             accept_differences=accept_differences,
             accept_fractions=accept_fractions,
             accept_changes=accept_changes,
+            retry_skipped=retry_skipped,
             **progress,
         )
     issue(found.estimates.warnings)

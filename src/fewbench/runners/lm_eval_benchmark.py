@@ -131,6 +131,7 @@ def choose_tasks(
     )
     items[POSITION] = np.concatenate([np.arange(size) for size in sizes])
     items[KEYS] = [text for one in tasks.values() for text in one.answer_keys(range(len(one.ids)))]
+    notes += _weighting(dict(zip(tasks, sizes, strict=True)), paths, equal)
     return Chosen(tasks, Benchmark(items), equal, notes)
 
 
@@ -233,13 +234,20 @@ def _metrics(
 
 
 def _check_metric(task: Task, metric: str, means: Sequence[str]) -> None:
-    hint = f"name another with --metric, such as {means[0]}" if means else "leave the task out"
+    higher = task.task.higher_is_better()
+    usable = [one for one in means if higher.get(one) is not False]
+    hint = "leave the task out"
+    if usable:
+        hint = f"name another with --metric, such as {usable[0]}"
+    elif means:
+        hint += "; or import logs of source models with fewbench import --lower-is-better, and run "
+        hint += "with these scores"
     if metric not in means:
         raise RunError(
             f"metric {metric!r} of task {task.name!r} is not the mean of its documents' scores",
             hint=hint,
         )
-    if task.task.higher_is_better().get(metric) is False:
+    if metric not in usable:
         raise RunError(f"of metric {metric!r} of task {task.name!r}, lower is better", hint=hint)
 
 
@@ -261,6 +269,27 @@ def _equal(
         used = {scored[task][0] for task, path in paths.items() if name in path.split("/")}
         if any(not group.by_size.get(metric, True) for metric in used):
             yield name
+
+
+def _weighting(
+    sizes: Mapping[str, int], paths: Mapping[str, str], equal: frozenset[str]
+) -> list[str]:
+    """Say how the full score counts groups beside other tasks, if a group has its own weights.
+
+    lm-eval has no score over several groups and tasks.
+    """
+    documents: dict[str, int] = {}
+    for task, size in sizes.items():
+        outermost = paths[task].partition("/")[0] or task
+        documents[outermost] = documents.get(outermost, 0) + size
+    even = [name for name in documents if name in equal]
+    if len(documents) < 2 or not even:
+        return []
+    beside = ", ".join(f"{name!r} ({n:,})" for name, n in documents.items())
+    return [
+        f"the full score counts {beside} by their documents; within {some(even)} each task counts "
+        "the same, as in lm-eval. For the score of a group alone, run it without other tasks"
+    ]
 
 
 def _weights(

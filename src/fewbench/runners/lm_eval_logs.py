@@ -84,6 +84,15 @@ class Logs:
         """Return the positions of a task that have rows."""
         return {at for _, at in self.rows(task)}
 
+    def replies(self, task: str) -> dict[int, str]:
+        """Return the replies of a task by position; none where the model only rated options."""
+        found = {at: row["resps"] for (_, at), row in self.rows(task).items()}
+        return {
+            at: replies[0][0]
+            for at, replies in found.items()
+            if replies and replies[0] and isinstance(replies[0][0], str)
+        }
+
     def add(self, samples: Mapping[str, Sequence[Row]]) -> None:
         """Add rows as lm-eval's `evaluate` returns them, by task, and write the files."""
         if not self._results.exists():  # first: the rows are of this model and no other

@@ -77,6 +77,11 @@ class Setup:
         return None if found is None else str(found)
 
     @property
+    def target(self) -> str | None:
+        """The name of a target that the user does not name; None for a model object."""
+        return self.model_name or self.model or None
+
+    @property
     def facts(self) -> dict[str, str]:
         """What answers depend on, as text, for what is set."""
         found = asdict(self)

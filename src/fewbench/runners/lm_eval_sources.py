@@ -1,6 +1,7 @@
 """What the scores know of lm-eval's tasks, and how it compares with what would run now."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,12 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewbench._json import loads
 from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.options import COMPARED
+from fewbench.readers.values import as_number, describe
 from fewbench.runners.exports import POSITION, check_origin
+from fewbench.runners.lm_eval_logs import dump
 from fewbench.runners.lm_eval_tasks import Task
+from fewbench.runners.run import check_score
 from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
 from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
@@ -118,6 +123,25 @@ class Documents:
                         hint="use the task of the source models, or import another "
                         f"{column} of theirs",
                     )
+
+    def unscored(self, task: str, rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+        """Return the positions whose score is no finite number, and what it is instead.
+
+        Raises RunError if a score is not on the scale of the scores.
+        """
+        known = self.metrics.items.set_index("task").loc[task]
+        metric, filtered = str(known.get("metric") or ""), str(known.get("filter") or "")
+        found: dict[int, str] = {}
+        for row in rows:
+            names = [metric] if metric else row["metrics"]
+            for name in names if row["filter"] == filtered or not filtered else ():
+                value = loads(dump(row.get(name, 0.0)))  # as logged; some are computed on reading
+                number, what = as_number(value), f"metric {name!r}"
+                if number is None or not math.isfinite(number):
+                    found[int(row["doc_id"])] = f"{what} is {describe(value)}, not a finite number"
+                else:
+                    check_score(number, self.scores, f"task {task!r}: {what}")
+        return found
 
     def now(
         self,

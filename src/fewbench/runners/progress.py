@@ -10,6 +10,7 @@ from fewbench.evaluation import Estimate
 from fewbench.runners.result import Progress
 from fewbench.runners.run import Run
 from fewbench.scores import Unit
+from fewbench.scores.costs import amount
 
 SHARE = 0.1
 """Largest share of the time that estimates for the progress line may take."""
@@ -62,8 +63,10 @@ def progress_text(found: Progress, last: Estimate | None = None) -> str:
         ends = Unit(last.scale).scores(last.interval)
         said.append(f"{last.level:.0%} interval {ends}{at}")
     full = found.total / max(1, found.answered)  # what all items would cost
-    if found.spent.cost:
-        said.append(f"cost {found.spent.cost:,.3g} of {found.spent.cost * full:,.3g} in full")
+    if (cost := found.cost) is not None:
+        limit = "" if cost.limit is None else f" of at most {amount(cost.limit, cost.unit)}"
+        said.append(f"cost {amount(cost.spent, cost.unit)}{limit}")
+        said[-1] += f", {amount(cost.full, cost.unit)} in full"
     if found.spent.tokens:
         said.append(f"{found.spent.tokens:,} tokens of {found.spent.tokens * full:,.0f} in full")
     return " · ".join(said)

@@ -74,7 +74,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
                 hint="save the file as UTF-8",
             ) from error
         try:
-            yield number, loads(text, object_pairs_hook=_once)
+            yield number, loads(text)
         except ValueError as error:
             bare = text.strip()
             spread = bare in {"[", "]", "{", "}", "},"} or bare.endswith((",", "}]"))
@@ -82,13 +82,6 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
                 f"{path}, line {number}: not a whole JSON object ({error})",
                 hint=ONE_A_LINE if spread else "write each question as one object on one line",
             ) from error
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a field appears twice")
-    return found
 
 
 def parse_line(data: Any, where: str, kind: type[Form]) -> Form:

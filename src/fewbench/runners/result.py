@@ -10,8 +10,10 @@ from fewbench._files import written_whole
 from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
+from fewbench.evaluation.costs import Cost
 from fewbench.scores import Scale
-from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.scores.costs import amount
+from fewbench.show.page import Chart, Page, Section, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +67,8 @@ class Progress(_Frozen):
     estimate : Estimate, optional
         The same, with its interval.
     spent : Spent
+    cost : Cost, optional
+        None if no cost is known.
     """
 
     target: str
@@ -75,6 +79,7 @@ class Progress(_Frozen):
     score: float | None
     estimate: Estimate | None
     spent: Spent
+    cost: Cost | None = None
 
 
 class TargetResult(_Frozen):
@@ -88,9 +93,11 @@ class TargetResult(_Frozen):
     failed : dict of str to str
         Items that were skipped, with the last reason.
     cost, tokens : float, int
-        Spent.
+        Spent: as the runner reports, or the items' costs.
     full_cost, full_tokens : float, int
-        What all items would have cost, by the mean of those that were run.
+        About what all items would have cost (`Cost.full`), by the mean of those that were run.
+    unit : str
+        Of the costs, if it is known.
     """
 
     estimate: Estimate | None
@@ -101,6 +108,7 @@ class TargetResult(_Frozen):
     tokens: int
     full_cost: float
     full_tokens: int
+    unit: str = ""
 
 
 class RunResult(Shown, _Frozen):
@@ -140,26 +148,27 @@ class RunResult(Shown, _Frozen):
         notes: list[str],
         folder: Path | None,
     ) -> "RunResult":
-        """Return the result of an evaluation."""
+        """Return the result of the targets of an evaluation on which something was spent."""
         n_items = evaluation.scores.n_items
         targets = {}
-        for name in evaluation.targets:
-            run, used = len(evaluation.record.answered(name)), spent[name]
+        for name, used in spent.items():
+            run = len(evaluation.record.answered(name))
             scale = n_items / run if run else 0.0
+            cost = evaluation.cost(name)
             targets[name] = TargetResult(
                 estimate=None if estimates is None else estimates.get(name),
                 items_run=run,
                 items_total=n_items,
                 failed=failed[name],
-                cost=used.cost,
+                cost=used.cost if cost is None else cost.spent,
                 tokens=used.tokens,
-                full_cost=used.cost * scale,
+                full_cost=0.0 if cost is None else cost.full,
                 full_tokens=round(used.tokens * scale),
+                unit=evaluation.stop.unit,
             )
-        last = spent[evaluation.targets[-1]]
-        whole = last.model_copy(
+        whole = next(iter(spent.values())).model_copy(
             update={
-                "cost": sum(one.cost for one in spent.values()),
+                "cost": sum(one.cost for one in targets.values()),
                 "tokens": sum(one.tokens for one in spent.values()),
             }
         )
@@ -192,6 +201,14 @@ class RunResult(Shown, _Frozen):
             if name in estimates
         }
         return found.model_copy(update={"targets": kept})
+
+    def with_earlier(self, path: Path) -> "RunResult":
+        """Return this result with the targets of an earlier one that it does not have."""
+        try:
+            earlier = type(self).model_validate_json(path.read_bytes()).targets
+        except (OSError, ValidationError):
+            return self
+        return self.model_copy(update={"targets": {**earlier, **self.targets}})
 
     @property
     def estimates(self) -> Estimates:
@@ -239,7 +256,7 @@ class RunResult(Shown, _Frozen):
             row = [name, f"{one.items_run:,}", f"{one.items_total - one.items_run:,}"]
             if costs:
                 spent = (one.cost, one.full_cost, one.full_cost - one.cost)
-                row += [f"{value:,.4g}" for value in spent]
+                row += [amount(value, one.unit) for value in spent]
             if tokens:
                 used = (one.tokens, one.full_tokens, one.full_tokens - one.tokens)
                 row += [f"{value:,}" for value in used]
@@ -261,16 +278,15 @@ class RunResult(Shown, _Frozen):
             tables.append(Table("Failed items", names, reasons, "an item", "Failed items"))
         notes = []
         if costs or tokens:
-            notes = ["In full: projected from the mean of the items that ran."]
+            notes = ["In full: the items' costs, or projected from the mean of those that ran."]
         cost = Section("cost", title, notes, said, tables=tables, lines=lines)
         told = Section("notes", "Notes of the run", lines=self.notes, detail=True)
         more = [cost, told] if self.notes else [cost]
         stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
         return replace(page, lesser=[*stopped, *page.lesser], sections=[*page.sections, *more])
 
-    def plot(self, section: str = "") -> Any:
-        """Return an Altair chart of the estimates; EvaluationError if there are none."""
-        return self.estimates.plot()
+    def _charts(self) -> dict[str, list[Chart]]:
+        return self.estimates._charts()
 
     def to_json(self) -> str:
         """Return the result as indented JSON."""

@@ -6,16 +6,20 @@ became of them, and `result` says what was found. `fewbench.runners.driving` con
 cost and which items failed, and `run.lock` keeps a second process out.
 """
 
+import math
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._files import only_process
-from fewbench._names import counted, some
+from fewbench._names import counted
 from fewbench._text import plain
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
@@ -26,14 +30,19 @@ from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batch, Batches
+from fewbench.runners.joining import LeadingRun, join_targets, reopened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Benchmark, Scores, Sources, open_sources
 from fewbench.scores.conditions import count_uncompared
+from fewbench.scores.costs import amount
 from fewbench.scores.table import as_sources
 
 LOCK = "run.lock"
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
+LONG = 100  # characters of a reply that are kept
+LAST = 5
+"""The same at the end of a run, where no more items are left to fail."""
 
 
 class Run:
@@ -42,6 +51,8 @@ class Run:
     Attributes
     ----------
     evaluation : Evaluation
+    targets : tuple of str
+        The targets that are run; the evaluation may have others.
     stopped : str, optional
         Why the run ended before its items did, in words.
     is_failed : bool
@@ -62,6 +73,7 @@ class Run:
     def __init__(
         self,
         evaluation: Evaluation,
+        targets: Sequence[str],
         *,
         folder: Path | None,
         batch: int | None,
@@ -74,7 +86,7 @@ class Run:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
                 raise RunError(f"{name}={value} is too low", hint="give 1 or more")
-        self.evaluation, self.folder = evaluation, folder
+        self.evaluation, self.targets, self.folder = evaluation, tuple(targets), folder
         self.stopped: str | None = None
         self.is_failed = False
         self.notes: list[str] = []
@@ -83,12 +95,15 @@ class Run:
         self._accept_differences = accept_differences
         self._accept = {"accept_fractions": accept_fractions, "strict": strict}
         self._batches = Batches(folder)
+        self._limited: dict[str, str] = {}
+        self._report_costs()
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
         self._held = ExitStack()
         self._own = 0.0  # fewbench's own seconds since the last line
         self._is_timed = False
         self._since = time.monotonic()  # of the last line
+        self._n_before = self._n_answers()
 
     @classmethod
     def open(
@@ -104,13 +119,18 @@ class Run:
         batch: int | None = None,
         tries: int = 3,
         level: float | None = None,
-        facts: Mapping[str, str] | None = None,
+        facts: Mapping[str, Mapping[str, str]] | None = None,
+        items_of: str | Path | None = None,
         accept_differences: bool = False,
         accept_fractions: bool = False,
         accept_changes: bool = False,
         strict: bool = False,
+        retry_skipped: bool = False,
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
+
+        A target that the folder does not have joins it: it is asked the items of the folder's most
+        complete target first.
 
         Parameters
         ----------
@@ -124,6 +144,7 @@ class Run:
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
+            The targets to run; others in the folder stay as they are.
         seed : int
             Random seed.
         scores_path : path, optional
@@ -134,12 +155,18 @@ class Run:
             How often an item may fail until it is skipped.
         level : float, optional
             Level of reported intervals (default: the level of `stop`).
-        facts : mapping of str to str, optional
-            How the model is run: what must be the same for answers to be of one model.
+        facts : mapping of target to mapping of str to str, optional
+            How each model is run: what must be the same for answers to be of one model. Other
+            targets may have another model, not other settings.
+        items_of : path, optional
+            FOLDER or FOLDER:TARGET of another run, whose items the targets are asked first. `auto`
+            is then the method of that run.
         accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
             Resume although the facts have changed.
+        retry_skipped : bool
+            Ask again for the items that were skipped.
 
         Raises
         ------
@@ -150,7 +177,7 @@ class Run:
             If the evaluation cannot be started or opened.
         """
         scores = as_sources(scores)
-        stop = limits_of(stop, scores, folder)
+        stop = limits_of(stop, scores, folder, items_of)
         if scores.origin is not None:
             made = provenance_of(scores.origin, scores.n_items)
             method, stop, seed = check_settings(made, method, stop, seed)
@@ -159,25 +186,26 @@ class Run:
         started = time.monotonic()
         with ExitStack() as held:
             if place is not None:
-                busy = f"{place}: another fewbench run is at work in this folder"
-                hint = "wait until it ends or stop it, or use another folder"
-                try:
-                    held.enter_context(only_process(place / LOCK, busy, hint))
-                except FewbenchError as error:
-                    raise RunError(error.message, hint=error.hint) from error
+                held.enter_context(_locked(place))
+            lead = None if items_of is None else LeadingRun.read(items_of)
+            if lead is not None and method == AUTO:
+                method = lead.header.provenance.method
             if place is not None and (place / HEADER).exists():
-                evaluation = _reopened(place, scores, method, stop, targets, seed)
+                evaluation = reopened(place, scores, method, stop, seed)
             else:
                 evaluation = Evaluation(
                     scores, method, targets=targets, seed=seed, stop=stop, is_run=True
                 )
+                if lead is not None:
+                    lead.check(evaluation)
                 if place is not None:
                     evaluation.save(place, scores_path)
-            notes = [*evaluation.notes]
+            notes = [*evaluation.notes, *join_targets(evaluation, targets, lead)]
             if evaluation.reason is not None:
                 notes.insert(0, chosen_note(evaluation))
             run = cls(
                 evaluation,
+                targets,
                 folder=place,
                 batch=batch,
                 tries=tries,
@@ -187,11 +215,13 @@ class Run:
                 strict=strict,
             )
             run.notes += notes
-            if facts is not None:
-                record = evaluation.record
-                is_new = not any(len(record.answered(name)) for name in evaluation.targets)
-                changed = run._batches.check_facts(facts, accept=accept_changes or is_new)
-                run.notes += [] if changed is None or is_new else [changed]
+            for name, own in (facts or {}).items():
+                is_new = not len(evaluation.record.answered(name))
+                changed = run._batches.check_facts(name, own, is_new=is_new, accept=accept_changes)
+                run.notes += [] if changed is None else [changed]
+            record = evaluation.record
+            for name in run.targets if retry_skipped else ():
+                run._retry(name, evaluation.scores.item_ids[sorted(record.skipped(name))])
             run._since, run._own = started, time.monotonic() - started
             run._held = held.pop_all()
         return run
@@ -205,11 +235,6 @@ class Run:
     def close(self) -> None:
         """Let other processes use the folder."""
         self._held.close()
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The target models."""
-        return self.evaluation.targets
 
     @property
     def stop(self) -> Stop:
@@ -239,9 +264,14 @@ class Run:
             if self._is_over(target):
                 return []
             items = self.evaluation.ask(targets=[target]).get(target, [])
+            if not items and len(self._silent[target]) >= LAST:
+                self._give_up(target)
             failures = self._batches.failures(target)
             items.sort(key=lambda item: len(failures.get(item, ())))
-            self._out[target] = items[: self._most(target)]
+            if (cost := self.evaluation.cost(target)) is not None and cost.is_limit:
+                limit = amount(self.stop.cost or 0.0, self.stop.unit)
+                self._limited[target] = f"the cost limit of {limit} was reached"
+            self._out[target] = items[: self._most(target, len(items))]
         return list(self._out[target])
 
     def take(
@@ -254,6 +284,7 @@ class Run:
         tokens: int = 0,
         probabilities: Mapping[str, ArrayLike] | None = None,
         replies: Mapping[str, str] | None = None,
+        texts: Mapping[str, str] | None = None,
     ) -> None:
         """Record what became of items. All of it is on disk when this returns.
 
@@ -272,6 +303,8 @@ class Run:
         probabilities : mapping of item id to option probabilities, optional
         replies : mapping of item id to str, optional
             Replies that are not whole; see `Evaluation.tell`.
+        texts : mapping of item id to str, optional
+            The replies themselves; their beginnings are kept.
 
         Raises
         ------
@@ -281,19 +314,21 @@ class Run:
         with self._timed():
             left = set(self._open(target))
             failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
-            empty = answers.n_items == 0 if isinstance(answers, Scores) else not answers
-            counts = self._count(target, failed, is_answered=not empty)
+            counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
             self._note(target, failed, counts, cost, tokens)
+            texts = {item: _beginning(text) for item, text in (texts or {}).items()}
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
-                taken = self.evaluation.tell_table(answers, target, replies=replies, **accepted)
+                taken = self.evaluation.tell_table(
+                    answers, target, replies=replies, texts=texts, **accepted
+                )
                 self.notes += [note for note in taken.notes if note not in self.notes]
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
             elif answers:
                 self.evaluation.tell(
-                    target, answers, probabilities, replies=replies, **self._accept
+                    target, answers, probabilities, replies=replies, texts=texts, **self._accept
                 )
             self._skip_failed(target)
             left = set(self._open(target)) - set(failed)
@@ -308,50 +343,70 @@ class Run:
         record = self.evaluation.record
         return [str(item) for item in self.evaluation.scores.item_ids[record.open(target)]]
 
-    def _most(self, target: str) -> int | None:
-        """Return how many items may be run at once, so that limits are not exceeded by much."""
-        most, stop, record = self._batch, self.stop, self.evaluation.record
+    def _most(self, target: str, n_open: int) -> int | None:
+        """Return how many of the items may be run at once, so that limits are kept.
+
+        Of costs and tokens that are known only after an item ran: one item first, then at most
+        twice as many as were run, and one standard deviation less than the limit allows, if costs
+        differ as much as their mean.
+        """
+        stop, record = self.stop, self.evaluation.record
         of_all = sum(len(record.answered(name)) for name in self.targets)
         answered, spent = len(record.answered(target)), self._spent([target])
-        has_costs = COST in self.evaluation.scores.items
-        for limit, used, n in (
-            (None if has_costs and not spent.cost else stop.cost, spent.cost, answered),
-            (stop.tokens, spent.tokens, answered),
-            (stop.seconds, spent.model_seconds if of_all else 0.0, of_all),
-        ):
-            if limit is not None:
-                allowed = max(1, int((limit - used) * max(1, n) / used)) if used else FEWEST
-                most = allowed if most is None else min(most, allowed)
-        return most
+        most = [] if self._batch is None else [self._batch]
+        if not answered:  # a first batch may show that scores are on another scale
+            most.append(FEWEST)
+        affordable = []
+        if stop.cost is not None and (spent.cost or COST not in self.evaluation.scores.items):
+            affordable.append(n_open if spent.cost else 1)
+        if stop.tokens is not None:
+            left = stop.tokens - spent.tokens
+            affordable.append(int(left * answered / spent.tokens) if spent.tokens else 1)
+        most += [max(1, min(int(n - math.sqrt(n)), 2 * answered)) for n in affordable]
+        if stop.seconds is not None:
+            used = spent.model_seconds if of_all else 0.0
+            most.append(max(1, int((stop.seconds - used) * of_all / used)) if used else FEWEST)
+        return min(most, default=None)
 
     def _is_over(self, target: str) -> bool:
         """Whether a limit is reached that only a run can keep."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             self.halt(f"the limit of {stop.seconds / 60:,.3g} minutes was reached")
-        said = None
-        if stop.cost is not None and spent.cost >= stop.cost:
-            said = f"the cost limit of {stop.cost:,.4g} was reached"
-        if stop.tokens is not None and spent.tokens >= stop.tokens:
-            said = f"the limit of {stop.tokens:,} tokens was reached"
-        if said is not None and (note := f"{target}: {said}") not in self.notes:
-            self.notes.append(note)
-        return self.stopped is not None or said is not None
+        answered = max(1, len(self.evaluation.record.answered(target)))
+        if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
+            self._limited[target] = f"the limit of {stop.tokens:,} tokens was reached"
+        return self.stopped is not None or target in self._limited
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
         """Return whether failures count against the items; stop if the model fails as a whole."""
-        silent = self._silent[target]
-        if is_answered or not failed:
+        silent, before = self._silent[target], self._batches.failures(target)
+        if is_answered:
             silent.clear()
+        if is_answered or not failed:
             return True
-        silent |= failed
+        # An item that failed when the model answered others says nothing about the model.
+        silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
         rounds = 1 + self._batches.outages(target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
-            why = next(iter(silent.values()))  # later ones may follow from it
-            said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
-            self.halt(said, is_failure=True)
+            self._give_up(target)
         return not never and len(silent) < OUTAGE
+
+    def _give_up(self, target: str) -> None:
+        """End the run, as the model fails as a whole; the items that failed are asked again."""
+        silent = self._silent[target]
+        why = next(iter(silent.values()))  # later ones may follow from it
+        said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
+        self.halt(said, is_failure=True)
+        self._retry(target, silent)
+
+    def _retry(self, target: str, items: Iterable[str]) -> None:
+        """Forget that items failed, and ask again for those that were skipped."""
+        again = tuple(items)
+        if again:
+            self._batches.add(Batch(target=target, again=again))
+            self.evaluation.unskip(target, again)
 
     def _skip_failed(self, target: str) -> None:
         failures = self._batches.failures(target)
@@ -376,11 +431,17 @@ class Run:
             own=self._own,
         )
         self._batches.add(batch)
+        self._report_costs()
         self._since, self._own = now, 0.0
+
+    def _report_costs(self) -> None:
+        every = self.evaluation.targets
+        spent = {name: self._batches.spent([name], [name]).cost for name in every}
+        self.evaluation.reported_costs = spent
 
     def _spent(self, targets: Sequence[str] | None = None) -> Spent:
         """Return what was spent up to now."""
-        spent = self._batches.spent(targets)
+        spent = self._batches.spent(self.targets if targets is None else targets, self.targets)
         return spent.model_copy(
             update={
                 "seconds": spent.seconds + time.monotonic() - self._since,
@@ -426,6 +487,7 @@ class Run:
             score=found,
             estimate=estimate,
             spent=self._spent([target]),
+            cost=self.evaluation.cost(target),
         )
 
     def result(self) -> RunResult:
@@ -438,6 +500,12 @@ class Run:
                 estimates = self.evaluation.estimate(self._level, named, warn=False)
         self._note_limits()
         self._note_narrow(named)
+        if self._n_before == self._n_answers() > 0 and self.stopped is None:
+            note = (
+                f"nothing was run: {counted(self._n_before, 'answer')} of earlier; to start anew, "
+                "pass --fresh (in Python use another folder)"
+            )
+            self.notes += [note] if note not in self.notes else []
         ids = self.evaluation.scores.item_ids
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._batches.failures(name) for name in self.targets}
@@ -450,11 +518,19 @@ class Run:
             estimates,
             failed=failed,
             spent={name: self._spent([name]) for name in self.targets},
-            stopped=self.stopped,
+            stopped=self.stopped or self._reached(),
             is_failed=self.is_failed,
             notes=[*self.notes, *count_uncompared(self._uncompared)],
             folder=self.folder,
         )
+
+    def _reached(self) -> str | None:
+        """Return the limits that ended single targets, in words."""
+        limits = [f"{target}: {limit}" for target, limit in self._limited.items()]
+        return "; ".join(limits) or None
+
+    def _n_answers(self) -> int:
+        return sum(len(self.evaluation.record.answered(name)) for name in self.targets)
 
     def _note_narrow(self, targets: Sequence[str]) -> None:
         """Note the targets whose interval became narrow enough before the items ended."""
@@ -462,11 +538,11 @@ class Run:
             return
         most = self.evaluation.provenance.budget
         for name in targets:
-            one = self.evaluation.estimate(self.stop.level, [name], warn=False)[name]
-            if one.items_run < most and self.stop.is_narrow(one.interval, one.items_run):
+            answered = len(self.evaluation.record.answered(name))
+            if answered < most and self.evaluation.is_narrow(name):
                 note = (
-                    f"{name}: {one.items_run} of at most {most} items answered: the interval is "
-                    "narrow enough"
+                    f"{name}: {answered} of at most {most} items answered: the interval is narrow "
+                    "enough"
                 )
                 self.notes += [note] if note not in self.notes else []
 
@@ -487,6 +563,64 @@ class Run:
                 self.notes.append(note)
 
 
+def check_score(score: float, scores: Sources, what: str) -> None:
+    """Raise RunError for a score of a harness that is not on the scale of the scores."""
+    scale = scores.scale
+    if not scale.low <= score <= scale.high:
+        raise RunError(
+            f"{what} is {score:g}, outside {scale.low:g}..{scale.high:g}",
+            hint="run the task and the metric that the source models ran"
+            if scores.n_models
+            else "name a metric on this scale with --metric (in Python metric=…)",
+        )
+
+
+def _beginning(text: str) -> str:
+    """Return a reply in a line; a long reply as its beginning and its length."""
+    line = plain(" ".join(text.split()))
+    return line if len(line) <= LONG else f"{line[:LONG]}… ({len(line):,} characters)"
+
+
+def items_of(answers: Mapping[str, float] | Scores) -> set[str]:
+    """Return the items that have an answer."""
+    if isinstance(answers, Scores):
+        return set(answers.item_ids[~np.isnan(answers.values).all(axis=0)])
+    return set(answers)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder until the block ends; RunError if one is at work there."""
+    busy = f"{folder}: another fewbench run is at work in this folder"
+    hint = "wait until it ends or stop it, or use another folder"
+    with ExitStack() as held:
+        try:
+            held.enter_context(only_process(folder / LOCK, busy, hint))
+        except FewbenchError as error:
+            raise RunError(error.message, hint=error.hint) from error
+        yield
+
+
+def set_aside(folder: Path) -> Path | None:
+    """Rename the folder of a run to the first free of FOLDER.1, FOLDER.2, …, and return that.
+
+    None if it has no run. RunError if a run is at work there, or it is the working directory.
+    """
+    if not (folder / HEADER).exists():
+        return None
+    place = folder.resolve()
+    if Path.cwd().is_relative_to(place):
+        raise RunError(
+            f"{folder}: the working directory is in this folder, which would be renamed",
+            hint="change to another directory first",
+        )
+    names = (f"{place.name}.{n}" for n in count(1))
+    kept = next(place.with_name(name) for name in names if name not in os.listdir(place.parent))
+    with _locked(folder):
+        place.rename(kept)
+    return kept
+
+
 def saved_benchmark(folder: str | Path | None) -> Sources | None:
     """Return the items of the run without source models in a folder; None if none was started.
 
@@ -504,9 +638,14 @@ def saved_benchmark(folder: str | Path | None) -> Sources | None:
 
 
 def limits_of(
-    stop: Stop | int | None, scores: Sources | Benchmark | None, folder: str | Path | None
+    stop: Stop | int | None,
+    scores: Sources | Benchmark | None,
+    folder: str | Path | None,
+    items_of: str | Path | None = None,
 ) -> Stop | None:
-    """Return when a run stops: as given, or as in its folder; None for the limit of a pack.
+    """Return when a run stops: as given, or as in its folder or in the run whose items it is asked.
+
+    None for the limit of a pack.
 
     Raises RunError without any.
     """
@@ -514,41 +653,12 @@ def limits_of(
         return Stop(items=stop) if isinstance(stop, int) else stop
     if folder is not None and (Path(folder) / HEADER).exists():
         return Journal(Path(folder)).header().stop
-    if getattr(scores, "origin", None) is None:
+    if getattr(scores, "origin", None) is not None:
+        return None
+    if items_of is None:
         raise RunError(
             "no limit for the run",
             hint="pass a number of items, as in stop=100, or the half width of the interval, as in "
             "stop=Stop(half_width=0.03)",
         )
-    return None
-
-
-def _reopened(
-    folder: Path,
-    scores: Sources,
-    method: str | Method,
-    stop: Stop,
-    targets: Sequence[str],
-    seed: int,
-) -> Evaluation:
-    """Open the evaluation in a folder; RunError if it was started with other settings."""
-    header = Journal(folder).header()
-    made = header.provenance
-    was_auto = header.reason is not None
-    named = method if isinstance(method, str) else method.describe()
-    differ = []
-    if (named == AUTO) != was_auto or (named != AUTO and named != made.method):
-        differ.append(f"method {AUTO if was_auto else made.method}, not {named}")
-    before = header.stop or Stop(items=made.budget)
-    if before != stop:
-        differ.append(f"limits {before.describe()}; not {stop.describe()}")
-    if header.targets != tuple(targets):
-        differ.append(f"targets {some(header.targets)}, not {some(targets)}")
-    if made.seed != seed:
-        differ.append(f"seed {made.seed}, not {seed}")
-    if differ:
-        raise RunError(
-            f"{folder}: the evaluation there has {' and '.join(differ)}",
-            hint="use the same settings to resume, or another folder",
-        )
-    return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
+    return LeadingRun.read(items_of).header.stop

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fewbench._names import counted, some
+from fewbench._names import counted, same_text, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.scale import Scale
@@ -38,6 +38,7 @@ class ItemTable:
             raise ScoresError(
                 f"{len(bad)} items have no task: {some(bad)}", hint="give every item a task"
             )
+        check_forms(pd.Index(tasks.unique()), "task")
         if WEIGHT in self.items:
             _check_weights(self.items[WEIGHT])
         if self.average not in ("micro", "macro"):
@@ -187,6 +188,19 @@ def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
             f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
             hint=f"give every {kind} its own id",
         )
+    check_forms(labels, kind)
+
+
+def check_forms(labels: "pd.Index[Any]", kind: str) -> None:
+    """Raise ScoresError if two labels are the same text in two Unicode forms."""
+    names = np.asarray(labels, dtype=object).tolist()
+    if "".join(names).isascii():  # nearly always, and each part of a table is checked
+        return
+    if (pair := same_text(names)) is not None:
+        raise ScoresError(
+            f"two {kind} ids differ in their Unicode form only: {pair[0]!a} and {pair[1]!a}",
+            hint="write them in one form, such as NFC; if they are two, rename one",
+        )
 
 
 def _not_text(values: Any) -> list[object]:
@@ -204,8 +218,10 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
     found = index.get_indexer(wanted)
     unknown = [label for label, at in zip(labels, found, strict=True) if at < 0]
     if unknown:
+        hint = f"{kind}s there look like {some(index[:2])}"
+        if (pair := same_text(map(str, unknown), map(str, index))) is not None:
+            hint = f"{pair[1]!a} is {pair[0]!a} there, in another Unicode form: write it like that"
         raise ScoresError(
-            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
-            hint=f"{kind}s there look like {some(index[:2])}",
+            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}", hint=hint
         )
     return cast(IntArray, found.astype(np.intp))

@@ -12,6 +12,7 @@ from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
+from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
@@ -30,6 +31,9 @@ def from_long(
     item_columns: Sequence[str] = (),
     model_columns: Sequence[str] = (),
     scale: Scale | None = None,
+    missing: Sequence[str] = (),
+    right: Sequence[str] = (),
+    wrong: Sequence[str] = (),
 ) -> Scores:
     """Build Scores from a table with one row per model and item.
 
@@ -45,6 +49,9 @@ def from_long(
         Further columns to keep with the items and models.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
+    missing, right, wrong : sequences of str
+        Texts in place of scores: for items that were not run (besides empty cells), for the best
+        and for the worst score.
 
     Raises
     ------
@@ -89,7 +96,9 @@ def from_long(
             hint="keep one row per model and item, or use an item column with more distinct ids",
         )
     values = np.full(shape, np.nan)
-    values.reshape(-1)[cell] = _numbers(table[score], score)
+    reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
+    values.reshape(-1)[cell] = reader.numbers(table[score])
+    reader.refuse(f"column {score!r}")
     del cell, filled  # more memory than the table
 
     def per_item(name: str) -> "pd.Series[Any]":
@@ -118,6 +127,9 @@ def from_wide(
     model: str | None = None,
     transposed: bool = False,
     scale: Scale | None = None,
+    missing: Sequence[str] = (),
+    right: Sequence[str] = (),
+    wrong: Sequence[str] = (),
 ) -> Scores:
     """Build Scores from a table with one row per model and one column per item.
 
@@ -131,6 +143,9 @@ def from_wide(
         Whether rows are items and columns are models.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
+    missing, right, wrong : sequences of str
+        Texts in place of scores: for items that were not run (besides empty cells), for the best
+        and for the worst score.
 
     Raises
     ------
@@ -156,9 +171,12 @@ def from_wide(
         16.0 * table.shape[0] * table.shape[1],
         f"a table of {counted(table.shape[0], 'model')} × {counted(table.shape[1], 'item')}",
     )
-    values = np.column_stack(
-        [_numbers(table.iloc[:, at], str(name)) for at, name in enumerate(table.columns)]
-    )
+    reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
+    values = np.empty(table.shape)
+    for at, name in enumerate(table.columns):
+        _scalars(table.iloc[:, at], str(name))
+        values[:, at] = reader.numbers(table.iloc[:, at], f" of column {str(name)!r}")
+    reader.refuse("the table")
     return from_arrays(
         values,
         models=[str(name) for name in table.index],
@@ -205,26 +223,6 @@ def _codes(column: "pd.Series[Any]") -> tuple[IntArray, list[str]]:
     again, texts = pd.factorize(_text(pd.Series(distinct)))
     codes = codes if len(texts) == len(distinct) else again[codes]
     return codes.astype(np.int32), list(texts)
-
-
-def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    _scalars(column, name)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    try:
-        numbers = pd.to_numeric(column, errors="coerce")
-    except OverflowError as error:
-        raise ScoresError(f"column {name!r} has a number too large for a float") from error
-    bad = (numbers.isna() & column.notna()).to_numpy()
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        raise ScoresError(
-            f"column {name!r} has {int(bad.sum())} values that are not numbers, first "
-            f"{column.iloc[at]!r} at row {at + 1}",
-            hint="convert them to numbers; leave cells empty that were not run, and leave out "
-            "items that no model ran",
-        )
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) -> "pd.Series[Any]":
@@ -325,7 +323,7 @@ def _in_unit(values: ArrayLike, scale: Scale) -> FloatArray | Cells:
         )
     try:
         raw = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ScoresError(f"the scores are not numbers: {error}") from error
     if raw.ndim != 2:
         raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")

@@ -22,6 +22,8 @@ from fewbench._types import FloatArray, IntArray
 
 GONE = 255
 """The code of a missing cell."""
+CACHED = 1 << 16
+"""Cells that are turned into bytes at a time: copies of them fit into a processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +168,16 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
     values : array, shape (models, items)
         Of any type of number.
     of : callable, optional
-        Makes float64 scores of a block of rows; by default a conversion alone.
+        Makes float64 scores of any part, cell by cell; by default a conversion alone.
 
     Examples
     --------
     >>> compact(np.arange(300.0)[None]) is None
     True
     """
+    cells = _of_bytes(values, of)
+    if cells is not None:
+        return cells
     n_models, n_items = values.shape
     every = blocks(n_models, n_items)
 
@@ -189,10 +194,8 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
             bits |= set(pd.unique(found[at : at + (1 << 16)]).tolist())
             if len(bits) > GONE:
                 return None
-    levels = np.full(GONE + 1, np.nan)
     known = np.array(sorted(bits), dtype=np.int64).view(np.float64)
     known = known[np.argsort(known, kind="stable")]
-    levels[: len(known)] = known
     if (np.diff(known) <= 0).any():  # both 0 and -0
         return None
     codes = np.empty((n_models, n_items), dtype=np.uint8)
@@ -200,6 +203,43 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
         part = block(rows)
         codes[rows] = np.searchsorted(known, part)
         codes[rows][np.isnan(part)] = GONE
+    return _cells(codes, known)
+
+
+def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | None:
+    """Return a table of whole numbers from 0 to 254 as `Cells`, None for others.
+
+    Reads each cell once, where distinct numbers of any kind are searched for and then counted.
+    """
+    codes: NDArray[np.uint8] = np.empty(values.shape, dtype=np.uint8)
+    there = np.zeros(GONE + 1, dtype=bool)
+    parts = blocks(codes.shape[0], codes.shape[1], CACHED)
+    for rows in parts:
+        part, coded = np.asarray(values[rows]), codes[rows]
+        with np.errstate(invalid="ignore"):  # NaN becomes any byte
+            np.copyto(coded, part, casting="unsafe")
+        fits = (coded == part) & (coded < GONE)
+        if part.dtype.kind == "f":
+            fits &= ~np.signbit(part)  # a table's hash tells -0 from 0
+        if not fits.all():
+            if not (fits | np.isnan(part)).all():
+                return None
+            coded[~fits] = GONE
+        there[coded] = True
+    numbers = np.flatnonzero(there[:GONE])
+    scores = numbers.astype(np.float64)
+    known, place = np.unique(scores if of is None else of(scores), return_inverse=True)
+    recoded = np.full(GONE + 1, GONE, dtype=np.uint8)
+    recoded[numbers] = place
+    if (place != numbers).any():
+        for rows in parts:
+            codes[rows] = recoded[codes[rows]]
+    return _cells(codes, known)
+
+
+def _cells(codes: NDArray[np.uint8], known: FloatArray) -> Cells:
+    levels = np.full(GONE + 1, np.nan)
+    levels[: len(known)] = known
     codes.flags.writeable = False
     levels.flags.writeable = False
     return Cells(codes, levels)

@@ -12,6 +12,18 @@ from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import ItemTable
 
 
+def amount(value: float, unit: str) -> str:
+    """Return an amount with its unit, if there is one.
+
+    Examples
+    --------
+    >>> amount(72.512, "$"), amount(1234.5, "s"), amount(0.25, "")
+    ('$72.51', '1,234 s', '0.25')
+    """
+    number = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    return f"{unit}{number}" if unit in ("$", "€", "£", "¥") else f"{number} {unit}".strip()
+
+
 def read_costs(
     benchmark: ItemTable, costs: Mapping[str, float] | str | None, *, positive: bool = False
 ) -> FloatArray:

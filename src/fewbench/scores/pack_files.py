@@ -375,8 +375,6 @@ _LEARNED: dict[str, tuple[str, ...]] = {
     "intercept": ("items",),
     "guessing": ("items",),
     "cuts": ("items",),
-    "means": ("models", "abilities"),
-    "covariances": ("models", "abilities", "abilities"),
 }
 """What is learned from a whole table, by the first or last words of its name, and its shape."""
 

@@ -13,6 +13,8 @@ from fewbench.scores.table import Scores
 
 REPLIES = "reply_kinds"
 """Column of a told table's items: JSON, model → kind of its reply. Empty if all are whole."""
+ALIKE = 10
+"""So many answers that are all wrong, or replies that are all the same, are worth a look."""
 CUT, FILTERED, FROM = "cut", "filtered", "from "
 # As servers with OpenAI's interface and Inspect say why a reply ended.
 KINDS = {
@@ -43,6 +45,38 @@ def replies_of(scores: Scores, model: str) -> dict[str, str]:
         return {}
     found = {item: json.loads(text) for item, text in scores.items[REPLIES].items() if text}
     return {str(item): str(kinds[model]) for item, kinds in found.items() if model in kinds}
+
+
+def describe_alike(scores: Mapping[str, float], texts: Mapping[str, str]) -> list[str]:
+    """Return a warning if all answers are wrong or right, or all replies are the same.
+
+    Parameters
+    ----------
+    scores : mapping of item to float
+        In [0, 1]. Right answers are common, so twice as many are needed as for wrong ones.
+    texts : mapping of item to str
+        Replies, as far as they are known.
+
+    Examples
+    --------
+    >>> describe_alike({f"q{at}": 0.0 for at in range(200)}, {"q0": "The answer is B"})
+    ["all 200 answers are wrong: check how replies are read and scored; the reply to item 'q0' is
+    'The answer is B'"]
+    >>> describe_alike({}, dict.fromkeys(map(str, range(10)), ""))
+    ['all 10 replies are empty: check how the model is asked']
+    """
+    found, n, kinds = [], len(scores), set(scores.values())
+    if (kinds == {0.0} and n >= ALIKE) or (kinds == {1.0} and n >= 2 * ALIKE):
+        what = "right" if kinds == {1.0} else "wrong"
+        said = f"all {n:,} answers are {what}: check how replies are read and scored"
+        for item, text in list(texts.items())[:1]:
+            said += f"; the reply to item {item!r} is {text!r}"
+        found.append(said)
+    if len(texts) >= ALIKE and len(set(texts.values())) == 1:
+        text = next(iter(texts.values()))
+        what = f"the same: {text!r}" if text else "empty: check how the model is asked"
+        found.append(f"all {len(texts):,} replies are {what}")
+    return found
 
 
 def describe_replies(replies: Mapping[str, str], answered: int) -> list[str]:

@@ -1,10 +1,13 @@
 """A result as a page: said once, shown as text, Markdown, in a notebook, or as an HTML file."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from typing import Any
 
+from fewbench._names import did_you_mean
 from fewbench._text import table, wrapped
 from fewbench._warned import as_html, with_warnings
 from fewbench.errors import FewbenchError
@@ -76,6 +79,8 @@ class Page:
         The command that makes such a result.
     title, answer : str
         What the page is about, and the finding.
+    first : str
+        What to know before the finding is read.
     lesser : sequence of str
         Sentences below the finding.
     warnings : sequence of str
@@ -94,6 +99,12 @@ class Page:
     sections: Sequence[Section] = ()
     next: Sequence[str] = ()
     methods: Sequence[Any] = ()
+    first: str = ""
+
+    @property
+    def top(self) -> list[str]:
+        """The sentences at the top: what to know first if there is anything, and the finding."""
+        return [_sentence(text) for text in (self.first, self.answer) if text]
 
 
 class Shown:
@@ -109,6 +120,14 @@ class Shown:
         """Return what there is to show."""
         raise NotImplementedError
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return the plain values as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
     def __str__(self) -> str:
         """Return the page as text."""
         return as_text(self.page())
@@ -116,30 +135,40 @@ class Shown:
     def __repr__(self) -> str:
         """Return the finding in a line, and each warning in one."""
         page = self.page()
-        line = " ".join([f"{type(self).__name__}: {_sentence(page.answer)}", *page.lesser[:1]])
+        line = " ".join([f"{type(self).__name__}:", *page.top, *page.lesser[:1]])
         return with_warnings(line, page.warnings)
 
     def _repr_html_(self) -> str:
         return as_fragment(self.page())
 
-    def plot(self, section: str = "") -> Any:
-        """Return the first chart of the page, or of a section by its id, as an Altair chart.
+    def _charts(self) -> dict[str, list[Chart]]:
+        """Return what makes the charts of each section, by its id."""
+        drawn: dict[str, list[Chart]] = {}
+        for section in self.page().sections:
+            for _, make in section.charts:
+                drawn.setdefault(section.id, []).append(make)
+        return drawn
 
-        Raises FewbenchError without any.
+    def plot(self, section: str = "") -> Any:
+        """Return the first chart, or that of a section of the page by its id, as an Altair chart.
+
+        Raises FewbenchError if there is none.
         """
-        drawn = [one for one in self.page().sections if one.charts]
-        for one in drawn:
-            for _, make in one.charts if section in ("", one.id) else ():
-                if (chart := make()) is not None:
-                    return chart
+        drawn = self._charts()
         named = f"no chart {section!r}".removesuffix(" ''")
-        known = f"use one of {', '.join(one.id for one in drawn)}" if section else "add results"
-        raise FewbenchError(f"{named} of this {type(self).__name__}", hint=known)
+        of = f"{named} of this {type(self).__name__}"
+        if section and section not in drawn:
+            known = did_you_mean(section, drawn) if drawn else "it has no charts"
+            raise FewbenchError(of, hint=known)
+        for make in drawn[section] if section else chain(*drawn.values()):
+            if (chart := make()) is not None:
+                return chart
+        raise FewbenchError(of, hint="add results")
 
 
 def as_text(page: Page, *details: str) -> str:
     """Return a page for a terminal; of the details those that are named by their ids."""
-    blocks = [[wrapped(_sentence(page.answer)), *map(wrapped, page.lesser)]]
+    blocks = [[*map(wrapped, page.top), *map(wrapped, page.lesser)]]
     for one in _shown(page, details):
         lines = [wrapped(one.said)] if one.said else []
         for of in one.tables:
@@ -167,7 +196,8 @@ def _aligned(of: Table) -> str:
 
 def as_markdown(page: Page) -> str:
     """Return a page for the summary of a CI run, or an issue."""
-    lines = [f"### fewbench {page.command}: {_cell(page.answer)}", *map(_cell, page.lesser)]
+    lines = [_cell(page.first)] if page.first else []
+    lines += [f"### fewbench {page.command}: {_cell(page.answer)}", *map(_cell, page.lesser)]
     for one in _shown(page):
         for of in one.tables:
             rows = [[x for x, _ in of.head], ["---"] * len(of.head), *of.rows]
@@ -178,7 +208,7 @@ def as_markdown(page: Page) -> str:
 
 def as_fragment(page: Page) -> str:
     """Return a page for the cell of a notebook, without its charts."""
-    parts = [f"<p><b>{escape(_sentence(page.answer))}</b> {escape(' '.join(page.lesser))}</p>"]
+    parts = [f"<p><b>{escape(' '.join(page.top))}</b> {escape(' '.join(page.lesser))}</p>"]
     for one in _shown(page):
         for of in one.tables:
             parts.append("<table><thead><tr>")

@@ -22,12 +22,13 @@ from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.replay import Replay, replay
 from fewbench.evaluation.uncertainty import Scored, Uncertainty
 from fewbench.methods import Answers, Method, find_method
+from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
-from fewbench.study.metrics import point_metrics
+from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
 
 PACKAGE = Path(__file__).parents[1]
-LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "umap-learn", "bm25s", "model2vec"]
+LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,15 +169,15 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     seed = child_seed(cell.seed, 3, cell.repeat)
     method, chosen = cell.method, list[str]()
     if isinstance(method, Auto):  # chosen once a cell, by its sources alone
-        choice = choose_method(sources, cell.budget, seed)
+        choice = choose_method(sources, cell.budget)
         method = find_method(choice.method)
         chosen = [f"chose {choice.method} in repeat {cell.repeat}: {choice.reason}"]
     replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
-    truth, past = targets.full_scores(), sources.full_scores()
+    (truth, true_tasks), past = known_scores(scores, cell.split.targets), sources.full_scores()
     metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}
     if replayed.tasks is not None:
-        true_tasks, past_tasks = targets.task_scores(), sources.task_scores()
+        past_tasks = sources.task_scores()
         task_errors = np.abs(replayed.tasks - true_tasks).mean(axis=0)
         task_estimate = base64.b64encode(replayed.tasks.astype("<f4").tobytes()).decode()
         each = [
@@ -186,9 +187,9 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         for name in each[0]:
             values = np.array([one[name] for one in each])
             defined = values[~np.isnan(values)]
-            metrics[f"task_{name}"] = float(defined.mean()) if len(defined) else float("nan")
+            metrics[f"{OF_TASKS}{name}"] = float(defined.mean()) if len(defined) else float("nan")
             if len(defined) < len(values):
-                tasks_defined[f"task_{name}"] = len(defined)
+                tasks_defined[f"{OF_TASKS}{name}"] = len(defined)
     low = high = np.full(len(truth), np.nan)
     pair_half = ""
     if cell.level is not None:
@@ -237,7 +238,7 @@ def _scored(said: Replay, row: int, targets: Scores) -> Scored:
         None if said.spread is None else float(said.spread[row]),
         None if said.task_spread is None else said.task_spread[row],
         None if said.freedom is None else said.freedom[row],
-        None if said.influence is None else said.influence[row],
+        said.samples[row] if said.samples else None,
     )
 
 

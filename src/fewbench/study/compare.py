@@ -11,14 +11,14 @@ import numpy as np
 from fewbench._names import fixed, some
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
-from fewbench.evaluation.auto import Auto
+from fewbench.evaluation.auto import RANDOM, Auto
 from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.needs import obstacle
-from fewbench.methods.sources import whole_sources
+from fewbench.methods.sources import missing_note, whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
 from fewbench.study.cache import Cache
@@ -125,7 +125,7 @@ def compare(
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
     _check(scores, counts, repeats, seed, workers, settings)
-    warnings += _incomplete(scores)
+    warnings += missing_note(scores)
     cells, nearest = list[Cell](), list[str]()
     for one in settings:
         splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
@@ -237,7 +237,7 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
 
 
 def _fewer(done: list[tuple[Cell, CellResult]]) -> list[str]:
-    """Warn of methods that ran fewer items than the budget."""
+    """Warn of methods that ran fewer items than the budget, and than random sampling."""
     run: dict[str, dict[int, list[float]]] = {}
     for cell, result in done:
         of_method = run.setdefault(cell.name, {})
@@ -245,7 +245,11 @@ def _fewer(done: list[tuple[Cell, CellResult]]) -> list[str]:
     found = []
     for name, budgets in run.items():
         means = {budget: float(np.mean(counts)) for budget, counts in budgets.items()}
-        saved = [f"{mean:.1f} of {budget}" for budget, mean in means.items() if mean < budget - 0.5]
+        # Random sampling runs its budget, but for items that targets lack.
+        of_random = {
+            budget: float(np.mean(run.get(RANDOM, {}).get(budget, [budget]))) for budget in means
+        }
+        saved = [f"{mean:.1f} of {n}" for n, mean in means.items() if mean < of_random[n] - 0.5]
         if saved:
             found.append(
                 f"{name} runs fewer items than its budget (mean {', '.join(saved)}), and the other "
@@ -261,17 +265,6 @@ def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
         for note in result.notes:
             notes.setdefault(cell.name, f"{cell.name} at {cell.budget} items: {note}")
     return list(notes.values())
-
-
-def _incomplete(scores: Scores) -> list[str]:
-    incomplete = scores.missing_shares > 0
-    if not incomplete.any():
-        return []
-    names = some(scores.models.index[np.flatnonzero(incomplete)])
-    return [
-        f"{int(incomplete.sum())} models have missing cells, so their full score is not known and "
-        f"they are never targets: {names}"
-    ]
 
 
 def run_cells(

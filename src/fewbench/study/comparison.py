@@ -17,10 +17,10 @@ from fewbench.show.page import Page, Shown
 from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
 from fewbench.study.learning_curve import LearningCurve
+from fewbench.study.metrics import find_metric
 from fewbench.study.splits import whole_split
 
 REFERENCES = ("random", "random-ridge")
-ERRORS = ("mae", "rmse", "max_error", "weighted_mae")
 BESIDE = ("_sd", "_se", "_low", "_high", "_repeats", "_tasks")
 """Suffixes of columns that qualify another column."""
 OWN = ("n_sources", "n_targets", "n_repeats", "expected_random_mae", "tied_with_best")
@@ -195,7 +195,7 @@ class Comparison(Shown):
             for name in [str(column) for column in self.cells.columns]:
                 if name in (*KEYS, *OWN) or name.endswith(BESIDE):
                     continue
-                if name.startswith("seconds_"):
+                if find_metric(name).unit == "s":
                     metrics[name] = _plain(row[name])
                     continue
                 metrics[name] = {"mean": _plain(row[name])} | {

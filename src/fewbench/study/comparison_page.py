@@ -12,6 +12,7 @@ from fewbench._names import fixed
 from fewbench.scores import Unit
 from fewbench.show.charts import comparison as figures
 from fewbench.show.page import Page, Section, Table
+from fewbench.study.metrics import INTERVALS, METRICS, find_metric
 from fewbench.study.splits import whole_split
 
 if TYPE_CHECKING:
@@ -20,30 +21,6 @@ if TYPE_CHECKING:
 MOST_MODELS = 400
 """Most rows of the table of all targets."""
 Row = Mapping[Any, Any]
-METRICS = {
-    "mae": ("Error", "score", "Mean absolute error: how far the estimates are from the true "
-            "full scores, on average over targets."),
-    "rmse": ("RMSE", "score", "Root mean squared error: large errors weigh more."),
-    "max_error": ("Worst", "score", "The largest error among the targets."),
-    "ratio_to_random": ("Ratio to random", "", "The error divided by the expected error of random "
-                        "sampling with the same number of items, for the same targets. Below 1 is "
-                        "better than random."),
-    "ratio_to_random_ridge": ("Ratio to random-ridge", "", "The error divided by that of ridge "
-                              "regression on random items: what choosing the items adds."),
-    "kendall_tau": ("Kendall τ", "", "Agreement of the estimated with the true ranking: 1 is the "
-                    "same order, 0 none."),
-    "spearman": ("Spearman ρ", "", "Correlation of the ranks."),
-    "pearson": ("Pearson r", "", "Correlation of the scores."),
-    "pairwise_accuracy": ("Pairs in order", "share", "Share of target pairs whose order the "
-                          "estimates get right."),
-    "rank_mae": ("Rank error", "", "Mean absolute difference of estimated and true rank."),
-    "task_mae": ("Task error", "score", "Mean absolute error of the per-task estimates."),
-    "outside": ("Outside range", "share", "Share of targets whose estimate warns that they may be "
-                "outside the range of the source models."),
-    "seconds_fit": ("Fit", "s", "Time to choose the items from the sources."),
-    "seconds_predict": ("Predict", "s", "Time to learn from the sources and estimate the targets."),
-}  # fmt: skip
-"""Title, unit and meaning of each metric; coverage and width are named by their level."""
 
 
 def page_of(found: "Comparison") -> Page:
@@ -244,38 +221,27 @@ def _sources(found: "Comparison") -> Iterator[Section]:
 
 def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
     """Yield every metric of every method, and what the metrics mean."""
-    keys = {str(column): _metric(str(column)) for column in cells}
-    known = {key: of for key, of in keys.items() if of and cells[key].notna().any()}
+    names = [name for name in map(str, cells) if name in METRICS or INTERVALS.fullmatch(name)]
+    known = {name: find_metric(name) for name in names if cells[name].notna().any()}
     head = [("Method", False), ("Split", False), ("Items", True)]
     titled: dict[str, Callable[[str], str]]
     titled = {"score": unit.points_title, "s": "{} (s)".format}
-    head += [(titled.get(kind, str)(title), True) for title, kind, _ in known.values()]
+    head += [(titled.get(of.unit, str)(of.title), True) for of in known.values()]
     forms: dict[str, Callable[[float], str]]
     forms = {"score": partial(unit.number, more_digits=1), "share": _percent}
     rows = []
     for row in cells.to_dict("records"):
         line = [str(row["method"]), str(row["split"]), f"{row['budget']:,}"]
-        for key, (_, kind, _) in known.items():
-            show = forms.get(kind, fixed)
+        for key, of in known.items():
+            show = forms.get(of.unit, fixed)
             value, se = (_number(row, name) for name in (key, f"{key}_se"))
-            error = f" ± {show(se)}" if math.isfinite(se) and kind != "s" else ""
+            error = f" ± {show(se)}" if math.isfinite(se) and of.unit != "s" else ""
             line.append(show(value) + error)
         rows.append(line)
     every = Table("Every number", head, rows, "a method or split", "Every number")
-    means = {title: meaning for title, _, meaning in known.values()}
+    means = {of.title: of.meaning for of in known.values()}
     title = "What the metrics mean"
     yield Section("metrics", title, tables=[every], facts=means, detail=True)
-
-
-def _metric(key: str) -> tuple[str, str, str] | None:
-    if found := re.fullmatch(r"(coverage|width)(\d+)", key):
-        kind, level = found.groups()
-        if kind == "width":
-            return f"{level}% width", "score", f"Mean width of the {level}% intervals."
-        said = f"Share of targets whose true score lies in the method's {level}% interval. "
-        said += f"{level}% is right; less means overconfident."
-        return f"In {level}% interval", "share", said
-    return METRICS.get(key)
 
 
 # ---- charts, models and tasks --------------------------------------------------------------

@@ -182,11 +182,27 @@ class Plan(Shown):
         """Return one row per relation of the target to the sources."""
         return pd.DataFrame([asdict(one) for one in self.forecasts]).set_index("target")
 
-    def plot(self, target: str | None = None) -> Any:
-        """Return an Altair chart of the error by number of items.
+    def plot(self, section: str = "items", target: str | None = None) -> Any:
+        """Return an Altair chart.
 
-        `target` is like, family or stronger (default: that of the answer).
+        Parameters
+        ----------
+        section : str
+            items (error by number of items) or sources (error by number of source models).
+        target : str, optional
+            Of items: like, family or stronger (default: that of the answer).
+
+        Raises
+        ------
+        FewbenchError
+            If there is no such chart.
         """
+        if section != "items":
+            if target is not None:
+                raise StudyError(
+                    f"the chart {section!r} has no targets", hint="leave out target, or draw items"
+                )
+            return super().plot(section)
         rows = self.to_dict()["curves"]
         known = list(dict.fromkeys(row["target"] for row in rows))
         wanted = self.forecasts[0].target if target is None else target

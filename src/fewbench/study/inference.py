@@ -414,7 +414,8 @@ def expected_random_mae(
     Parameters
     ----------
     scores : Scores
-        Missing cells are filled (see `Scores.filled`).
+        A model that lacks cells runs as large a share of the items drawn as it ran of all, and is
+        judged by what it ran.
     budget : int
         Number of items, from 1 to all.
     models : array-like of int, optional
@@ -430,10 +431,15 @@ def expected_random_mae(
     [0.1667, 0.0]
     """
     rows = np.arange(scores.n_models) if models is None else np.asarray(models, dtype=np.intp)
-    values = scores.filled_cells[rows]
+    values = scores.cells[rows]
     if budget >= scores.n_items:
         return np.zeros(len(rows))
-    binary = bool(((values == 0) | (values == 1)).all())
-    if binary and scores.counts_equally:
-        return hypergeometric_error(values.sum(axis=1), budget, scores.n_items)
-    return drawn_error(values, scores.item_weights, budget, seed)
+    ran = ~np.isnan(values)
+    binary = bool(((values == 0) | (values == 1) | ~ran).all())
+    if not binary or not scores.counts_equally:
+        return drawn_error(values, scores.item_weights, budget, seed)
+    errors, sizes = np.empty(len(rows)), ran.sum(axis=1)
+    for size in np.unique(sizes).tolist():
+        n, own = max(1, round(budget * size / scores.n_items)), sizes == size
+        errors[own] = hypergeometric_error(np.nansum(values[own], axis=1), n, size)
+    return errors

@@ -1,18 +1,118 @@
-"""Metrics of estimates against the truth over targets (notation as in the documentation).
+"""The table of metrics: what judges a method's estimates against the truth over targets.
 
-Arrays have shape (targets,), values are in [0, 1] and 1 is best. A metric is NaN where it is not
-defined, such as a rank correlation of one target or of equal estimates. Weights say how often each
-target counts, for resampling.
+Arrays have shape (targets,), values are in [0, 1] and 1 is best (notation as in the documentation).
+A metric is NaN where it is not defined, such as a rank correlation of one target or of equal
+estimates. Weights say how often each target counts, for resampling.
 """
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Literal, get_args
 
 import numpy as np
 
+from fewbench._names import did_you_mean
 from fewbench._types import FloatArray
+from fewbench.errors import StudyError
 from fewbench.evaluation.bounds import EXACT, ranks_among
 
 TOP = 10
 TIED = 1.5 * 10.0**-EXACT
 """Scores nearer than this are equal up to rounding."""
+OF_TASKS = "task_"
+"""Prefix of a metric of each task, averaged over tasks."""
+INTERVALS = re.compile(r"(coverage|width)([\d.]+)")
+MetricUnit = Literal["score", "ratio", "share", "correlation", "rank", "s", "items"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Targets' true and estimated scores, and what several metrics are made of.
+
+    Parameters
+    ----------
+    truth, estimate : ndarray, shape (targets,)
+    sources : ndarray, shape (sources,)
+        Full scores of the sources, for the ranks of targets.
+    weights : ndarray, shape (rows, targets)
+        How often each target counts, a whole number.
+    """
+
+    truth: FloatArray
+    estimate: FloatArray
+    sources: FloatArray
+    weights: FloatArray
+
+    @cached_property
+    def error(self) -> FloatArray:
+        """Absolute errors, shape (targets,)."""
+        return np.abs(self.estimate - self.truth)
+
+    @cached_property
+    def true_rank(self) -> FloatArray:
+        """Each target's rank among the sources, by its true score."""
+        return ranks_among(self.sources, self.truth)
+
+    @cached_property
+    def rank_error(self) -> FloatArray:
+        """Absolute differences of true and estimated rank, shape (targets,)."""
+        return np.abs(self.true_rank - ranks_among(self.sources, self.estimate))
+
+    @cached_property
+    def correlations(self) -> dict[str, FloatArray]:
+        """Correlations and the share of pairs in order, shape (rows,) each."""
+        return weighted_correlations(self.truth, self.estimate, self.weights)
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Return the mean over the targets, shape (rows,)."""
+        return _over(self.weights @ values, self.weights.sum(axis=1))
+
+    def mean_of_best(self, values: FloatArray) -> FloatArray:
+        """Return the mean weighted by 1 / true rank, shape (rows,)."""
+        weights = self.weights / self.true_rank
+        return _over(weights @ values, weights.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that judges a method.
+
+    Parameters
+    ----------
+    title : str
+    unit : str
+        "score": a difference of scores, which is shown on the scale of the scores; "ratio" of two
+        of these; "share" (0 to 1, shown in percent); "correlation" (-1 to 1); "rank"; "s"; "items".
+    meaning : str
+    function : callable, optional
+        Returns the metric of `Judged`, shape (rows,). None for what is measured otherwise.
+
+    Raises
+    ------
+    StudyError
+        For another unit.
+    """
+
+    title: str
+    unit: MetricUnit
+    meaning: str
+    function: Callable[[Judged], FloatArray] | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in (units := get_args(MetricUnit)):
+            raise StudyError(
+                f"metric {self.title!r} has the unknown unit {self.unit!r}",
+                hint=f"use one of {', '.join(units)}",
+            )
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest possible value."""
+        low = -1.0 if self.unit == "correlation" else 0.0
+        return low, 1.0 if self.unit in ("correlation", "share") else math.inf
 
 
 def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) -> dict[str, float]:
@@ -43,24 +143,8 @@ def weighted_metrics(
     """
     # Equal scores must tie in spite of rounding.
     truth, estimate, sources = (np.round(scores, EXACT) for scores in (truth, estimate, sources))
-    error = np.abs(estimate - truth)
-    rank, guessed = ranks_among(sources, truth), ranks_among(sources, estimate)
-    off = np.abs(rank - guessed)
-    total = weights.sum(axis=1)
-    by_rank = weights / rank
-    squares = weights @ error**2
-    return {
-        "mae": _over(weights @ error, total),
-        "rmse": np.sqrt(_over(squares, total)),
-        "nrmse": np.sqrt(_over(squares, weights @ truth**2)),
-        "max_error": np.where(total > 0, np.where(weights > 0, error, 0.0).max(axis=1), np.nan),
-        **weighted_correlations(truth, estimate, weights),
-        "rank_mae": _over(weights @ off, total),
-        "weighted_mae": _over(by_rank @ error, by_rank.sum(axis=1)),
-        "weighted_rank_mae": _over(by_rank @ off, by_rank.sum(axis=1)),
-        "top10_recall": top_recall(truth, estimate, sources, weights, TOP),
-        "ndcg": _ndcg(truth, estimate, sources, weights),
-    }
+    judged = Judged(truth, estimate, sources, weights)
+    return {name: of.function(judged) for name, of in METRICS.items() if of.function is not None}
 
 
 def weighted_correlations(
@@ -153,3 +237,155 @@ def _signs(values: FloatArray) -> FloatArray:
 def _over(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(denominator > 0, numerator / denominator, np.nan)
+
+
+def _nrmse(judged: Judged) -> FloatArray:
+    squares = judged.weights @ judged.error**2
+    return np.sqrt(_over(squares, judged.weights @ judged.truth**2))
+
+
+def _max_error(judged: Judged) -> FloatArray:
+    largest = np.where(judged.weights > 0, judged.error, 0.0).max(axis=1)
+    return np.where(judged.weights.any(axis=1), largest, np.nan)
+
+
+def _correlation(name: str, judged: Judged) -> FloatArray:
+    return judged.correlations[name]
+
+
+METRICS = {
+    "mae": Metric(
+        "Error",
+        "score",
+        "Mean absolute error: how far the estimates are from the true full scores, on average "
+        "over targets.",
+        lambda judged: judged.mean(judged.error),
+    ),
+    "rmse": Metric(
+        "RMSE",
+        "score",
+        "Root mean squared error: large errors weigh more.",
+        lambda judged: np.sqrt(judged.mean(judged.error**2)),
+    ),
+    "nrmse": Metric(
+        "NRMSE", "ratio", "RMSE divided by the root mean square of the true scores.", _nrmse
+    ),
+    "max_error": Metric("Worst", "score", "The largest error among the targets.", _max_error),
+    "kendall_tau": Metric(
+        "Kendall τ",
+        "correlation",
+        "Agreement of the estimated with the true ranking: 1 is the same order, 0 none.",
+        partial(_correlation, "kendall_tau"),
+    ),
+    "spearman": Metric(
+        "Spearman ρ", "correlation", "Correlation of the ranks.", partial(_correlation, "spearman")
+    ),
+    "pearson": Metric(
+        "Pearson r", "correlation", "Correlation of the scores.", partial(_correlation, "pearson")
+    ),
+    "pairwise_accuracy": Metric(
+        "Pairs in order",
+        "share",
+        "Share of target pairs whose order the estimates get right.",
+        partial(_correlation, "pairwise_accuracy"),
+    ),
+    "rank_mae": Metric(
+        "Rank error",
+        "rank",
+        "Mean absolute difference of estimated and true rank.",
+        lambda judged: judged.mean(judged.rank_error),
+    ),
+    "weighted_mae": Metric(
+        "Error of the best",
+        "score",
+        "Mean absolute error, with a weight of 1 / true rank for each target.",
+        lambda judged: judged.mean_of_best(judged.error),
+    ),
+    "weighted_rank_mae": Metric(
+        "Rank error of the best",
+        "rank",
+        "Rank error, with a weight of 1 / true rank for each target.",
+        lambda judged: judged.mean_of_best(judged.rank_error),
+    ),
+    "top10_recall": Metric(
+        f"Best {TOP} found",
+        "share",
+        f"Share of the true best {TOP} of sources and targets that the estimates find.",
+        lambda judged: top_recall(
+            judged.truth, judged.estimate, judged.sources, judged.weights, TOP
+        ),
+    ),
+    "ndcg": Metric(
+        "NDCG",
+        "share",
+        "Normalized discounted cumulative gain of the list of sources and targets.",
+        lambda judged: _ndcg(judged.truth, judged.estimate, judged.sources, judged.weights),
+    ),
+    "expected_random_mae": Metric(
+        "Expected error of random sampling",
+        "score",
+        "Expected error of random sampling with the same number of items, for the same targets.",
+    ),
+    "ratio_to_random": Metric(
+        "Ratio to random",
+        "ratio",
+        "The error divided by the expected error of random sampling with the same number of items, "
+        "for the same targets. Below 1 is better than random.",
+    ),
+    "ratio_to_random_ridge": Metric(
+        "Ratio to random-ridge",
+        "ratio",
+        "The error divided by that of ridge regression on random items: what choosing the items "
+        "adds.",
+    ),
+    "task_mae": Metric("Task error", "score", "Mean absolute error of the per-task estimates."),
+    "sampled": Metric(
+        "Sampled", "share", "Share of targets whose interval rests on a random sample of items."
+    ),
+    "outside": Metric(
+        "Outside range",
+        "share",
+        "Share of targets whose estimate warns that they may be outside the range of the source "
+        "models.",
+    ),
+    "items_run": Metric("Items run", "items", "Mean number of items that were run."),
+    "seconds_fit": Metric("Fit", "s", "Time to choose the items from the sources."),
+    "seconds_predict": Metric(
+        "Predict", "s", "Time to learn from the sources and estimate the targets."
+    ),
+}
+"""Every metric by its name; those of tasks and of intervals are found by `find_metric`."""
+
+
+def find_metric(name: str) -> Metric:
+    """Return a metric, also of each task (`task_rmse`) or of intervals (`coverage90`, `width90`).
+
+    Raises
+    ------
+    StudyError
+        If it is not in the table, so that nobody guesses its unit.
+
+    Examples
+    --------
+    >>> find_metric("task_rmse").unit, find_metric("coverage90").range, find_metric("width90").title
+    ('score', (0.0, 1.0), '90% width')
+    """
+    if of_intervals := INTERVALS.fullmatch(name):
+        kind, level = of_intervals.groups()
+        if kind == "width":
+            return Metric(f"{level}% width", "score", f"Mean width of the {level}% intervals.")
+        return Metric(
+            f"In {level}% interval",
+            "share",
+            f"Share of targets whose true score lies in the method's {level}% interval. {level}% "
+            "is right; less means overconfident.",
+        )
+    if name in METRICS:
+        return METRICS[name]
+    plain = name.removeprefix(OF_TASKS)
+    if plain not in METRICS:
+        raise StudyError(
+            f"unknown metric {name!r}",
+            hint=did_you_mean(name, METRICS, "add it to METRICS of fewbench.study.metrics"),
+        )
+    return METRICS[plain]

@@ -17,7 +17,7 @@ from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
-from fewbench.methods.sources import RELIABLE, reliability, whole_sources
+from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
 from fewbench.scores.table import as_scores
 from fewbench.study.backtest import Backtest
@@ -153,6 +153,7 @@ def plan(
         return plan_sample(scores, goal, wanted, level, prices)
     scores, of_whole = whole_sources(scores, LEAST, "plan")
     table, notes = models_to_backtest(scores, seed)
+    notes += missing_note(scores)
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
         backtests_by_relation(table, target, of, seed, level, margin, MOST_TARGETS)

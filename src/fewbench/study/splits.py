@@ -1,7 +1,8 @@
 """Which models are sources and which are targets.
 
-A target must have answered every item, because its full score must be known. Models with missing
-cells are always sources, except that the splits by date and score may leave them out.
+A target must have answered nearly every item, because its full score must be known (see
+`fewbench.methods.sources.is_known`). Models that lack more are always sources, except that the
+splits by date and score may leave them out.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, IntArray
 from fewbench.algorithms.soundness.likeness import TWIN_CORRELATION, nearest_twin
 from fewbench.errors import StudyError
+from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores
 
 Kind = Literal["random", "every", "given", "chronological", "performance", "group"]
@@ -128,7 +130,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         If the scores lack what the split needs, too few sources or no target is left.
     """
     rng = np.random.default_rng(child_seed(seed, 2, repeat))
-    complete = np.asarray(scores.missing_shares == 0)
+    complete = is_known(scores)
     count = max(1, round(settings.targets * scores.n_models))
     if settings.kind == "given":
         sources, targets = _given(scores)
@@ -136,8 +138,9 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         if len(missing):
             raise StudyError(
                 f"the full scores of targets {some(scores.models.index[missing])} are not known: "
-                "they have missing cells",
-                hint="make them sources, or drop the items that they lack",
+                f"they lack more than {NEARLY_COMPLETE:.0%} of the items",
+                hint="make them sources, or drop what is incomplete: fewbench audit "
+                "--drop incomplete",
             )
     elif settings.kind == "random":
         targets = rng.permutation(np.flatnonzero(complete))[:count]
@@ -180,8 +183,8 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
             f"the split leaves {len(sources)} sources and {len(targets)} complete targets",
             hint="use another share of targets, or another split"
             if complete.any()
-            else "every model has missing cells and cannot be a target: drop the items that lack "
-            "answers, or the models that were not run on all items",
+            else f"every model lacks more than {NEARLY_COMPLETE:.0%} of the items and cannot be a "
+            "target: run what is missing",
         )
     return Split(np.sort(sources), np.sort(targets))
 

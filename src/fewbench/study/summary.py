@@ -1,8 +1,8 @@
 """Turn the results of cells into the tables of a comparison."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import pandas as pd
 
 from fewbench._names import some
 from fewbench._types import FloatArray
+from fewbench.methods.sources import known_scores
 from fewbench.scores import Scale, Scores
 from fewbench.study.cell import Cell, CellResult, Failure, covered
-from fewbench.study.comparison import ERRORS, KEYS, REFERENCES, Comparison
+from fewbench.study.comparison import KEYS, REFERENCES, Comparison
 from fewbench.study.inference import (
     Figure,
     TwoWay,
@@ -22,20 +23,14 @@ from fewbench.study.inference import (
     too_few_repeats,
     two_way,
 )
-from fewbench.study.metrics import weighted_metrics
+from fewbench.study.metrics import METRICS, OF_TASKS, find_metric, weighted_metrics
 
 SLOW = 499
 """Resamples for metrics that compare all pairs of targets."""
 SLOWEST = 199
 """Resamples for the same metrics of every task."""
-SIGNED = ("kendall_tau", "spearman", "pearson")
-SHARES = ("pairwise_accuracy", "top10_recall", "ndcg", "coverage", "outside")
-NOT_JUDGED = ("seconds_fit", "seconds_predict")
-RUN = ("items_run", *NOT_JUDGED)
-_ERROR = re.compile(
-    rf"(expected_random_mae|(task_)?({'|'.join(ERRORS)})|width[\d.]+)(_sd|_se|_low|_high)?"
-)
-"""Columns on the scale of the scores; all others have no unit."""
+SCALED = ("", "_sd", "_se", "_low", "_high")
+"""Suffixes of columns with the unit of their metric."""
 
 Done = list[tuple[Cell, CellResult]]
 
@@ -76,11 +71,12 @@ def summarise(
     table = pd.DataFrame(rows)
     table["tied_with_best"] = table["tied_with_best"].astype("boolean")
     each = pd.DataFrame(repeats) if repeats else pd.DataFrame(columns=[*KEYS, "repeat"])
+    on_scale = partial(_on_scale, scores.scale, {name for _, one in done for name in one.metrics})
     return Comparison(
-        _on_scale(table, scores.scale),
-        _on_scale(each, scores.scale),
+        on_scale(table),
+        on_scale(each),
         _estimates(scores, done),
-        _on_scale(_task_errors(scores, done), scores.scale),
+        on_scale(_task_errors(scores, done)),
         pd.DataFrame(failures, columns=[*KEYS, "repeat", "reason"]),
         facts,
         warnings,
@@ -90,10 +86,11 @@ def summarise(
     )
 
 
-def _on_scale(table: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+def _on_scale(scale: Scale, metrics: set[str], table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with its errors and widths on the scale of the scores."""
-    errors = [str(name) for name in table if _ERROR.fullmatch(str(name))]
-    return table.assign(**{name: table[name] * (scale.high - scale.low) for name in errors})
+    errors = [name for name in {*metrics, *METRICS} if find_metric(name).unit == "score"]
+    scaled = {f"{name}{part}" for name in errors for part in SCALED}.intersection(table)
+    return table.assign(**{name: table[name] * (scale.high - scale.low) for name in scaled})
 
 
 def _keys(cell: Cell) -> dict[str, Any]:
@@ -162,18 +159,14 @@ class _OfSplit:
         """Add a metric's mean over the repeats and its uncertainty."""
         each = parts[:, 0][np.isfinite(parts[:, 0])]
         row[metric] = float(each.mean()) if len(each) else math.nan
-        if metric in NOT_JUDGED:
+        unit, (least, most) = (of := find_metric(metric)).unit, of.range
+        if unit == "s":
             return
-        plain = metric.removeprefix("task_")
-        positive = plain in (*ERRORS, "nrmse") or plain.startswith("width")
         resampled = self.resampled.first(parts.shape[1] - 1)
         figure = resampled.figure(
-            resampled.mean(parts),
-            ratio=positive,
-            least=-1.0 if plain in SIGNED else 0.0,
-            most=1.0 if plain.startswith((*SIGNED, *SHARES)) else math.inf,
+            resampled.mean(parts), ratio=unit in ("score", "ratio"), least=least, most=most
         )
-        if metric not in RUN:
+        if unit != "items":
             spread = float(each.std(ddof=1)) if len(each) > 1 else math.nan
             # No spread if a method without randomness always had the same targets.
             row[f"{metric}_sd"] = math.nan if self.resampled.fixed and not spread else spread
@@ -216,7 +209,7 @@ class _OfSplit:
                 known = np.isfinite(values)
                 with np.errstate(invalid="ignore"):
                     total = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
-                found[f"task_{name}"] = total
+                found[f"{OF_TASKS}{name}"] = total
         low, high = np.array(one.low), np.array(one.high)
         for metric in one.metrics:
             if metric.startswith(("coverage", "width")):
@@ -232,7 +225,7 @@ class _OfSplit:
         key = split.sources.tobytes() + b"|" + split.targets.tobytes()
         if key not in self._known:
             sources = self.scores.take(models=split.sources)
-            targets = self.scores.task_means(self.scores.cells[split.targets])
+            _, targets = known_scores(self.scores, split.targets)
             self._known[key] = targets, sources.full_scores(), sources.task_scores()
         return self._known[key]
 

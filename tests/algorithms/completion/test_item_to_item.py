@@ -80,7 +80,7 @@ matrices = arrays(
 
 @given(matrices)
 def test_variance_is_equation_6(values):
-    found = importance(values, "variance")
+    found = importance(values)
     m = len(values)
     for item, column in enumerate(values.T):
         plain = sum((score - sum(column) / m) ** 2 for score in column) / (m - 1)
@@ -88,34 +88,12 @@ def test_variance_is_equation_6(values):
 
 
 @given(matrices)
-def test_balance_is_equation_11(values):
-    found = importance(values, "balance")
-    for item, column in enumerate(values.T):
-        difference = abs(sum(1 if score == 1 else -1 for score in column))
-        assert found[item] == (1 / difference if difference else 1.0)
-
-
-@given(matrices)
-def test_both_rank_binary_items_alike(values):
-    """Both fall with the distance from as many right as wrong, but balance ties 0 and 1."""
-    variance, balance = importance(values, "variance"), importance(values, "balance")
-    assert (np.diff(balance[np.argsort(variance, kind="stable")]) >= 0).all()
-
-
-def test_as_many_right_as_wrong_is_the_most_important():
-    values = np.array([[1.0, 1, 1], [0, 1, 1], [1, 0, 1], [0, 0, 1]])
-    values[3, 1] = 1.0
-    assert importance(values, "balance").tolist() == [1.0, 0.5, 0.25]
-
-
-@given(matrices)
 def test_right_and_wrong_exchanged_tie_exactly(values):
-    for kind in ("variance", "balance"):
-        assert np.array_equal(importance(values, kind), importance(1 - values, kind))
+    assert np.array_equal(importance(values), importance(1 - values))
 
 
 def test_one_model_varies_on_nothing():
-    assert importance(np.array([[0.3, 1.0]]), "variance").tolist() == [0.0, 0.0]
+    assert importance(np.array([[0.3, 1.0]])).tolist() == [0.0, 0.0]
 
 
 @given(matrices)
@@ -138,7 +116,7 @@ def test_equally_similar_sources_by_distance_then_by_chance():
     assert most_similar(np.array([0.0, 0.0]), sources, 99, first).tolist() == [4, 1, 2, 3, 0]
 
 
-PLAIN = ItemNeighbours(neighbours=3, weighted=False, least=0.0, quantile=0.0)
+PLAIN = ItemNeighbours(neighbours=3, least=0.0, quantile=0.0)
 # Columns that have cosines 1, 0.8, 0.6 and 0 with the first unit vector.
 KNOWN = np.array([[1.0, 0.8, 0.6, 0.0], [0.0, 0.6, 0.8, 1.0]])
 ANSWERS = np.array([0.9, 0.4, 0.2, 1.0])
@@ -149,11 +127,6 @@ FALLBACK = np.array([0.55])
 def test_the_mean_of_the_nearest():
     found = PLAIN.predict(ITEM, KNOWN, ANSWERS, FALLBACK)
     assert found[0] == pytest.approx((0.9 + 0.4 + 0.2) / 3)
-
-
-def test_weighted_by_similarity():
-    found = replace(PLAIN, weighted=True).predict(ITEM, KNOWN, ANSWERS, FALLBACK)
-    assert found[0] == pytest.approx((0.9 + 0.8 * 0.4 + 0.6 * 0.2) / 2.4)
 
 
 def test_all_where_there_are_fewer():
@@ -199,9 +172,7 @@ def test_of_equal_items_the_first_is_asked():
 
 
 def test_items_like_no_other_take_the_plain_mean():
-    found = replace(PLAIN, weighted=True).predict(
-        ITEM, np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, 0.0]), FALLBACK
-    )
+    found = PLAIN.predict(ITEM, np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, 0.0]), FALLBACK)
     assert found[0] == 0.5
 
 

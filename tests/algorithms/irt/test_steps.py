@@ -150,17 +150,15 @@ def test_all_items_when_there_are_as_many_abilities():
     assert (information == 1).all()  # left as it was
 
 
-@pytest.mark.parametrize("grid", ["quantiles", "range"])
 @pytest.mark.parametrize("count", [1, 7, 40])
-def test_the_grid_is_increasing_and_within_the_abilities(grid, count):
+def test_the_grid_is_increasing_and_within_the_abilities(count):
     abilities = np.random.default_rng(1).normal(size=12) ** 3
-    found = ability_grid(abilities, count, grid)
+    found = ability_grid(abilities, count)
     assert found.shape == (count,)
     assert (np.diff(found) >= 0).all()
     assert abilities.min() <= found[0] <= found[-1] <= abilities.max()
 
 
-def test_quantiles_follow_the_models_and_the_range_does_not():
+def test_quantiles_follow_the_models():
     abilities = np.append(np.linspace(0, 1, 99), 100.0)
-    assert (ability_grid(abilities, 10, "quantiles") < 1).sum() == 10
-    assert (ability_grid(abilities, 10, "range") < 1).sum() == 0
+    assert (ability_grid(abilities, 10) < 1).sum() == 10

@@ -1,8 +1,6 @@
 """Tables on which it is known who is like whom."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.testing import simulate
-
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from tailoredbench.trials import open_trial
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError, StudyError
-from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
+from papers.methods import find
 from tailoredbench.analysis import PARTS, analyze
 
 from .conftest import planted, without
@@ -137,12 +137,12 @@ def test_one_target():
         "tailored(natives=all)",
         "tailored(natives=dynamic,metric=cosine)",
         "tailored-as-printed",
-        Tailored(probe=5, standardise=False, ties="shared"),
+        "tailored(probe=5,ties=shared)",
     ],
     ids=str,
 )
 def test_other_settings_run(settings):
-    found = analyze(simulate(40, 60), settings, budget=12, repeats=1)
+    found = analyze(simulate(40, 60), find(settings), budget=12, repeats=1)
     assert 0 <= found.counts.at("as found")["mae"] < 0.3
 
 

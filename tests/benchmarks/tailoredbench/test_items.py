@@ -11,6 +11,7 @@ from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.testing import simulate
+from papers.methods.tailored import TailoredVariant
 from tailoredbench.native_sources import coreset, item_map, spread
 from tailoredbench.trials import open_trial
 
@@ -58,10 +59,10 @@ def test_targets_that_are_the_sources_are_at_the_same_distances():
 
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean", "cosine", "correlation"])
 def test_distances_are_those_of_the_metric_a_model(metric):
-    method = Tailored(metric=metric, standardise=False)
+    method = TailoredVariant(metric=metric)
     trial = trial_of(simulate(60, 80, seed=2), method=method)
     found = spread(trial)
-    distances = item_distances(trial.sources.values.T, metric)
+    distances = item_distances(trial.sources.values.T, metric, standardise=True)
     scale = {"manhattan": 30, "euclidean": 30**0.5}.get(metric, 1)
     assert np.allclose(found.source * scale, distances[:, found.medoids].min(axis=1), atol=1e-5)
     assert found.source_any * scale == pytest.approx(distances[np.triu_indices(80, 1)].mean())

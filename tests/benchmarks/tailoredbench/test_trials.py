@@ -10,11 +10,12 @@ import pytest
 
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.replay import replay
-from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
+from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.study.metrics import point_metrics
 from fewbench.testing import simulate
+from papers.methods.tailored import TailoredVariant
 from tailoredbench.trials import (
     by_count,
     by_nearness,
@@ -28,11 +29,11 @@ from .conftest import halves, planted
 
 METHODS = [
     Tailored(),
-    AS_PRINTED,
+    Tailored(printed=True),
     Tailored(company="sources"),
-    Tailored(natives="own", inclusive=False),
-    Tailored(natives="dynamic", metric="cosine"),
-    Tailored(natives="all", metric="correlation", anchored=False),
+    TailoredVariant(natives="own", calibrate=False),
+    TailoredVariant(natives="dynamic", metric="cosine"),
+    TailoredVariant(natives="all", metric="correlation", anchored=False),
 ]
 
 

@@ -33,7 +33,7 @@ class WithTransport(Settings):
 class TestManySimilarTasks(WithTransport):
     @pytest.fixture
     def method(self):
-        return Collaborative(similar_tasks=0.5, weighted=True, similar_sources=4, rounds=2)
+        return Collaborative(similar_tasks=0.5, similar_sources=4, rounds=2)
 
 
 class TestNoMinimum(Settings):
@@ -41,18 +41,7 @@ class TestNoMinimum(Settings):
 
     @pytest.fixture
     def method(self):
-        return Collaborative(transport=False, minimum=0, neighbours=1, quantile=0.0, rounds=50)
-
-
-class TestBalance(WithTransport):
-    @pytest.fixture
-    def method(self):
-        return Collaborative(importance="balance")
-
-    def test_continuous_scores_are_refused(self, method):
-        sources, targets = tables(continuous=True)
-        with pytest.raises(MethodError, match="right or wrong"):
-            play(method, sources, targets, 8)
+        return Collaborative(transport=False, minimum=0, quantile=0.0, rounds=50)
 
 
 # -- what is asked -------------------------------------------------------------------------------
@@ -197,10 +186,8 @@ def test_it_is_better_than_the_mean_of_all_sources():
         {"low_importance": float("nan")},
         {"least_similarity": float("nan")},
         {"quantile": -0.1},
-        {"neighbours": 0},
         {"minimum": -1},
         {"most_items": -1},
-        {"importance": "other"},
         {"prediction": "other"},
     ],
     ids=str,
@@ -213,7 +200,7 @@ def test_wrong_settings_are_named(wrong):
 
 
 def test_settings_are_written_and_read():
-    method = Collaborative(transport=False, alpha=0.75, importance="balance", minimum=5)
+    method = Collaborative(transport=False, alpha=0.5, minimum=5)
     piece = split(method.describe())[0]
     assert piece.name == "collaborative"
     assert with_settings(Collaborative, piece.settings, piece.name) == method

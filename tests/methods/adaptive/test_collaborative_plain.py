@@ -60,8 +60,6 @@ def assert_same(plain, method, sources, targets, budget, seed=0):
 SETTINGS = {
     "default": {},
     "no transport": {"transport": False},
-    "balance": {"importance": "balance"},
-    "weighted": {"weighted": True, "neighbours": 5},
     "few similar": {"similar_sources": 2, "alpha": 0.1, "rounds": 9},
     "many similar tasks": {"similar_tasks": 0.0, "minimum": 5},
     "by sources": {"quantile": 1.0, "low_importance": 1e6},
@@ -77,7 +75,7 @@ def test_binary_scores(plain, settings, budget):
     assert_same(plain, Collaborative(**settings), sources, targets, budget)
 
 
-@pytest.mark.parametrize("name", ["default", "weighted", "many similar tasks", "unimportant"])
+@pytest.mark.parametrize("name", ["default", "many similar tasks", "unimportant"])
 def test_continuous_scores(plain, name):
     whole = simulate(n_models=14, n_items=80, n_tasks=3, seed=5, continuous=True)
     assert_same(plain, Collaborative(**SETTINGS[name]), *split_off(whole), 30)
@@ -91,7 +89,7 @@ def test_missing_cells_count_as_filled(plain):
     assert_same(plain, Collaborative(), sources, targets, 30)
 
 
-@pytest.mark.parametrize("name", ["default", "balance", "weighted", "no transport"])
+@pytest.mark.parametrize("name", ["default", "no transport"])
 def test_constant_items_and_targets_all_wrong_or_all_right(plain, name):
     sources, targets = split_off(simulate(n_models=16, n_items=80, n_tasks=3, seed=2))
     values = sources.values.copy()

@@ -22,7 +22,6 @@ OPTIONS = [
     "fluid(random=0.0,estimate=answers)",
     "fluid(form=1pl,random=0.2,step=3)",
     "fluid(form=3pl,step=2)",
-    "fluid(first=4,step=2)",
     "fluid(step=2,spread=2.0,until=0.5)",
 ]
 
@@ -64,7 +63,7 @@ def test_written_out_and_read_again():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"first": 0}, {"step": 0}, {"until": 0.0}, {"until": 2.0}, {"until": np.nan}, {"spread": 0.0}],
+    [{"step": 0}, {"until": 0.0}, {"until": 2.0}, {"until": np.nan}, {"spread": 0.0}],
 )
 def test_settings_out_of_range(wrong):
     (name,) = wrong
@@ -115,18 +114,16 @@ def test_as_the_paper_writes_it(continuous):
 def test_how_many_at_a_time():
     sources, targets = tables()
     assert run(Fluid(), sources, targets, 10)[1] == [5, 1, 1, 1, 1, 1]
-    assert run(Fluid(random=0.3, first=5, step=4), sources, targets, 20)[1] == [6, 5, 4, 4, 1]
+    assert run(Fluid(random=0.3, step=4), sources, targets, 20)[1] == [6, 4, 4, 4, 2]
     assert run(Fluid(random=1), sources, targets, 10)[1] == [10]
     assert run(Fluid(random=0), sources, targets, 5)[1] == [1] * 5
     assert run(Fluid(random=0, step=4), sources, targets, 10)[1] == [4, 4, 2]
-    assert run(Fluid(random=0, first=1, step=4), sources, targets, 10)[1] == [1, 4, 4, 1]
-    assert run(Fluid(random=0, first=8), sources, targets, 10)[1] == [8, 1, 1]
-    assert run(Fluid(random=0, first=80, step=9), sources, targets, 10)[1] == [10]
+    assert run(Fluid(random=0, step=80), sources, targets, 10)[1] == [10]
 
 
 def test_all_begin_alike_and_then_go_their_ways():
     sources, targets = tables(n_targets=8)
-    said = replay(Fluid(random=0, first=5), sources, targets, 20, 0)
+    said = replay(Fluid(random=0, step=5), sources, targets, 20, 0)
     assert all(items[:5].tolist() == said.items[0][:5].tolist() for items in said.items)
     assert len({tuple(sorted(items)) for items in said.items}) > 1
 

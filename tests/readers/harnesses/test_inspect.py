@@ -204,18 +204,39 @@ class TestScores:
             log["samples"] += [again, failed]
             log["eval"]["config"] |= {"epochs": 3, "epochs_reducer": reducers}
 
-        means = "scores are means over 2 epochs, fewer for some items; Inspect's own score takes "
+        means = "scores are means over 2 epochs; Inspect's own score takes "
         for reducers, score, note in (
             (["max"], 1.0, "scores are max of 2 epochs, fewer for some items"),
             (["at_least_2"], 0.0, "scores are at_least_2 of 2 epochs, fewer for some items"),
-            (["mean", "max"], 0.5, f"{means}mean, max"),  # several: none is the task's
-            (["mypackage/own"], 0.5, f"{means}mypackage/own"),
+            (["at_least_2", "mean"], 0.5, f"{means}at_least_2, mean, fewer for some items"),
+            (["mypackage/own"], 0.5, f"{means}mypackage/own, fewer for some items"),
         ):
             run = read_one(changed_json(tmp_path, repeat))
             assert run.numbers("choice").tolist() == [score, 0.0]
             assert run.notes == (note,)
             reducer = reducers[0] if len(reducers) == 1 else "mean"
             assert dict(run.task_settings)["scoring epochs"] == f"3 ({reducer})"
+
+    def test_copies_of_a_sample_count_once_and_may_not_differ(self, tmp_path):
+        def copy(log):
+            log["samples"].append(json.loads(json.dumps(log["samples"][0])))
+            log["samples"][-1]["scores"]["choice"]["value"] = value
+
+        value = "C"
+        run = read_one(changed_json(tmp_path, copy))
+        assert run.numbers("choice").tolist() == [1.0, 0.0]
+        assert run.notes == ("1 sample repeated, with the same scores",)
+        value = "I"
+        with pytest.raises(ReaderError, match=r"json: sample .* \(epoch 1\) has two answers"):
+            read_one(changed_json(tmp_path, copy))
+
+    def test_a_score_too_large_for_a_number(self, tmp_path):
+        def enlarge(log):
+            log["samples"][0]["scores"]["choice"]["value"] = 10**400
+
+        run = read_one(changed_json(tmp_path, enlarge))
+        with pytest.raises(ReaderError, match=r"sample 1: metric 'choice' .* not one finite"):
+            run.numbers("choice")
 
     def test_scored_although_it_failed(self, tmp_path):
         def fail(log):

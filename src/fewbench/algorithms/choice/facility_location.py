@@ -1,15 +1,8 @@
-"""Facility location: choose the few columns that best represent all rows, greedily or exactly.
+"""Facility location: choose the few columns that best represent all rows, greedily.
 
 Maximizes f(X) = sum over i of max over j in X of S[i, j] (BenTo, Zhao et al. 2024, Eq. 5). The
 function is monotone and submodular, so the greedy choice reaches at least 1 - 1/e of the best
 (Nemhauser et al. 1978), and a gain once computed bounds all later gains of that column.
-
-The exact choice is the p-median problem. With y[j] whether j is chosen and x[i, j] whether j
-represents i, HiGHS solves for some hundred rows
-
-    maximize sum of S[i, j] x[i, j]   with   sum_j x[i, j] <= 1,  x[i, j] <= y[j],  sum y = k.
-
-Only y must be integer; x then follows.
 """
 
 from dataclasses import dataclass
@@ -118,67 +111,3 @@ def _judge(
         if len(block):
             bounds[block] = np.maximum(by_candidate[block] - covered, 0.0).sum(axis=1)
             best = max(best, bounds[block].max())
-
-
-@dataclass(frozen=True, eq=False)
-class BestFacilities:
-    """The best choice found: `chosen`, ascending, with its coverage `value`.
-
-    No choice covers more than `bound`, which equals `value` up to rounding if the choice is proven
-    best.
-    """
-
-    chosen: IntArray
-    value: float
-    bound: float
-
-
-def best_facilities(
-    similarity: ArrayLike, k: int, *, floor: float = 0.0, start: ArrayLike, seconds: float = 60.0
-) -> BestFacilities:
-    """Choose the k columns that cover all rows best, within `seconds` of solver time.
-
-    `similarity`, `k` and `floor` are those of `facility_location`. `start`, shape (k,), is a
-    choice such as the greedy one; it is returned if the solver finds no better one.
-
-    >>> S = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]]
-    >>> best_facilities(S, 1, start=[0]).chosen.tolist()
-    [1]
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack, vstack
-
-    worth = np.maximum(np.asarray(similarity, dtype=np.float64) - floor, 0.0)
-    rows, n = worth.shape
-    # A pair is of use only where it is worth something: the others need no variable.
-    of_row, of_column = np.nonzero(worth)
-    pairs = len(of_row)
-    chosen = np.sort(np.asarray(start, dtype=np.intp))
-    value = coverage(similarity, chosen, floor)
-    if not pairs:  # nobody stands for anything
-        return BestFacilities(chosen, value, value)
-    count = np.arange(pairs)
-    ones = np.ones(pairs)
-    once = hstack([csr_array((rows, n)), csr_array((ones, (of_row, count)), (rows, pairs))])
-    open_only = hstack(
-        [csr_array((-ones, (count, of_column)), (pairs, n)), csr_array((ones, (count, count)))]
-    )
-    number = csr_array(np.concatenate([np.ones(n), np.zeros(pairs)])[None])
-    limits = np.concatenate([np.ones(rows), np.zeros(pairs), [k]])
-    least = np.concatenate([np.full(rows + pairs, -np.inf), [k]])
-    found = milp(
-        -np.concatenate([np.zeros(n), worth[of_row, of_column]]),
-        integrality=np.concatenate([np.ones(n), np.zeros(pairs)]),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(vstack([once, open_only, number]), least, limits),
-        options={"time_limit": seconds, "mip_rel_gap": 1e-7},
-    )
-    if found.x is not None:
-        better = np.sort(np.argsort(-found.x[:n], kind="stable")[:k])
-        reached = coverage(similarity, better, floor)
-        if reached > value:
-            chosen, value = better, reached
-    bound = float(worth.max(axis=1).sum())
-    if found.mip_dual_bound is not None:
-        bound = min(bound, -float(found.mip_dual_bound))
-    return BestFacilities(chosen, value, max(bound, value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -161,55 +161,47 @@ def _fill(
     return out
 
 
-Count = Literal["average", "dynamic", "own", "all"]
+def average_count(distances: NDArray[np.float32], n_sources: int, *, inclusive: bool = True) -> int:
+    """Return how many native sources a target has (TailoredBench, Section 3.3, Eq. 4-5).
 
+    With d the mean distance over all pairs of models, the number of sources within d, averaged over
+    the targets and rounded down. For a single target the average is over the sources, each treated
+    as a target.
 
-def native_sources(
-    sources: FloatArray,
-    targets: FloatArray,
-    metric: Metric = "manhattan",
-    standardise: bool = True,
-    *,
-    count: Count = "average",
-    inclusive: bool = True,
-) -> list[IntArray]:
-    """Choose each target's native sources by the scores on the probe items.
-
-    Native sources are the source models nearest to a target (TailoredBench, Section 3.3, Eq. 3-5).
-    Returns one array of positions per target, ascending; of equally near sources the first is
-    taken.
-
-    - `sources`, `targets`, shapes (sources, probe items) and (targets, probe items)
-    - `metric` ("manhattan", "euclidean", "cosine", "correlation"): Distance between two models.
-    - `standardise`: First scale each probe item to mean 0 and variance 1 over all models.
-    - `count` ("average", "dynamic", "own", "all"): How many, at least one. With d the mean distance
-      over all pairs of models (Eq. 4): the average number within d over the targets, rounded down
-      (Eq. 5); at least that many, and all within d ("dynamic", Table 9 of the paper); those within
-      d of each target; or all sources. For a single target the average is over the sources, each
-      treated as a target.
+    - `distances`, shape (models, models): The sources first, then the targets.
     - `inclusive`: Whether a source at exactly d is within d.
-
-    >>> sources = np.array([[0.0, 0], [0, 1], [1, 1], [1, 1]])
-    >>> [natives.tolist() for natives in native_sources(sources, np.array([[1.0, 1], [0, 0]]))]
-    [[2, 3], [0, 1]]
     """
-    n_sources, n_targets = len(sources), len(targets)
-    distances = item_distances(np.concatenate([sources, targets]), metric, standardise)
+    counts = within_mean(distances, n_sources, inclusive=inclusive)
+    own = counts[n_sources:]
+    return int((own if len(own) > 1 else counts).mean())
+
+
+def within_mean(
+    distances: NDArray[np.float32], n_sources: int, *, inclusive: bool = True
+) -> IntArray:
+    """Return how many sources are within the mean distance of each model, itself left out."""
     mean = distances[np.triu_indices(len(distances), 1)].mean(dtype=np.float64)
     to_sources = distances[:, :n_sources]
     within = to_sources <= mean if inclusive else to_sources < mean
     np.fill_diagonal(within, False)  # no model is its own source
-    counts = within.sum(axis=1)
-    own = counts[n_sources:]
-    average = int((own if n_targets > 1 else counts).mean())
-    wanted = {
-        "average": np.full(n_targets, average),
-        "dynamic": np.maximum(own, average),
-        "own": own,
-        "all": np.full(n_targets, n_sources),
-    }[count]
+    return np.asarray(within.sum(axis=1))
+
+
+def nearest_sources(
+    distances: NDArray[np.float32], n_sources: int, counts: Sequence[int]
+) -> list[IntArray]:
+    """Return the positions of each target's nearest sources, at least one each, ascending.
+
+    Of equally near sources the first is taken. `distances` are as in `average_count`.
+
+    >>> models = np.array([[0.0, 0], [0, 1], [1, 1], [1, 1], [1, 1], [0, 0]])
+    >>> distances = item_distances(models, standardise=True)
+    >>> count = average_count(distances, 4)
+    >>> [natives.tolist() for natives in nearest_sources(distances, 4, [count] * 2)]
+    [[2, 3], [0, 1]]
+    """
     nearest = nearest_first(distances, n_sources)
-    return [np.sort(order[: max(1, n)]) for order, n in zip(nearest, wanted.tolist(), strict=True)]
+    return [np.sort(order[: max(1, n)]) for order, n in zip(nearest, counts, strict=True)]
 
 
 def nearest_first(distances: NDArray[np.float32], n_sources: int) -> IntArray:

@@ -1,7 +1,7 @@
 """Predict a model's answers to items from its answers to other items.
 
 - Lines: each item by the best least-squares line from one of a few items.
-- Neighbors: item-based collaborative filtering, Eq. 6 and 11 of "Efficient Evaluation of Large
+- Neighbors: item-based collaborative filtering, Eq. 6 of "Efficient Evaluation of Large
   Language Models via Collaborative Filtering". Values are rounded to 12 decimals, so equal values
   tie in whatever order sums are taken.
 - Transport: new columns by optimal transport between columns of scores, with uniform masses and
@@ -11,7 +11,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -69,26 +68,18 @@ def fit_item_lines(values: FloatArray, anchors: IntArray) -> ItemLines:
     return ItemLines(nearest, slope, mean, mean[anchors])
 
 
-Importance = Literal["variance", "balance"]
 _DECIMALS = 12
 _HAIR = 1e-12  # so that equal similarities are not parted by the rounding of their mean
 
 
-def importance(values: FloatArray, kind: Importance) -> FloatArray:
-    """Return how well each item tells models apart, v(x | F), shape (items,).
+def importance(values: FloatArray) -> FloatArray:
+    """Return how well each item tells models apart: the variance of its scores (Eq. 6).
 
-    `values` has shape (models, items). `kind` is "variance", the sample variance of an item's
-    scores (Eq. 6; 0 for one model), or "balance" for right-or-wrong scores: 1 / |right - wrong|
-    (Eq. 11; equal counts are a difference of 1).
+    `values` has shape (models, items); the result, shape (items,), is 0 for one model.
 
-    >>> answers = np.array([[1.0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]])
-    >>> importance(answers, "variance").round(3).tolist()
+    >>> importance(np.array([[1.0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]])).round(3).tolist()
     [0.0, 0.333, 0.25]
-    >>> importance(answers, "balance").tolist()
-    [0.25, 1.0, 0.5]
     """
-    if kind == "balance":
-        return np.asarray(1.0 / np.maximum(np.abs(2.0 * values.sum(axis=0) - len(values)), 1.0))
     if len(values) < 2:
         return np.zeros(values.shape[1])
     return np.asarray(np.round(values.var(axis=0, ddof=1), _DECIMALS))
@@ -135,13 +126,11 @@ class ItemNeighbours:
     """Settings for predicting items from similar items.
 
     - `neighbours`: Number of most similar items; all where there are fewer.
-    - `weighted`: Weight their answers by similarity.
     - `least`: Items whose neighbors' mean similarity is below this use the fallback.
     - `quantile`: So do items below this quantile of the items' mean similarities.
     """
 
     neighbours: int
-    weighted: bool
     least: float
     quantile: float
 
@@ -156,7 +145,7 @@ class ItemNeighbours:
 
         >>> known = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
         >>> items = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
-        >>> nearest = ItemNeighbours(1, weighted=False, least=0.5, quantile=0.0)
+        >>> nearest = ItemNeighbours(1, least=0.5, quantile=0.0)
         >>> nearest.predict(items, known, np.array([0.0, 1.0]), np.array([0.5, 0.5])).tolist()
         [0.0, 1.0]
         """
@@ -167,10 +156,7 @@ class ItemNeighbours:
             cosine_similarities(items.T, known.T), min(self.neighbours, n_known)
         )
         mean = similarities.mean(axis=1)
-        weights = similarities if self.weighted else np.ones_like(similarities)
-        # Neighbours that are not similar at all weigh the same.
-        weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, 1.0)
-        theirs = (weights * answers[nearest]).sum(axis=1) / weights.sum(axis=1)
+        theirs = answers[nearest].sum(axis=1) / nearest.shape[1]
         enough = max(self.least, float(np.quantile(mean, self.quantile)))
         return np.where(mean >= enough - _HAIR, theirs, fallback)
 

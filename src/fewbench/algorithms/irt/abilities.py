@@ -100,22 +100,13 @@ def most_informative(
     return np.asarray(np.argsort(-information, axis=1, kind="stable")[:, :n])
 
 
-def ability_grid(abilities: FloatArray, count: int, grid: Grid) -> FloatArray:
-    """Return `count` increasing abilities at which items are compared.
+def ability_grid(abilities: FloatArray, count: int) -> FloatArray:
+    """Return `count` increasing abilities, the middles of bins with equal numbers of models.
 
-    They are the middles of bins with equal numbers of models ("quantiles") or equal widths
-    ("range").
-
-    >>> ability_grid(np.array([0.0, 1.0, 10.0]), 2, "quantiles").tolist()
+    >>> ability_grid(np.array([0.0, 1.0, 10.0]), 2).tolist()
     [0.5, 5.5]
-    >>> ability_grid(np.array([0.0, 1.0, 10.0]), 2, "range").tolist()
-    [2.5, 7.5]
     """
-    middles = (np.arange(count) + 0.5) / count
-    if grid == "quantiles":
-        return np.asarray(np.quantile(abilities, middles))
-    low, high = abilities.min(), abilities.max()
-    return np.asarray(low + middles * (high - low))
+    return np.asarray(np.quantile(abilities, (np.arange(count) + 0.5) / count))
 
 
 def informative_on_a_grid(information: FloatArray) -> IntArray:

@@ -17,6 +17,7 @@ from fewbench.algorithms.kriging.posterior import (
 )
 from fewbench.algorithms.kriging.sample import (
     FEW,
+    PILOT,
     Draw,
     Estimated,
     SampledRun,
@@ -27,6 +28,7 @@ from fewbench.algorithms.kriging.sample import (
 __all__ = [
     "FAR",
     "FEW",
+    "PILOT",
     "Draw",
     "Estimated",
     "KrigingModel",

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench._blocks import Matrix, by_columns, by_rows, column_blocks, row_blocks
+from fewbench._blocks import Matrix, by_rows, column_blocks, row_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
 from fewbench.algorithms.kriging.extrapolation import Beyond
 from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.kriging.sample import SampleModel
-from fewbench.algorithms.sampling import NestedSample
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
 """Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
@@ -50,7 +49,7 @@ def pool_size(asked: int, n_items: int) -> int:
 def fit_kriging(
     scores: Matrix,
     weights: FloatArray,
-    rng: np.random.Generator,
+    order: IntArray,
     distinct: int,
     per_group: float = 1.0,
     asked: int = 0,
@@ -64,8 +63,9 @@ def fit_kriging(
         In [0, 1], without gaps; at least 2 sources.
     weights : ndarray, shape (wanted, items)
         Weights of the wanted scores, each row of sum 1. Items are chosen for the first.
-    rng : Generator
-        Draws the candidates of a large benchmark, and breaks ties of difficulty.
+    order : ndarray of int, shape (items,)
+        The order in which a sample takes the items. The first are the candidates of a large
+        benchmark, whatever the sources.
     distinct : int
         Number of distinct sources: with few, items are drawn.
     per_group : float
@@ -76,14 +76,10 @@ def fit_kriging(
         Items that must be candidates.
     """
     n_items = scores.shape[1]
-    share = by_columns(scores, lambda part: part.mean(axis=0))
-    order = np.lexsort((rng.random(n_items), share))
-    start = rng.random()
     rank = np.arange(n_items)
     if (n := pool_size(asked, n_items)) < n_items:
-        pool = NestedSample(order, np.ones(n_items), start).take(n)
         rank = np.full(n_items, n_items)
-        rank[pool] = np.arange(n)
+        rank[order[:n]] = np.arange(n)
         if include is not None:
             rank[include] = np.minimum(rank[include], n)
     candidates = np.flatnonzero(rank < n_items)
@@ -100,7 +96,6 @@ def fit_kriging(
         abilities.chances @ weights.T,
         np.count_nonzero(weights, axis=1).astype(np.float64),
         np.searchsorted(candidates, order[rank[order] < n_items]),
-        np.arange(len(candidates)),
         rank[candidates],
         dispersion,
         distinct,

@@ -1,10 +1,10 @@
 """Targets whose items are a sample with known probabilities, assisted by the sources' curves.
 
-The sample is nested: its first items have equal chances; those after the 10th answer have chances
-in proportion to the items' standard deviation at the target's ability. The estimate is the
-difference estimator (see `fewbench.algorithms.assisted`): no assumption about the target, and more
-precise the better the curves predict its answers. Without sources all curves are the same, and the
-estimate is the sample's weighted mean.
+The sample is nested, in an order that all targets share. Its first items have equal chances; those
+after the 10th answer have chances in proportion to the items' standard deviation at the target's
+ability. The estimate is the difference estimator (see `fewbench.algorithms.assisted`): no
+assumption about the target, and more precise the better the curves predict its answers. Without
+sources all curves are the same, and the estimate is the sample's weighted mean.
 """
 
 from copy import copy
@@ -15,10 +15,10 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities
-from fewbench.algorithms.assisted import Assisted, Phase, assisted
+from fewbench.algorithms.assisted import Assisted, Phase, SampleErrors, assisted
 from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.rasch import fit_rasch
-from fewbench.algorithms.sampling import NestedSample
+from fewbench.algorithms.sampling import NestedSample, whole_chances
 
 FEW = 20
 """Distinct sources: with fewer, all items are a sample."""
@@ -28,11 +28,6 @@ ENOUGH = 0.4
 """Least share of the items that must be a sample for an estimate from it."""
 FLOOR = 0.2
 """Part of an item's chance that does not depend on how uncertain its answer is."""
-
-
-BLOCK = 16
-"""Items that are neighbors in the order. Steps alone would make few different samples, so that an
-interval could contain the scores of some models less often than it says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +47,7 @@ class SampleModel:
     sizes : ndarray, shape (wanted,)
         Number of items of each wanted score.
     order : ndarray of int, shape (candidates,)
-        The candidates in the order in which a sample is spread.
-    blocks : ndarray of int, shape (candidates,)
-        Neighbors in the order that each sample shuffles, so that it is spread and yet random.
+        The candidates in the order in which a sample takes them (`permanent_order`).
     pools : ndarray of int, shape (candidates,)
         Rank of each candidate: the first 1,000 are the candidates of a smaller budget, and so on.
     dispersion : float
@@ -71,7 +64,6 @@ class SampleModel:
     expected: FloatArray
     sizes: FloatArray
     order: IntArray
-    blocks: IntArray
     pools: IntArray
     dispersion: float
     distinct: int
@@ -87,11 +79,6 @@ class SampleModel:
         """Whether there are no sources, so that all items have the same curve."""
         return not len(self.abilities.sources)
 
-    def shuffled(self, start: float) -> IntArray:
-        """Return the order of one sample, told from others by its random start in [0, 1)."""
-        rng = np.random.default_rng(int(start * 2**53))
-        return self.order[np.lexsort((rng.random(len(self.order)), self.blocks))]
-
     def pool(self, asked: int) -> int:
         """Return how many candidates there are after a number of items."""
         return len(self.candidates)
@@ -104,6 +91,7 @@ def fit_sample(
     n_models: int,
     task_of: IntArray,
     weights: FloatArray,
+    order: IntArray,
 ) -> SampleModel:
     """Fit curves to the cells that were run, by the Rasch model.
 
@@ -113,16 +101,12 @@ def fit_sample(
         As for `fit_rasch`.
     weights : ndarray, shape (wanted, items)
         Weights of the wanted scores, each row of sum 1. Items are drawn for the first.
+    order : ndarray of int, shape (items,)
+        The order in which a sample takes the items.
     """
     n_items = len(task_of)
     abilities = fit_rasch(models, items, answers, n_models, task_of)
     places: IntArray = np.arange(n_items)
-    order = np.lexsort((places, task_of, -abilities.curves.intercept))
-    blocks = places // BLOCK
-    if not n_models:
-        order = np.lexsort((places, task_of))
-        firsts = np.searchsorted(task_of[order], task_of[order])
-        blocks = task_of[order] * n_items + (places - firsts) // BLOCK
     dispersion = 1.0
     if len(answers) and not np.isin(answers, (0.0, 1.0)).all():
         curves = abilities.curves
@@ -131,7 +115,7 @@ def fit_sample(
         dispersion = float(((answers - expected) ** 2 / (expected * (1 - expected))).mean())
     sizes = np.count_nonzero(weights, axis=1).astype(np.float64)
     return SampleModel(
-        places, weights, abilities, abilities.chances @ weights.T, sizes, order, blocks, places * 0,
+        places, weights, abilities, abilities.chances @ weights.T, sizes, order, places * 0,
         dispersion, 0, n_items,
     )  # fmt: skip
 
@@ -149,8 +133,8 @@ class Estimated:
     freedom : ndarray, shape (wanted,), optional
         Degrees of freedom of the errors of a sample. NaN where the sample is too small,
         with the models' errors there.
-    influence : ndarray, shape (answered,), optional
-        What each answer of a sample adds to the error of the first score.
+    sample : SampleErrors, optional
+        Where the error of the first score comes from; by candidates.
     is_plain : bool
         Whether the first score is the mean of a sample in which every item had the same chance.
     """
@@ -159,7 +143,7 @@ class Estimated:
     errors: FloatArray
     beyond: float
     freedom: FloatArray | None = None
-    influence: FloatArray | None = None
+    sample: SampleErrors | None = None
     is_plain: bool = False
 
 
@@ -167,7 +151,8 @@ class Estimated:
 class Draw:
     """A sample: which items were asked before, and the chances of those asked since.
 
-    `sample` continues it; without one, `chances` are given and there is no next item.
+    `sample` continues it. Without one, `chances` are given, NaN for items that were chosen or not
+    asked, and there is no next item.
     """
 
     before: IntArray
@@ -183,11 +168,11 @@ class Draw:
         return np.asarray(since & np.isin(items, self.sample.take(int(since.sum()))))
 
     def chances_of(self, n: int) -> FloatArray:
-        """Return the chance of each candidate to be among the first n."""
+        """Return the chance of each candidate to be among the first n, had it not been asked."""
         if self.sample is not None:
             return self.sample.chances(n)
         assert self.chances is not None
-        return self.chances
+        return whole_chances(self.chances, n)
 
 
 class SampledRun:
@@ -196,12 +181,10 @@ class SampledRun:
     Parameters
     ----------
     model : SampleModel
-    start : float
-        In [0, 1): random start of the target's sample.
     """
 
-    def __init__(self, model: SampleModel, start: float = 0.0) -> None:
-        self.model, self.start = model, start
+    def __init__(self, model: SampleModel) -> None:
+        self.model = model
         self.draws: list[Draw] = []
         self.checked = 0
         self.items = np.empty(0, dtype=np.intp)
@@ -212,8 +195,7 @@ class SampledRun:
         self.items = np.concatenate([self.items, items])
         self.answers = np.concatenate([self.answers, answers])
 
-    @property
-    def is_unlike(self) -> bool:
+    def is_unlike(self, left: float = np.inf) -> bool:
         """Whether the answers say that the sources cannot predict this target: it is not asked."""
         return False
 
@@ -235,14 +217,14 @@ class SampledRun:
         variance = nodes @ every**2 - scores**2 + rest**2 @ self.noise
         found = Estimated(scores, np.sqrt(np.maximum(variance, 0.0)), 0.0)
         if self.counts_as_sample:
-            drawn = self.sampled()
+            drawn, sample = self.sampled()
             seen = np.isfinite(drawn.errors)
             found = Estimated(
                 np.where(seen, drawn.scores, scores),
                 np.where(seen, drawn.errors, found.errors),
                 0.0,
                 np.where(seen, drawn.freedom, np.nan),
-                drawn.influence,
+                sample,
                 model.is_flat and bool(np.ptp(model.weights[0]) == 0),
             )
         return self.within_bounds(found)
@@ -269,12 +251,12 @@ class SampledRun:
             drawn |= draw.holds(self.items)
         return bool(drawn.mean() >= ENOUGH)
 
-    def sampled(self) -> Assisted:
+    def sampled(self) -> tuple[Assisted, SampleErrors]:
         """Return what the sample says by itself, assisted by the curves."""
         model, items, nodes = self.model, self.items, self.posterior
         predicted, expected = nodes @ model.abilities.chances, nodes @ model.expected
         noise, weights = self.noise, model.weights
-        phases = []
+        phases, missed = [], np.ones(len(noise))
         for at, draw in enumerate(self.draws):
             until = self.draws[at + 1].before if at + 1 < len(self.draws) else items
             is_drawn = draw.holds(items) & np.isin(items, until)
@@ -284,25 +266,27 @@ class SampledRun:
             was_before = np.isin(items, draw.before) | (np.isin(items, until) & ~is_drawn)
             earlier = items[was_before]
             known = weights[:, earlier]
-            chances = np.maximum(draw.chances_of(len(places))[items[places]], 1e-9)
+            chances = np.maximum(draw.chances_of(len(places)), 1e-9)
+            missed *= 1 - chances
             left = np.maximum(1 - known.sum(axis=1), 0.0)
             variance = 1.0
             if len(self.draws) > 1:
                 rest = np.ones(len(noise), dtype=bool)
                 rest[earlier] = False
-                every = np.maximum(draw.chances_of(len(places))[rest], 1e-3)
-                variance = float((weights[0, rest] ** 2 * noise[rest] / every).sum())
+                of_rest = weights[0, rest] ** 2 * noise[rest] / np.maximum(chances[rest], 1e-3)
+                variance = float(of_rest.sum())
             phases.append(
                 Phase(
                     known @ self.answers[was_before],
                     left,
                     expected - known @ predicted[earlier],
                     places,
-                    weights[:, items[places]] / chances,
+                    weights[:, items[places]] / chances[items[places]],
                     variance,
                 )
             )
-        return assisted(
+        missed[self.draws[0].before] = 1.0  # chosen, not drawn
+        estimated = assisted(
             phases,
             self.answers,
             predicted[items],
@@ -310,6 +294,9 @@ class SampledRun:
             float(predicted.var()),
             model.sizes,
         )
+        influence = np.full(len(noise), np.nan)
+        influence[items] = estimated.influence
+        return estimated, SampleErrors(influence, 1 - missed, estimated.item_share)
 
     @property
     def noise(self) -> FloatArray:

@@ -12,9 +12,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.item_to_item import Importance, check_solver
+from fewbench.algorithms.completion.item_to_item import check_solver
 from fewbench.algorithms.sampling import LEAST_OF_TASK, task_sizes
-from fewbench.errors import MethodError
 from fewbench.methods.adaptive.task_completion import (
     LowRankItems,
     PastTask,
@@ -51,11 +50,8 @@ class Collaborative(Method):
       by tau_1 are predicted by the mean of all sources (Eq. 10).
     - `least_similarity`: tau_2: the most similar items predict an item if their mean similarity is
       at least tau_3, the larger of tau_2 and the q-quantile over the task; otherwise the mean of
-      the similar sources does.
+      the similar sources does. The three most similar items predict.
     - `quantile`: q.
-    - `neighbours`: Number of most similar items.
-    - `weighted`: Weight these items by similarity.
-    - `importance` ("variance", "balance"): Eq. 6, or Eq. 11 for right-or-wrong scores.
     - `transport`: Add items made by optimal transport of the answers to similar tasks (Eq. 9);
       needs the extra `transport`.
     - `minimum`: Items per task that the budget should cover; smaller tasks are run in full.
@@ -76,9 +72,6 @@ class Collaborative(Method):
     low_importance: float = 1.5
     least_similarity: float = 0.8
     quantile: float = 0.5
-    neighbours: int = 3
-    weighted: bool = False
-    importance: Importance = "variance"
     transport: bool = True
     minimum: int = LEAST_OF_TASK
     prediction: Literal["similarity", "low-rank"] = "similarity"
@@ -98,16 +91,16 @@ class Collaborative(Method):
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> "ImportanceSession":
         """Share the budget among the tasks and open a session."""
-        self._check(scores)
+        self._check()
         return ImportanceSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
         """Return the method and its changed settings as the command line writes them."""
         return write("collaborative", self)
 
-    def _check(self, scores: Scores) -> None:
+    def _check(self) -> None:
         check_words(self)
-        for name in ("similar_sources", "rounds", "neighbours"):
+        for name in ("similar_sources", "rounds"):
             check_number(name, getattr(self, name), 1, 1_000_000)
         for name in ("alpha", "quantile"):
             check_number(name, getattr(self, name), 0, 1)
@@ -116,11 +109,6 @@ class Collaborative(Method):
         check_number("low_importance", self.low_importance, 0.001)
         for name in ("minimum", "most_items"):
             check_number(name, getattr(self, name), 0, 1_000_000)
-        if self.importance == "balance" and not scores.is_binary:
-            raise MethodError(
-                "importance=balance is for scores that are right or wrong",
-                hint="use importance=variance",
-            )
         if self.transport and self.prediction == "similarity":
             check_solver()  # before the user has paid for answers
 
@@ -143,7 +131,7 @@ class ImportanceSession(Session):
     ) -> None:
         super().__init__(targets, scores.n_items)
         self._method, self._scores = method, scores
-        self._past = past = past_by_task(scores, method.importance, seed)
+        self._past = past = past_by_task(scores, seed)
         self._tasks = past.tasks
         sizes = task_sizes(budget, np.bincount(scores.task_of), method.minimum)
         self._rounds = in_rounds(sizes, method.rounds)  # items to ask, shape (rounds, tasks)
@@ -205,7 +193,7 @@ class ImportanceSession(Session):
         if len(answered):
             n_similar = self._method.similar_sources
             similar = self._past.similar(task.items[answered], scores, n_similar)
-            importance = importance_for(self._method, task.values, similar, task.importance)
+            importance = importance_for(self._method.alpha, task.values, similar, task.importance)
         return task.most_important(importance, asked, n)
 
 

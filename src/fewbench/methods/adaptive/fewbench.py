@@ -7,18 +7,18 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 `fewbench.algorithms.kriging` for the mathematics and docs/methods/fewbench.md for what it reaches.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import ClassVar
 
 import numpy as np
 
-from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.kriging import (
     FAR,
+    PILOT,
+    Draw,
     KrigingModel,
     Run,
     SampledRun,
@@ -35,11 +35,14 @@ from fewbench.methods.kriging import (
     source_model,
 )
 from fewbench.methods.needs import Need
+from fewbench.methods.record import Lead
 from fewbench.methods.sources import distinct_sources
 from fewbench.methods.written import check_number, write
 from fewbench.scores import Scores
 
 NOTHING = np.empty(0, dtype=np.intp)
+UNLIKE = 0.3
+"""Difference of two targets' mean scores on the same items above which they are unlike."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class FewbenchSession(Session):
         self._costs = item_costs(scores, method.cost)
         self._models: dict[int, SampleModel] = {}  # by size of the pool
         self._model(0)
+        self._drawn: dict[tuple[SampleModel, Lead], list[Draw]] = {}  # of leads
         self._heard: dict[str, tuple[list[bytes], list[SampledRun]]] = {}  # by the first of a group
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
@@ -186,9 +190,14 @@ class FewbenchSession(Session):
         rounds = list(zip_longest(*(record.rounds(one) for one in group), fillvalue=NOTHING))
         told = [self._told(group, one) for one in rounds]
         known, runs = self._heard.get(group[0], ([], []))
+        lead = record.lead(group[0])  # of a group of one
+        n_led = 0 if lead is None else self._n_followed(model, lead, *self._whole(group[0]))
         if not runs or runs[0].model is not model or told[: len(known)] != known:
-            known, runs = [], [self._begin(model, group[0]) for _ in group]
-            settle(runs, NOTHING, self._costs_of(model))
+            known, runs = [], [_begin(model) for _ in group]
+            if lead is None or not n_led:
+                settle(runs, NOTHING, self._budget, self._costs_of(model))
+            elif n_led == len(lead.rounds):
+                runs[0].draws = [*self._draws_of(model, lead)]
         opened = {at for name in group for at in record.open(name).tolist()}
         for at in range(len(known), len(rounds)):
             is_whole = not any(opened.intersection(items.tolist()) for items in rounds[at])
@@ -200,20 +209,80 @@ class FewbenchSession(Session):
                 run.hear(np.searchsorted(model.candidates, items[has]), answers[has])
             if not is_whole:
                 continue
-            before = np.unique(np.concatenate([one for each in rounds[: at + 1] for one in each]))
-            settle(runs, np.searchsorted(model.candidates, before), self._costs_of(model))
+            if at + 1 >= n_led:  # what comes next, its own answers choose
+                before = np.unique(np.concatenate([of for each in rounds[: at + 1] for of in each]))
+                places, left = np.searchsorted(model.candidates, before), self._budget - len(before)
+                settle(runs, places, left, self._costs_of(model))
             if at == len(known):
                 known = [*known, told[at]]
                 self._heard[group[0]] = known, runs
         return runs
+
+    def next_led(self, target: str) -> IntArray:
+        """Return the next round of the run whose items a target is asked first.
+
+        None after 10 answers of two targets that are unlike, unless the items are a sample: those
+        chosen for a weak model say little of a strong one.
+        """
+        items, lead = super().next_led(target), self.record.lead(target)
+        if lead is None or not len(items):
+            return items
+        rounds, scores = self._whole(target)
+        model = self._model(sum(map(len, lead.rounds)))
+        return items if len(rounds) < self._n_followed(model, lead, rounds, scores) else NOTHING
+
+    def _whole(self, target: str) -> tuple[list[IntArray], FloatArray]:
+        """Return the first rounds without open items, and the target's scores."""
+        open_, rounds = self.record.open(target), self.record.rounds(target)
+        whole = takewhile(lambda items: not np.isin(items, open_).any(), rounds)
+        return list(whole), self.record.scores(target)
+
+    def _n_followed(
+        self, model: SampleModel, lead: Lead, rounds: Sequence[IntArray], scores: FloatArray
+    ) -> int:
+        """Return after how many rounds of a lead a target's own answers choose."""
+        drawn = self._draws_of(model, lead)
+        n_chosen = len(drawn[0].before) if drawn else self._scores.n_items
+        for n in range(1, lead.followed(rounds) + 1):
+            items = np.concatenate(lead.rounds[:n])
+            if len(items) >= n_chosen:
+                break  # what comes is a sample
+            apart = (scores - lead.scores)[items]
+            apart = apart[np.isfinite(apart)]
+            if len(apart) >= PILOT and abs(apart.mean()) > UNLIKE:
+                return n
+        return len(lead.rounds)
+
+    def _draws_of(self, model: SampleModel, lead: Lead) -> list[Draw]:
+        """Return the samples that the items of a lead are of, as the lead's own answers decided.
+
+        They have the same chances for the target that is asked these items: the chances do not
+        depend on its answers.
+        """
+        if (model, lead) in self._drawn:
+            return self._drawn[model, lead]
+        run, n_led = _begin(model), 0
+        if lead.lead is not None:
+            n_led = self._n_followed(model, lead.lead, lead.rounds, lead.scores)
+            if n_led == len(lead.lead.rounds):
+                run.draws = [*self._draws_of(model, lead.lead)]
+        places = [np.searchsorted(model.candidates, items) for items in lead.rounds]
+        for at, items in enumerate(lead.rounds):
+            if at >= n_led:
+                before = np.unique(np.concatenate([NOTHING, *places[:at]]))
+                settle([run], before, lead.budget - len(before), self._costs_of(model))
+            answers = lead.scores[items]
+            has = np.isfinite(answers)
+            run.hear(places[at][has], answers[has])
+        self._drawn[model, lead] = run.draws
+        return run.draws
 
     def _told(self, group: tuple[str, ...], items: Sequence[IntArray]) -> bytes:
         """Return a round's items and answers."""
         pairs = zip(group, items, strict=True)
         return b"".join(at.tobytes() + self.record.scores(name)[at].tobytes() for name, at in pairs)
 
-    def _begin(self, model: SampleModel, first: str) -> SampledRun:
-        """Start a target's run, with the random start of its group's sample."""
-        key = int.from_bytes(hashlib.sha256(first.encode()).digest()[:4], "big")
-        start = float(np.random.default_rng(child_seed(self._seed, 7, key)).random())
-        return Run(model, start) if isinstance(model, KrigingModel) else SampledRun(model, start)
+
+def _begin(model: SampleModel) -> SampledRun:
+    """Start a target's run."""
+    return Run(model) if isinstance(model, KrigingModel) else SampledRun(model)

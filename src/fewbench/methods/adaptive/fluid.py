@@ -60,10 +60,8 @@ class Fluid(Method):
     - `form` ("2pl", "1pl", "3pl"): The item response model; the paper uses the 2PL.
     - `random`: Share of the budget for random items, from 0 to 1. They are asked first, all at
       once.
-    - `first`: Number of informative items in the first step; by default `step`. The paper's program
-      begins with 1, at the sources' mean ability.
-    - `step`: Number of items per later step. With the paper's 1, a target runs once per informative
-      item.
+    - `step`: Number of informative items per step, the first at the sources' mean ability. With the
+      paper's 1, a target runs once per informative item.
     - `estimate` ("corrected", "answers", "expected"): Answers where there are any and expected
       scores elsewhere, corrected or not; both are exact when all items are run. Or expected scores
       of all items.
@@ -80,7 +78,6 @@ class Fluid(Method):
 
     form: Form = "2pl"
     random: float = 0.5
-    first: int | None = None
     step: int = 1
     estimate: Literal["corrected", "answers", "expected"] = "corrected"
     spread: float = 1.0
@@ -101,7 +98,6 @@ class Fluid(Method):
         """Fit the item response model; MethodError if a setting is out of range."""
         check_words(self)
         check_number("random", self.random, 0, 1)
-        check_number("first", self.first, 1)
         check_number("step", self.step, 1)
         check_number("spread", self.spread, 0.001, 1000)
         check_number("until", self.until, 0.001, 1)
@@ -216,9 +212,7 @@ class FluidSession(Session):
                 ]
                 for name in targets
             }
-        begins = done == self._n_random
-        n = method.first if begins and method.first is not None else method.step
-        n = min(n, self._budget - done)
+        n = min(method.step, self._budget - done)
         if n <= 0:
             return {}
         theta, errors = self._estimate(targets)

@@ -5,78 +5,49 @@ Yuan et al. 2025, "Beyond One-Size-Fits-All: Tailored Benchmarks for Efficient E
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import Count, Metric, item_distances, native_sources
+from fewbench.algorithms.clustering.distances import average_count, item_distances, nearest_sources
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
-from fewbench.errors import MethodError
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.confidence import Values, confidence, needs_for
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
-Search = Literal["swap", "alternate"]
-Clip = Literal["none", "above", "both"]
-Ties = Literal["one", "shared"]
+CANDIDATES = 2000
+"""Most items, drawn at random, that the swap search tries as medoids of a target."""
 
 
 @dataclass(frozen=True)
 class Tailored(Method):
     """A probe set for all targets, then a set for each target from its native sources.
 
-    The defaults are those of the paper's tables, except `candidates` on more than 2,000 items and
-    ties between medoids; `AS_PRINTED` follows its equations. Of sources equally near a target, the
+    The defaults are those of the authors' program, which made the paper's tables, except at most
+    2,000 candidates for medoids, and ties between medoids. Of sources equally near a target, the
     first in the table is taken; of medoids equally near an item, a random one.
 
     - `probe`: Items of the probe set (the G-set), at most the budget.
-    - `metric` ("manhattan", "euclidean", "cosine", "correlation"): Distance between items and
-      between models.
-    - `standardise`: First scale each column to mean 0 and variance 1: each source's scores for
-      distances between items, each probe item's for distances between models.
-    - `search` ("swap", "alternate"): Find medoids by swaps while the total distance falls, or by
-      Eq. 6-7.
-    - `natives` ("average", "dynamic", "own", "all"): How many native sources a target has (see
-      `algorithms.clustering.distances`).
-    - `inclusive`: Whether sources at exactly the mean distance count as near.
     - `company` ("targets", "sources"): Average the number of native sources over the session's
       targets, which then wait for each other, or over the sources, each treated as a target, so
       that targets are independent. A single target always uses the sources.
-    - `anchored`: Keep the probe items as medoids. Otherwise they are run and count only as answers.
-    - `calibrate`: Calibrate by the native sources' means (Eq. 8-9).
-    - `clip` ("none", "above", "both"): Leave items' expected scores unclipped, clip them at 1, or
-      to [0, 1].
-    - `ties` ("one", "shared"): Whether an item equally near several medoids takes its score from
-      one or from all.
-    - `corrected`: Subtract from each item's expected score the mean error of the same estimate on
-      the native sources: it is too low for targets stronger than most.
-    - `restarts`: Random starts of the swap search; the cheapest clustering is kept.
-    - `candidates`: Most items, drawn at random, that the swap search tries as medoids of a target.
     - `values` ("scores", "probabilities"): Compare items and models by scores, or by probabilities
       of the right option, as the paper does on ARC and HellaSwag. Either way the score is
       predicted: an item's is the native sources' mean score, scaled by the target's value on the
       medoid over theirs.
+    - `printed`: Follow the paper's equations instead of the program: scores are not standardized
+      before distances, sources at exactly the mean distance are not near, medoids are found by
+      Eq. 6-7 instead of swaps, and expected scores may exceed 1.
     """
 
     probe: int = 10
-    metric: Metric = "manhattan"
-    standardise: bool = True
-    search: Search = "swap"
-    natives: Count = "average"
-    inclusive: bool = True
     company: Literal["targets", "sources"] = "targets"
-    anchored: bool = True
-    calibrate: bool = True
-    clip: Clip = "above"
-    ties: Ties = "one"
-    corrected: bool = False
-    restarts: int = 1
-    candidates: int = 2000
     values: Values = "scores"
+    printed: bool = False
     beside: ClassVar = ("kmedoids-ridge",)  # static, and as good on many tables: to be seen
 
     @property
@@ -88,7 +59,7 @@ class Tailored(Method):
     @property
     def targets_apart(self) -> bool:
         """Whether a target's items and estimate are independent of the other targets."""
-        return self.company == "sources" or self.natives in ("own", "all")
+        return self.company == "sources"
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
@@ -98,19 +69,36 @@ class Tailored(Method):
         Raises MethodError if a setting is out of range or the scores lack option probabilities.
         """
         check_words(self)
-        for name in ("probe", "candidates"):
-            check_number(name, getattr(self, name), 1)
-        check_number("restarts", self.restarts, 1, 1000)
-        if self.search == "alternate" and self.restarts > 1:
-            raise MethodError("restarts work only with the swap search", hint="use search=swap")
+        check_number("probe", self.probe, 1)
         return TailoredSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
         """Return the method and its changed settings as the command line writes them."""
         return write("tailored", self)
 
+    def distances(self, columns: FloatArray, among: IntArray | None = None) -> NDArray[np.float32]:
+        """Distances between items, or between models by their answers to the probe set."""
+        return item_distances(columns, standardise=not self.printed, among=among)
 
-AS_PRINTED = Tailored(standardise=False, search="alternate", inclusive=False, clip="none")
+    def search(self, distances: NDArray[np.float32], k: int, rng: np.random.Generator) -> IntArray:
+        """Choose `k` medoids."""
+        if self.printed:
+            return np.sort(alternating_kmedoids(distances, k, rng))
+        return kmedoids(distances, k, rng).medoids
+
+    def choose_natives(self, distances: NDArray[np.float32], n_sources: int) -> list[IntArray]:
+        """Return each target's native sources (Eq. 3-5), of distances between all models."""
+        count = average_count(distances, n_sources, inclusive=not self.printed)
+        return nearest_sources(distances, n_sources, [count] * (len(distances) - n_sources))
+
+    def anchors(self, probe: IntArray) -> IntArray:
+        """Return the probe items that stay medoids."""
+        return probe
+
+    def shares(self, to_medoids: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return each medoid's part of each item's estimate: all of the nearest one's."""
+        nearest = to_medoids.argmin(axis=1)
+        return np.asarray(np.equal.outer(nearest, np.arange(to_medoids.shape[1])), np.float32)
 
 
 class TailoredSession(Session):
@@ -134,13 +122,10 @@ class TailoredSession(Session):
         self._found: dict[bytes, list[IntArray]] = {}
 
     def _choose_probe(self, k: int) -> IntArray:
-        method, rng = self._method, np.random.default_rng([self._seed, 0])
         if k == len(self._columns):
             return np.arange(k)
-        distances = item_distances(self._columns, method.metric, method.standardise)
-        if method.search == "alternate":
-            return np.sort(alternating_kmedoids(distances, k, rng))
-        return kmedoids(distances, k, rng, restarts=method.restarts).medoids
+        distances = self._method.distances(self._columns)
+        return self._method.search(distances, k, np.random.default_rng([self._seed, 0]))
 
     def _values(self, target: str) -> FloatArray:
         """Return what a target is compared by, shape (items,), NaN where it gave no answer.
@@ -163,17 +148,12 @@ class TailoredSession(Session):
         answers = np.stack([self._values(target)[self.probe] for target in targets])
         key = answers.tobytes()
         if key not in self._found:
-            method, known = self._method, np.isfinite(answers).all(axis=0)
+            known = np.isfinite(answers).all(axis=0)
             found = [np.arange(self._scores.n_models)] * len(targets)
             if known.any():
-                found = native_sources(
-                    self._columns[self.probe[known]].T,
-                    answers[:, known],
-                    method.metric,
-                    method.standardise,
-                    count=method.natives,
-                    inclusive=method.inclusive,
-                )
+                sources = self._columns[self.probe[known]].T
+                distances = self._method.distances(np.concatenate([sources, answers[:, known]]))
+                found = self._method.choose_natives(distances, len(sources))
             self._found[key] = found
         return dict(zip(targets, self._found[key], strict=True))
 
@@ -233,24 +213,21 @@ class TailoredSession(Session):
         return Prediction(items @ scores.item_weights, of_tasks, np.clip(items, 0.0, 1.0))
 
     def _expected(self, target: str, answers: FloatArray) -> FloatArray:
-        method, natives = self._method, self.natives_of(target)
+        natives = self.natives_of(target)
         if natives is None:
             natives = self.natives([target])[target]
         native_set = self.native_set(natives)
-        columns = self._columns[:, natives]
-        if np.isnan(answers[native_set.medoids]).any():
-            medoids = self.record.answered(target)  # only some were answered
-            to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
-            shares = _shares(to_medoids, method.ties)
+        if np.isnan(answers[native_set.medoids]).any():  # only some were answered
+            medoids = self.record.answered(target)
+            to_medoids = self._method.distances(self._columns[:, natives], medoids)
+            shares = self._method.shares(to_medoids)
             native_set = replace(native_set, new=medoids[:0], medoids=medoids, share=shares)
-        how: dict[str, Any] = {"calibrate": method.calibrate, "clip": method.clip}
-        own = self._values(target) if method.calibrate else answers
-        expected = native_set.expected(own, **how)
-        if not method.corrected:
-            return expected
-        truth = self._scores.filled[natives].T
-        errs = native_set.expected(columns if method.calibrate else truth, **how) - truth
-        return np.asarray(expected - errs.mean(axis=1))
+        return self.expected(target, native_set, natives)
+
+    def expected(self, target: str, native_set: "NativeSet", natives: IntArray) -> FloatArray:
+        """Return the expected score of each item."""
+        expected = native_set.expected(self._values(target))
+        return expected if self._method.printed else np.minimum(expected, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,27 +247,13 @@ class NativeSet:
     mean: FloatArray
     level: FloatArray
 
-    def expected(
-        self, answers: FloatArray, *, calibrate: bool = True, clip: Clip = "above"
-    ) -> FloatArray:
-        """Return the expected score of each item from answers on all items (Eq. 8-9).
+    def expected(self, values: FloatArray) -> FloatArray:
+        """Return the expected score of each item from values on all items (Eq. 8-9).
 
-        `answers` has shape (items,) or (items, models); only medoids are read. They are values as
-        `level` has them, or scores without calibration. `calibrate` and `clip` are those of
-        `Tailored`.
+        Only medoids are read, of shape (items,). Values are scores or probabilities, as `level`.
         """
-        said = answers[self.medoids]
-        if calibrate:
-            level, mean = (
-                (one + 0.5).reshape(-1, *[1] * (said.ndim - 1))
-                for one in (self.level[self.medoids], self.mean)
-            )
-            found = (self.share @ ((said + 0.5) / level)) * mean - 0.5
-        else:
-            found = self.share @ said
-        if clip == "none":
-            return np.asarray(found)
-        return np.clip(found, 0.0 if clip == "both" else None, 1.0)
+        ratios = (values[self.medoids] + 0.5) / (self.level[self.medoids] + 0.5)
+        return np.asarray((self.share @ ratios) * (self.mean + 0.5) - 0.5)
 
 
 def make_native_set(
@@ -302,29 +265,23 @@ def make_native_set(
     that the target answered.
     """
     among = np.setdiff1d(np.arange(len(columns)), probe)
-    anchors = probe if method.anchored or not k else np.empty(0, dtype=np.intp)
+    anchors = method.anchors(probe) if k else probe
     to_tried = None
     if k == len(among):
         new = among
     elif not k:
         new = np.empty(0, dtype=np.intp)
-    elif method.search == "alternate":
-        distances = item_distances(columns, method.metric, method.standardise)
-        if not len(anchors):
-            distances = distances[np.ix_(among, among)]
-            new = among[alternating_kmedoids(distances, k, rng)]
-        else:
-            new = alternating_kmedoids(distances, k, rng, anchors=anchors)
+    elif method.printed:
+        new = alternating_kmedoids(method.distances(columns), k, rng, anchors=anchors)
     else:
-        if len(among) > max(method.candidates, k):
-            among = np.sort(rng.choice(among, max(method.candidates, k), replace=False))
+        if len(among) > max(CANDIDATES, k):
+            among = np.sort(rng.choice(among, max(CANDIDATES, k), replace=False))
         tried = np.concatenate([among, anchors])
-        to_tried = item_distances(columns, method.metric, method.standardise, tried)
-        distances = to_tried[:, : len(among)]
-        if len(anchors):  # which makes plain k-medoids of it
-            near = to_tried[:, len(among) :].min(axis=1)
-            distances = np.minimum(distances, near[:, None])
-        new = among[kmedoids(distances, k, rng, restarts=method.restarts).medoids]
+        to_tried = method.distances(columns, tried)
+        # No item is farther than its nearest anchor: plain k-medoids of the others is left.
+        near = to_tried[:, len(among) :].min(axis=1, initial=np.inf)
+        distances = np.minimum(to_tried[:, : len(among)], near[:, None])
+        new = among[method.search(distances, k, rng)]
     # In random order, so that of medoids equally near none is preferred for its place in the table.
     medoids = rng.permutation(np.concatenate([anchors, new]))
     if to_tried is not None:  # what was worked out to choose the medoids serves once more
@@ -332,13 +289,6 @@ def make_native_set(
         place[tried] = np.arange(len(tried))
         to_medoids = to_tried[:, place[medoids]]
     else:
-        to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
-    shares, mean = _shares(to_medoids, method.ties), columns.mean(axis=1)
-    return NativeSet(np.sort(new), medoids, shares, mean, mean)
-
-
-def _shares(to_medoids: NDArray[np.float32], ties: Ties) -> NDArray[np.float32]:
-    nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
-    if ties == "one":
-        nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(to_medoids.shape[1]))
-    return np.asarray(nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32))
+        to_medoids = method.distances(columns, medoids)
+    mean = columns.mean(axis=1)
+    return NativeSet(np.sort(new), medoids, method.shares(to_medoids), mean, mean)

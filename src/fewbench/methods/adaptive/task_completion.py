@@ -8,7 +8,6 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.item_to_item import (
-    Importance,
     ItemNeighbours,
     cosine_similarities,
     importance,
@@ -22,19 +21,23 @@ if TYPE_CHECKING:
     from fewbench.methods.adaptive.collaborative import Collaborative
 
 
+NEIGHBOURS = 3
+"""Most similar items that predict an item; the paper does not give their number."""
+
+
 def importance_for(
-    method: "Collaborative", values: FloatArray, similar: IntArray, overall: FloatArray | None
+    alpha: float, values: FloatArray, similar: IntArray, overall: FloatArray | None
 ) -> FloatArray:
     """Return the importance of columns to all sources and to similar ones (Eq. 7).
 
     `overall` is the importance to all sources if known.
     """
     if overall is None:
-        overall = importance(values, method.importance)
-    if method.alpha == 1.0:
+        overall = importance(values)
+    if alpha == 1.0:
         return overall
-    own = importance(values[similar], method.importance)
-    return np.asarray(np.round(method.alpha * overall + (1.0 - method.alpha) * own, 12))
+    own = importance(values[similar])
+    return np.asarray(np.round(alpha * overall + (1.0 - alpha) * own, 12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,7 @@ class Past:
         return most_similar(answers[items], self.values[:, items], n, self.priority)
 
 
-def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
+def past_by_task(scores: Scores, seed: int) -> Past:
     """Compute from the sources what does not depend on the target."""
     rng = np.random.default_rng(seed)
     priority = rng.permutation(scores.n_items)
@@ -87,7 +90,7 @@ def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
     for task in range(len(scores.tasks)):
         items = np.flatnonzero(scores.task_of == task)
         values = np.ascontiguousarray(scores.filled[:, items])
-        tasks.append(PastTask(items, values, importance(values, kind), priority[items]))
+        tasks.append(PastTask(items, values, importance(values), priority[items]))
     of_tasks = scores.task_scores()
     likeness = cosine_similarities(of_tasks.T, of_tasks.T)
     by_chance = rng.permutation(scores.n_models)
@@ -120,7 +123,7 @@ class TaskCompletion:
         similar = target.similar(task)
         unselected = part.values[:, rest]
         selected, answers = part.values[:, own], target.answers[part.items[own]]
-        weights = [importance_for(method, selected, similar, part.importance[own])]
+        weights = [importance_for(method.alpha, selected, similar, part.importance[own])]
         if method.transport:
             items = target.run_on(self._like(task, target.chosen))
             if len(items):
@@ -130,18 +133,17 @@ class TaskCompletion:
                     target.answers[items],
                     binary=self.past.binary,
                 )
-                weights.append(importance_for(method, columns, similar, None))
+                weights.append(importance_for(method.alpha, columns, similar, None))
                 selected = np.concatenate([selected, columns], axis=1)
                 answers = np.concatenate([answers, carried])
         known = np.concatenate(weights)
         least = known.mean() / method.low_importance if len(known) else 0.0
-        unimportant = importance_for(method, unselected, similar, part.importance[rest]) < least
+        of_rest = importance_for(method.alpha, unselected, similar, part.importance[rest])
+        unimportant = of_rest < least
         expected = unselected.mean(axis=0)
         others = unselected[:, ~unimportant]
         fallback = others[similar].mean(axis=0)
-        nearest = ItemNeighbours(
-            method.neighbours, method.weighted, method.least_similarity, method.quantile
-        )
+        nearest = ItemNeighbours(NEIGHBOURS, method.least_similarity, method.quantile)
         expected[~unimportant] = nearest.predict(others, selected, answers, fallback)
         return np.asarray(expected)
 

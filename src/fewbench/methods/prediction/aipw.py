@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.assisted import sample_error, sample_influence
+from fewbench.algorithms.assisted import SampleErrors, sample_errors
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.methods.base import Answers, Prediction, full_only
 from fewbench.methods.needs import Need
@@ -63,7 +63,8 @@ class AIPW:
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         sampled = _sampled(scores, subset, at)
         features = scores.filled.T
-        return FittedAIPW(self, features, weights, sampled, tuple(parts), subset.is_sample)
+        chances = subset.chances_over(scores)
+        return FittedAIPW(self, features, weights, sampled, tuple(parts), chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class FittedAIPW:
     weights: FloatArray
     sampled: FloatArray
     parts: tuple[IntArray, ...]
-    is_sample: bool = False
+    chances: FloatArray | None = None
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
@@ -108,15 +109,15 @@ class FittedAIPW:
         means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
         items = np.clip(items / len(self.parts), 0.0, 1.0)
         items[:, at] = answers.scores
-        spread = freedom = influence = None
-        if self.is_sample:
-            sampled = self.sampled[:, 0]
-            spread, degrees = sample_error(answers.scores, without, sampled, len(features))
+        spread = freedom = None
+        samples: tuple[SampleErrors, ...] = ()
+        if self.chances is not None:
+            how = self.sampled[:, 0], at, self.chances
+            spread, degrees, samples = sample_errors(answers.scores, without, *how)
             freedom = full_only(degrees, self.weights.shape[1] - 1)
-            influence = sample_influence(answers.scores - without, sampled, at, len(features))
         of_tasks = means[:, 1:] if tasks else None
         return Prediction(
-            means[:, 0], of_tasks, items, spread=spread, freedom=freedom, influence=influence
+            means[:, 0], of_tasks, items, spread=spread, freedom=freedom, samples=samples
         )
 
 

@@ -3,9 +3,7 @@
 `AnchorLines`: Vivek et al. 2023, "Anchor Points: Benchmarking Models with Much Fewer Examples",
 arXiv 2309.08638, AnchorPoints Predictor, as used on right and wrong answers by Zhang, Dorner &
 Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark", arXiv 2506.07673.
-`GenericAssessor`: Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need:
-predicting the success of a new LLM on unseen data by testing on a few instances", arXiv
-2409.03563. `LowRankCompletion`: matrix factorization as in Zhou et al. 2025, in closed form
+`LowRankCompletion`: matrix factorization as in Zhou et al. 2025, in closed form
 because the sources are complete. `Imputation`: principal components without a noise model, the PCA
 of Zhang et al.
 """
@@ -18,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.assessor import fit_assessor
 from fewbench.algorithms.completion.item_to_item import fit_item_lines
 from fewbench.algorithms.completion.low_rank import (
     LowRank,
@@ -26,7 +23,7 @@ from fewbench.algorithms.completion.low_rank import (
     principal_components,
 )
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.needs import Need, require
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Benchmark, Scores, Sources
@@ -171,49 +168,6 @@ def _odds(scores: FloatArray) -> FloatArray:
     from scipy.special import logit
 
     return np.asarray(logit(np.clip(scores, LEAST, 1.0 - LEAST)))
-
-
-@dataclass(frozen=True)
-class GenericAssessor:
-    """One logistic regression over all (source, item) pairs predicts the items that were not run.
-
-    The chosen items are the paper's reference set. The authors describe items by embeddings of
-    their prompts; here the other sources' scores describe an item, which needs no text and tells
-    more of its difficulty. The estimate is the mean of the answers and the predicted
-    probabilities.
-
-    - `interaction`: Weight an answer by the similarity of its item and the predicted one: the
-      paper's partial cross products of similarity and success. Otherwise only a model's level and
-      an item's difficulty count.
-    - `alpha`: Penalty on squared weights (the authors' program: 1); by default the one that best
-      predicts held-out sources' mean scores.
-    - `pairs`: Train on about this many (source, item) pairs: all sources, on random items.
-    """
-
-    interaction: bool = False
-    alpha: float | None = None
-    pairs: int = 100_000
-    costly: ClassVar[bool] = True
-    needs: ClassVar = (
-        Need("sources", 2, "it is trained on how sources compare", required=True),
-        Need("distinct sources", 20, "few sources to learn what an answer says of a model"),
-    )
-
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
-        """Train on the sources; MethodError if there is only one, or a setting is out of range."""
-        check_number("alpha", self.alpha, 0)
-        check_number("pairs", self.pairs, 1)
-        require(self, scores)
-        assessor = fit_assessor(
-            scores.filled,
-            scores.positions(subset.items),
-            self.alpha,
-            interaction=self.interaction,
-            pairs=self.pairs,
-            item_weights=scores.item_weights,
-            rng=np.random.default_rng(seed),
-        )
-        return FittedItems(scores.benchmark, lambda answers: assessor.probabilities(answers.scores))
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ Reductions map these features to fewer dimensions by PCA or UMAP, fitted on sour
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from fewbench._types import FloatArray
-from fewbench.errors import AnswersError, MissingExtraError
+from fewbench.errors import AnswersError
 from fewbench.methods.base import Answers
 from fewbench.methods.confidence import Confidence, Values, confidence, needs_for
-from fewbench.methods.needs import Extra, Need
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Sources
@@ -210,31 +210,3 @@ class PCA:
         lead = kept[np.arange(len(kept)), np.abs(kept).argmax(axis=1)] if len(kept) else kept[:, 0]
         kept = kept * np.sign(lead)[:, None]
         return lambda rows: np.asarray((rows - mean) @ kept.T)
-
-
-@dataclass(frozen=True)
-class UMAP:
-    """Uniform manifold approximation (Table 2 d of DISCO); needs the extra `umap`.
-
-    - `components`: At most; limited to sources - 2.
-    """
-
-    components: int = 64
-    extras: ClassVar[tuple[Extra, ...]] = (Extra("umap", "umap-learn", "umap"),)
-
-    def fit(self, x: FloatArray, seed: int) -> Transform:
-        """Return the map learned by umap-learn."""
-        check_number("components", self.components, 1)
-        try:
-            import umap
-        except ImportError as error:
-            raise MissingExtraError(
-                "the reduction 'umap' needs umap-learn", hint="pip install 'fewbench[umap]'"
-            ) from error
-        model = umap.UMAP(
-            n_components=max(1, min(self.components, len(x) - 2)),
-            n_neighbors=min(15, len(x) - 1),
-            random_state=seed,
-            n_jobs=1,
-        ).fit(x)
-        return lambda rows: cast(FloatArray, np.asarray(model.transform(rows), dtype=np.float64))

@@ -6,14 +6,13 @@ Fogliato et al. 2024, arXiv 2406.07320; for means, prediction-powered inference 
 al. 2023) is the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.assisted import sample_error, sample_influence
-from fewbench.errors import MethodError
+from fewbench.algorithms.assisted import sample_errors
 from fewbench.methods.base import Answers, Prediction, full_only
 from fewbench.methods.confidence import Values, needs_for
 from fewbench.methods.difficulty import difficulty_index
@@ -39,36 +38,34 @@ class Mean:
         at = scores.positions(subset.items)
         task_of, weights = scores.task_of[at], subset.weights_over(scores)
         lines = lines_for(scores, task_of, weights)
-        easy = difficulty_index(scores)[at] if subset.is_sample and scores.n_models else None
-        return FittedMean(len(scores.tasks), task_of, weights, lines, easy, scores.n_items)
+        chances = subset.chances_over(scores) if scores.n_models else None
+        return FittedMean(len(scores.tasks), task_of, weights, lines, chances)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMean:
     """Weights and tasks of the chosen items, shape (n,), and lines for tasks without items.
 
-    Of a sample also how easy its items are, which strata explain, and the number of all items.
+    Of a sample also the chances of all items.
     """
 
     n_tasks: int
     task_of: IntArray
     weights: FloatArray
     lines: TaskLines | None
-    easy: FloatArray | None = None
-    n_items: int = 0
+    chances: FloatArray | None = None
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores."""
         full = self.full(answers)
-        spread = freedom = influence = None
-        if self.easy is not None:
-            line = _line(self.easy, answers.scores, self.weights)
-            spread, degrees = sample_error(answers.scores, line, self.weights, self.n_items)
-            freedom = full_only(degrees, self.n_tasks)
-            how = self.weights, answers.items, self.n_items
-            influence = sample_influence(answers.scores - line, *how)
         of_tasks = self.tasks(answers, full) if tasks else None
-        return Prediction(full, of_tasks, spread=spread, freedom=freedom, influence=influence)
+        if self.chances is None:
+            return Prediction(full, of_tasks)
+        how = self.weights, answers.items, self.chances
+        predicted = np.zeros_like(answers.scores)  # nothing: the estimate is the plain mean
+        spread, degrees, samples = sample_errors(answers.scores, predicted, *how)
+        freedom = full_only(degrees, self.n_tasks)
+        return Prediction(full, of_tasks, spread=spread, freedom=freedom, samples=samples)
 
     def full(self, answers: Answers) -> FloatArray:
         """Return the weighted means, shape (targets,)."""
@@ -82,39 +79,18 @@ class FittedMean:
         return seen if self.lines is None else self.lines.fill(seen, full)  # NaN without items
 
 
-def _line(x: FloatArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return each answer's value on the target's line over x, with a slope from 0 to 1."""
-    shares = weights / weights.sum()
-    about = x - shares @ x
-    variance = float(shares @ about**2)
-    if variance <= 0:
-        return np.zeros_like(answers)
-    slopes = np.clip(answers @ (shares * about) / variance, 0.0, 1.0)
-    return np.asarray(slopes[:, None] * x)
-
-
 @dataclass(frozen=True)
 class AnchorRatio:
-    """P = s_X · full / s_X of the anchor, or of all source models together.
+    """P = s_X · full / s_X of all source models together."""
 
-    - `anchor`: Name of a source model; by default sums over all.
-    """
-
-    anchor: str | None = None
     packs_answers: ClassVar[bool] = True
 
     def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedAnchorRatio":
-        """Compute the ratio; MethodError if no source has the anchor's name."""
-        if self.anchor is None:
-            models = np.arange(scores.n_models)
-        elif self.anchor in scores.model_ids:
-            models = np.array([scores.model_ids.index(self.anchor)])
-        else:
-            raise MethodError(f"no source model is called {self.anchor!r}", hint="name a source")
+        """Compute the ratio."""
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
-        of_chosen = float((scores.columns(at, filled=True)[models] @ weights).sum() / weights.sum())
-        full = float(scores.full_scores()[models].sum())
+        of_chosen = float((scores.columns(at, filled=True) @ weights).sum() / weights.sum())
+        full = float(scores.full_scores().sum())
         ratio = full / of_chosen if of_chosen > 0 else 1.0
         return FittedAnchorRatio(Mean().fit(scores, subset, seed), ratio)
 
@@ -166,8 +142,8 @@ class Difference:
         proxy = difficulty_index(scores, self.proxy)
         lines = lines_for(scores, scores.task_of[at], weights)
         weights = weights / weights.sum()
-        made = (scores.benchmark, lines, at, weights, proxy, self.tune, subset.is_sample)
-        return FittedDifference(*made)
+        made = scores.benchmark, lines, at, weights, proxy, self.tune
+        return FittedDifference(*made, subset.chances_over(scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +156,7 @@ class FittedDifference:
     weights: FloatArray
     proxy: FloatArray
     tune: bool
-    is_sample: bool = False
+    chances: FloatArray | None = None
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, all within 0 to 1."""
@@ -190,21 +166,21 @@ class FittedDifference:
         full = left @ self.weights + slope * float(self.benchmark.item_weights @ self.proxy)
         full = np.clip(full, 0.0, 1.0)
         task_of, n_tasks = self.benchmark.task_of[self.at], len(self.benchmark.tasks)
-        spread = freedom = influence = None
-        if self.is_sample:
-            line, n_items = slope[:, None] * x, self.benchmark.n_items
-            spread, degrees = sample_error(answers.scores, line, self.weights, n_items)
+        predicted = Prediction(full)
+        if self.chances is not None:
+            how = self.weights, self.at, self.chances
+            spread, degrees, samples = sample_errors(answers.scores, slope[:, None] * x, *how)
             freedom = full_only(degrees, n_tasks)
-            influence = sample_influence(left, self.weights, self.at, n_items)
+            predicted = Prediction(full, spread=spread, freedom=freedom, samples=samples)
         if not tasks:
-            return Prediction(full, spread=spread, freedom=freedom, influence=influence)
+            return predicted
         member = task_members(task_of, n_tasks, self.weights)
         with np.errstate(invalid="ignore"):
             means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
         means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])
         means = np.clip(means, 0.0, 1.0)
         of_tasks = means if self.lines is None else self.lines.fill(means, full)
-        return Prediction(full, of_tasks, spread=spread, freedom=freedom, influence=influence)
+        return replace(predicted, tasks=of_tasks)
 
     def _slopes(self, answers: FloatArray) -> FloatArray:
         """Return each target's slope over the proxy, 0 if too little is known.

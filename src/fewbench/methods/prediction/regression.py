@@ -7,13 +7,13 @@ Mark", arXiv 2506.07673.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.algorithms.choice.linear_choice import weights_by_steps
-from fewbench.algorithms.ridge_and_neighbors import Metric, fit_ridge, nearest
+from fewbench.algorithms.ridge_and_neighbors import fit_ridge, nearest
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
@@ -72,14 +72,14 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Mean of the nearest sources' full scores.
+    """Mean of the full scores of the nearest sources by cosine.
+
+    Cosine is that of DISCO's program; its paper says Euclidean.
 
     - `k`: Number of nearest sources (DISCO: 1).
-    - `metric` ("cosine", "euclidean"): Cosine as in DISCO's program; its paper says Euclidean.
     """
 
     k: int = 1
-    metric: Metric = "cosine"
     interpolates: ClassVar[bool] = True
 
     @property
@@ -97,7 +97,7 @@ class Neighbours:
                 f"k={self.k} neighbors need as many source models; there are {len(x)}",
                 hint=f"use k={len(x)} or fewer",
             )
-        return lambda rows: np.asarray(y[nearest(rows, x, self.k, self.metric)].mean(axis=1))
+        return lambda rows: np.asarray(y[nearest(rows, x, self.k)].mean(axis=1))
 
 
 @dataclass(frozen=True)
@@ -113,90 +113,9 @@ class Forest:
         check_number("trees", self.trees, 1, 100_000)
         from sklearn.ensemble import RandomForestRegressor
 
-        return _sklearn(RandomForestRegressor(self.trees, random_state=seed), x, y)
-
-
-@dataclass(frozen=True)
-class Lasso:
-    """Lasso regression with penalty `alpha` (DISCO: 1e-4)."""
-
-    alpha: float = 1e-4
-    interpolates: ClassVar[bool] = False
-
-    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
-        """Learn with scikit-learn."""
-        check_number("alpha", self.alpha, 1e-6)
-        from sklearn.linear_model import Lasso as SklearnLasso
-
-        return _sklearn(SklearnLasso(self.alpha, max_iter=20_000, random_state=seed), x, y)
-
-
-@dataclass(frozen=True)
-class Boosting:
-    """Gradient boosting with `trees` trees (DISCO: 200), one model per output."""
-
-    trees: int = 200
-    costly: ClassVar[bool] = True
-    interpolates: ClassVar[bool] = False
-
-    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
-        """Learn with scikit-learn."""
-        check_number("trees", self.trees, 1, 100_000)
-        from sklearn.ensemble import GradientBoostingRegressor
-        from sklearn.multioutput import MultiOutputRegressor
-
-        one = GradientBoostingRegressor(n_estimators=self.trees, random_state=seed)
-        return _sklearn(one if y.shape[1] == 1 else MultiOutputRegressor(one), x, y)
-
-
-@dataclass(frozen=True)
-class MLP:
-    """Multilayer perceptron with 128 hidden units per layer, trained for all its epochs.
-
-    Outputs are standardized over the sources: unscaled, their errors are too small for the steps,
-    and the perceptron errs about as much as the sources' mean. DISCO trains with AdamW (learning
-    rate 1e-3) and does not give a batch size; here scikit-learn's Adam takes batches of 32 without
-    a penalty. AdamW's own weight decay shrinks weights by 1e-5 a step.
-
-    - `layers`: 2 (one hidden layer, 200 epochs) or 3 (two hidden layers, 700 epochs).
-    """
-
-    layers: int = 2
-    costly: ClassVar[bool] = True
-    interpolates: ClassVar[bool] = False
-
-    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
-        """Learn with scikit-learn."""
-        check_number("layers", self.layers, 2, 3)
-        import warnings
-
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.neural_network import MLPRegressor
-
-        epochs = 200 if self.layers == 2 else 700
-        model = MLPRegressor(
-            hidden_layer_sizes=(128,) * (self.layers - 1),
-            alpha=0.0,
-            batch_size=min(32, len(x)),
-            learning_rate_init=1e-3,
-            max_iter=epochs,
-            n_iter_no_change=epochs,  # it does not stop before
-            random_state=seed,
-        )
-        mean, spread = y.mean(axis=0), y.std(axis=0)
-        spread[spread < 1e-9] = 0.0  # less is rounding: the sources agree, and so does the target
-        with warnings.catch_warnings():
-            # The number of epochs is the paper's; stopping there is meant.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = _sklearn(model, x, (y - mean) / np.where(spread > 0, spread, 1.0))
-        return lambda rows: np.asarray(mean + spread * fitted(rows))
-
-
-def _sklearn(model: Any, x: FloatArray, y: FloatArray) -> Fitted:
-    """Fit a scikit-learn regressor, which takes a single output flat."""
-    flat = y[:, 0] if y.shape[1] == 1 else y
-    model.fit(x, flat)
-    return lambda rows: np.asarray(model.predict(rows), dtype=np.float64).reshape(len(rows), -1)
+        forest = RandomForestRegressor(self.trees, random_state=seed)
+        forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)  # a single output is taken flat
+        return lambda rows: np.asarray(forest.predict(rows)).reshape(len(rows), -1)
 
 
 @dataclass(frozen=True)

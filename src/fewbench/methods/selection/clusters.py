@@ -68,25 +68,17 @@ class Medoids:
 class Clusters:
     """Items nearest the k-means centers of each task's source-score columns.
 
-    - `restarts`: Random starts of k-means; the best is kept.
     - `minimum`: As in the selector `stratified`.
     """
 
-    restarts: int = 1
     minimum: int = 0
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""
-        check_number("restarts", self.restarts, 1, 1000)
         check_number("minimum", self.minimum, 0, 1_000_000)
         return cluster_subset(
-            scores,
-            lambda items: scores.filled[:, items].T,
-            budget,
-            seed,
-            self.restarts,
-            self.minimum,
+            scores, lambda items: scores.filled[:, items].T, budget, seed, self.minimum
         )
 
 
@@ -95,7 +87,6 @@ def cluster_subset(
     points: Callable[[IntArray], FloatArray],
     budget: int,
     seed: int,
-    restarts: int,
     minimum: int = 0,
 ) -> Subset:
     """Cluster each task's items as points, and choose the item nearest each center.
@@ -113,9 +104,7 @@ def cluster_subset(
     shares: list[float] = []
     for task in np.flatnonzero(counts):
         items = np.flatnonzero(scores.task_of == task)
-        picked, labels = representatives(
-            points(items), int(counts[task]), int(rng.integers(2**31)), restarts
-        )
+        picked, labels = representatives(points(items), int(counts[task]), int(rng.integers(2**31)))
         chosen.extend(items[picked].tolist())
         shares.extend(np.bincount(labels, scores.item_weights[items], len(picked)).tolist())
     return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares))
@@ -127,25 +116,20 @@ class IRTAnchors:
 
     - `dimensions`: Abilities of the item response model; by default the number that best predicts
       held-out cells.
-    - `restarts`: Random starts of k-means; the best is kept.
     """
 
     dimensions: int | None = None
-    restarts: int = 1
     costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster the items; weights are the clusters' shares of the full score."""
-        check_number("restarts", self.restarts, 1, 1000)
         model = source_model(scores, self.dimensions).model
         # Rounded, so that items answered alike are alike to the last digit.
         points = np.column_stack([model.discrimination, model.intercept])
         points = np.asarray(np.round(points, 4), dtype=np.float64)
         rng = np.random.default_rng(seed)
         weights = None if scores.counts_equally else scores.item_weights * scores.n_items
-        chosen, labels = representatives(
-            points, budget, int(rng.integers(2**31)), self.restarts, weights
-        )
+        chosen, labels = representatives(points, budget, int(rng.integers(2**31)), weights=weights)
         shares = np.bincount(labels, scores.item_weights, budget)
         return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares.tolist()))

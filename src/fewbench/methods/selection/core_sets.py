@@ -11,7 +11,7 @@
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from fewbench.algorithms.irt.abilities import ability_grid, informative_on_a_gri
 from fewbench.methods.item_response import subset_model
 from fewbench.methods.needs import Need, require
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_number, check_words
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 NEEDS = (Need("distinct sources", 20, "few sources to choose many items by"),)
@@ -114,17 +114,13 @@ SEARCH_NEEDS = (
 class BestOfRandom:
     """The random subset whose score best predicts held-out sources' full scores by a line.
 
-    The best has the least mean squared error on sources held out from the line, over several
-    splits of the sources; the paper fits a smooth curve and splits once.
+    The best has the least mean squared error on a tenth of the sources, held out from the line,
+    over 20 splits of the sources; the paper fits a smooth curve and splits once.
 
     - `subsets`: Number of subsets tried.
-    - `held_out`: Share of the sources held out.
-    - `divisions`: Number of splits.
     """
 
     subsets: int = 10_000
-    held_out: float = 0.1
-    divisions: int = 20
     costly: ClassVar[bool] = True
     needs: ClassVar = SEARCH_NEEDS
 
@@ -135,46 +131,41 @@ class BestOfRandom:
 
     def search(self, scores: Scores, size: int, rng: np.random.Generator) -> IntArray:
         """Return the positions of the best subset's items, increasing."""
-        check_search(self.subsets, self.held_out, self.divisions)
+        check_number("subsets", self.subsets, 1, 10_000_000)
         require(self, scores)
-        held_out = divisions(scores.n_models, self.held_out, self.divisions, rng)
+        held_out = divisions(scores.n_models, 0.1, 20, rng)
         losses = line_losses(scores.filled, scores.full_scores(), scores.item_weights, held_out)
         return search(scores.n_items, size, self.subsets, losses, 4 * scores.n_models, rng)
-
-
-def check_search(subsets: int, held_out: float, divisions: int) -> None:
-    """Raise MethodError if a setting of a search is out of range."""
-    check_number("subsets", subsets, 1, 10_000_000)
-    check_number("divisions", divisions, 1, 1000)
-    check_number("held_out", held_out, 0.001, 0.999)
 
 
 @dataclass(frozen=True)
 class RidgeSearch:
     """The random subset with answers from which ridge regression best predicts held-out sources.
 
-    The best has the least mean absolute error on held-out sources, split once as in the authors'
-    program. That program tries 10,000 subsets, which takes ten times as long.
+    The best has the least mean absolute error on a held-out quarter of the sources, split once as
+    in the authors' program. That program tries 10,000 subsets, which takes ten times as long.
 
     - `subsets`: Number of subsets tried.
-    - `held_out`: Share of the sources held out.
     """
 
     subsets: int = 1000
-    held_out: float = 0.25
     costly: ClassVar[bool] = True
     needs: ClassVar = SEARCH_NEEDS
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw subsets and keep the best; it has no weights."""
-        check_search(self.subsets, self.held_out, 1)
+        check_number("subsets", self.subsets, 1, 10_000_000)
         require(self, scores)
         rng = np.random.default_rng(seed)
-        held_out = divisions(scores.n_models, self.held_out, 1, rng)[:, 0]
+        held_out = divisions(scores.n_models, 0.25, 1, rng)[:, 0]
         losses = ridge_losses(scores.filled, scores.full_scores(), held_out)
         cells = 4 * scores.n_models * budget
         best = search(scores.n_items, budget, self.subsets, losses, cells, rng)
         return Subset(items=tuple(scores.item_ids[best]))
+
+
+PRESELECTED = 2.5
+"""Preselected items per chosen item: 350 for 143 on average in the paper."""
 
 
 @dataclass(frozen=True)
@@ -183,18 +174,12 @@ class Informative:
 
     The preselected subset is the best of many random ones (`best-of-random`). A 2PL model is
     fitted to the sources' answers on it. For each ability, lowest first, the remaining item with
-    the highest Fisher information is taken.
+    the highest Fisher information is taken. Abilities are distributed like the sources'.
 
-    - `preselected`: Preselected items per chosen item: 350 for 143 on average in the paper.
-    - `grid` ("quantiles", "range"): Abilities distributed like the sources', or at equal distances.
-    - `subsets`, `held_out`, `divisions`: Of the preselection, see `BestOfRandom`.
+    - `subsets`: Number of subsets tried in the preselection.
     """
 
-    preselected: float = 2.5
-    grid: Literal["quantiles", "range"] = "quantiles"
     subsets: int = 10_000
-    held_out: float = 0.1
-    divisions: int = 20
     costly: ClassVar[bool] = True
     needs: ClassVar = (
         HELD_OUT,
@@ -203,13 +188,10 @@ class Informative:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Preselect, fit and filter; the subset has no weights."""
-        check_words(self)
-        check_number("preselected", self.preselected, 1, 1000)
         rng = np.random.default_rng(seed)
-        size = min(scores.n_items, int(np.ceil(self.preselected * budget)))
-        first = BestOfRandom(self.subsets, self.held_out, self.divisions)
-        at = first.search(scores, size, rng)
+        size = min(scores.n_items, int(np.ceil(PRESELECTED * budget)))
+        at = BestOfRandom(self.subsets).search(scores, size, rng)
         model = subset_model(scores, at).model
-        grid = ability_grid(model.sources.means[:, 0], budget, self.grid)
+        grid = ability_grid(model.sources.means[:, 0], budget)
         chosen = informative_on_a_grid(model.information(grid[:, None]))
         return Subset(items=tuple(scores.item_ids[at[chosen]]))

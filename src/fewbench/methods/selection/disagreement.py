@@ -1,6 +1,6 @@
 """Items on which the sources disagree most (DISCO, Rubinstein et al. 2025, §4.1.2).
 
-All three selectors take the items with the highest disagreement; ties go to the earlier item.
+Both selectors take the items with the highest disagreement; ties go to the earlier item.
 Without option probabilities, disagreement is that of the two classes (c, 1 - c). Missing cells are
 left out. An item without any run has disagreement 0.
 """
@@ -13,11 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench._blocks import beside, column_blocks
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.option_probabilities import (
-    Normalisation,
-    correctness_variance,
     jensen_shannon,
     predictive_diversity,
     two_class,
@@ -31,7 +28,7 @@ from fewbench.scores import Scores
 
 @dataclass(frozen=True)
 class Disagreement(ABC):
-    """Settings and selection that the three share.
+    """Settings and selection that the two share.
 
     - `models`: Use the disagreement among this many random sources (the paper's M); by default all.
     - `stratified`: Choose equal numbers of items per task (Table 2 b) instead of the top of all.
@@ -66,24 +63,17 @@ class Disagreement(ABC):
 
 @dataclass(frozen=True)
 class PredictiveDiversity(Disagreement):
-    """Predictive diversity score, PDS (Eq. 1).
+    """Predictive diversity score, PDS (Eq. 1)."""
 
-    - `normalise` ("options", "none", "excess"): See
-      `fewbench.algorithms.option_probabilities.predictive_diversity`.
-    """
-
-    normalise: Normalisation = "options"
-    instead: ClassVar[str] = "PDS of right and wrong alone has two values; use jsd or variance"
+    instead: ClassVar[str] = "PDS of right and wrong alone has two values; use jsd"
     needs: ClassVar = (
-        Need(
-            "probabilities", 1, "PDS of right and wrong alone has two values: use JSD or variance"
-        ),
+        Need("probabilities", 1, "PDS of right and wrong alone has two values: use JSD"),
     )
 
     def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's PDS."""
         by_model, n_options = _options(scores, rows)
-        return predictive_diversity(by_model, n_options, self.normalise)
+        return predictive_diversity(by_model, n_options)
 
 
 @dataclass(frozen=True)
@@ -97,16 +87,6 @@ class JensenShannon(Disagreement):
     def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's JSD in nats."""
         return jensen_shannon(_options(scores, rows)[0])
-
-
-@dataclass(frozen=True)
-class CorrectnessVariance(Disagreement):
-    """Variance of the score over the sources, for tables without option probabilities."""
-
-    def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
-        """Return each item's variance."""
-        parts = [scores.cells[rows, items] for items in column_blocks(scores.cells)]
-        return np.asarray(beside([correctness_variance(part) for part in parts]))
 
 
 def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench._seeds import child_seed
 from fewbench.algorithms.kriging import choose_static
 from fewbench.methods.kriging import LEAST, NEEDS, item_costs, source_kriging
 from fewbench.methods.needs import require
@@ -46,8 +45,7 @@ class OptimalDesign:
         model = source_kriging(scores, seed, budget, sources=self.sources)
         costs = item_costs(scores, self.cost)
         costs = None if costs is None else costs[model.candidates]
-        start = np.random.default_rng(child_seed(seed, 9)).random()
-        places, chances = choose_static(model, budget, costs, float(start))
+        places, chances = choose_static(model, budget, costs)
         return Subset(
             items=tuple(scores.item_ids[model.candidates[places]]),
             chances=tuple(None if np.isnan(one) else float(one) for one in chances),

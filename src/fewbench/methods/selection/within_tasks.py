@@ -18,17 +18,17 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Extra, Need, extras_of, for_sources, needs_of
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
-from fewbench.scores import Scores
-from fewbench.tasks.choosers import (
+from fewbench.methods.tasks.choosers import (
     FittedTasks,
     RidgeTasks,
     TaskChooser,
     describe_chooser,
     make_chooser,
 )
-from fewbench.tasks.matrix import TaskMatrix, of_items
-from fewbench.tasks.transferability import MATRIX, Transferability
+from fewbench.methods.tasks.matrix import TaskMatrix, of_items
+from fewbench.methods.tasks.transferability import MATRIX, Transferability
+from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
+from fewbench.scores import Scores
 
 FROM_SCORES = (FittedTasks, RidgeTasks)  # these need no matrix setting
 INSIDE = 1  # separates the draw inside the tasks from the draw of the tasks
@@ -78,28 +78,28 @@ class WithinTasks:
     @property
     def needs(self) -> tuple[Need, ...]:
         """Several tasks, and what they are compared by."""
-        own = [Need("tasks", 2, "with one task there is nothing to choose from")]
+        needs = [Need("tasks", 2, "with one task there is nothing to choose from")]
         if self.settings.matrix == "text" and self.chooser.compares:
-            own.append(Need("task text", 1, "tasks are compared by their items' texts", True))
+            needs.append(Need("task text", 1, "tasks are compared by their items' texts", True))
         if self.settings.matrix in ("", "scores") and self.chooser.compares:
-            own.append(Need("sources", 5, "few source models tell few tasks apart"))
-        return (*own, *needs_of(self.inside))
+            needs.append(Need("sources", 5, "few source models tell few tasks apart"))
+        return (*needs, *needs_of(self.inside))
 
     @property
     def extras(self) -> tuple[Extra, ...]:
         """The packages that compare texts, and those of the selector inside."""
         by_text = self.settings.matrix == "text" and self.chooser.compares
-        own = (Extra("text", "bm25s", "bm25s"),) if by_text else ()
-        return (*own, *extras_of(self.inside))
+        extras = (Extra("text", "bm25s", "bm25s"),) if by_text else ()
+        return (*extras, *extras_of(self.inside))
 
     def describe(self) -> str:
         """Return the parts as the command line writes them, and a hash of the file's content."""
         settings = self.settings
         if settings.matrix not in ("", "scores", "text") and settings.hash is None:
             settings = replace(settings, hash=_load(settings.matrix)[1])
-        name, _, own = describe_chooser(self.chooser).rstrip(")").partition("(")
+        name, _, own_settings = describe_chooser(self.chooser).rstrip(")").partition("(")
         shared = write("", settings).strip("()")
-        both = ",".join(filter(None, (own, shared)))
+        both = ",".join(filter(None, (own_settings, shared)))
         return f"{name}({both})" if both else name
 
     def for_sources(self, scores: Scores) -> "WithinTasks":
@@ -144,12 +144,12 @@ class WithinTasks:
         k = 1
         while True:  # a choice of more tasks need not contain one of fewer
             ordered = self.chooser.order(matrix, k, seed)
-            held = np.cumsum(sizes[ordered.tasks])
-            if held[-1] >= needed - 1e-9 or k == len(sizes):
-                enough = int(np.searchsorted(held, needed - 1e-9)) + 1
+            sizes_held = np.cumsum(sizes[ordered.tasks])
+            if sizes_held[-1] >= needed - 1e-9 or k == len(sizes):
+                enough = int(np.searchsorted(sizes_held, needed - 1e-9)) + 1
                 return ordered.tasks[: enough if ordered.nested else k], ordered.notes
-            mean = held[-1] / k
-            k = min(len(sizes), k + max(1, int((needed - held[-1]) / (2 * mean))))
+            mean = sizes_held[-1] / k
+            k = min(len(sizes), k + max(1, int((needed - sizes_held[-1]) / (2 * mean))))
 
     def _matrix(self, scores: Scores, sizes: IntArray) -> TaskMatrix:
         if self.settings.matrix in ("", "scores") or not self.chooser.compares:
@@ -175,10 +175,14 @@ class WithinTasks:
 def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
     """Make a selector from a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
     shared = {setting.name for setting in fields(TaskSettings)}
-    own = {key: value for key, value in piece.settings.items() if key not in shared}
-    given = {key: value for key, value in piece.settings.items() if key in shared}
-    chooser = make_chooser(Piece(piece.name, own))
-    if chooser.compares and not isinstance(chooser, FROM_SCORES) and not given.get("matrix"):
+    own_settings = {key: value for key, value in piece.settings.items() if key not in shared}
+    shared_settings = {key: value for key, value in piece.settings.items() if key in shared}
+    chooser = make_chooser(Piece(piece.name, own_settings))
+    if (
+        chooser.compares
+        and not isinstance(chooser, FROM_SCORES)
+        and not shared_settings.get("matrix")
+    ):
         raise MethodError(
             f"{piece.name} compares tasks, but no matrix is given",
             hint=f"use {piece.name}(matrix=FILE) for transferability, matrix=scores for the source "
@@ -186,7 +190,7 @@ def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
         )
     return WithinTasks(
         chooser,
-        with_settings(TaskSettings, given, piece.name),
+        with_settings(TaskSettings, shared_settings, piece.name),
         inside or WholeTasks(),
     )
 

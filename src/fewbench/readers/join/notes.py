@@ -199,17 +199,19 @@ def _other_items(task: Task) -> Iterator[str]:
 
 def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
     """Report groups of models with (nearly) no items of a task in common."""
-    from scipy.sparse.csgraph import connected_components
-
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     for task, (start, end) in zip(tasks, pairwise(starts), strict=True):
         ran = ~np.isnan(values[:, start:end])
+        if ran.all():
+            continue
         patterns, which = np.unique(ran, axis=0, return_inverse=True)
         some_ran = np.asarray(patterns.any(axis=1))
         sizes = patterns.sum(axis=1)
         shared = patterns.astype(np.float32) @ patterns.T.astype(np.float32)
         linked = shared >= MEETING * np.minimum.outer(sizes, sizes)
         linked &= some_ran[:, None] & some_ran
+        from scipy.sparse.csgraph import connected_components
+
         _, group = connected_components(linked, directed=False)
         named: dict[int, list[str]] = defaultdict(list)
         for model, pattern in zip(models, which.ravel().tolist(), strict=True):

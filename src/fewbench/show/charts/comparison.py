@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fewbench.scores import Unit
 from fewbench.show.charts import theme
 from fewbench.show.charts.labels import spread
-from fewbench.show.charts.theme import FOCUSED, SHOWN, Look, finished, finite
+from fewbench.show.charts.theme import FOCUSED, Look, finished, finite
 
 if TYPE_CHECKING:
     import altair as alt
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 RANDOM = ("random", "random sampling", "random-sampling", "random_sampling")
 MOST_TARGETS = 150
 """Most targets in a chart of scores or ranks; more would make a page heavy."""
-COUNTED = {"items": "number of items", "sources": "number of source models"}
 LINES, LABEL = 300.0, 132.0  # height of the chart of lines, width of its names
 
 
@@ -68,13 +69,15 @@ def error_by_sources(cells: pd.DataFrame, split: str, unit: Unit) -> Any | None:
     if here["n_sources"].nunique() < 2:
         return None
     rows = here.assign(split=split, budget=here["n_sources"])
-    return error_by_items(rows, split, unit, of="sources")
+    return error_by_items(rows, split, unit, "number of source models")
 
 
 def error_by_items(
-    cells: pd.DataFrame, split: str, unit: Unit, of: Literal["items", "sources"] = "items"
+    cells: pd.DataFrame, split: str, unit: Unit, counted: str = "number of items"
 ) -> Any:
     """Mean absolute error of each method by number of items; with one number, a row a method.
+
+    The band is one standard deviation over the repeats.
 
     Parameters
     ----------
@@ -83,161 +86,129 @@ def error_by_items(
     split : str
     unit : Unit
         How errors are printed.
-    of : {"items", "sources"}
-        What the column `budget` counts.
+    counted : str
+        What the column `budget` counts: the title of the horizontal axis.
     """
     import altair as alt
 
-    found, best = looks_of(cells), order_of(cells, split)
-    keys = theme.keys(best, reference_of(cells))
-    values: list[dict[str, Any]] = [
-        {
-            "method": str(row["method"]), "items": int(row["budget"]),
-            "error": finite(row["mae"] * unit.factor, 3), "key": str(row["method"]) in keys,
-            "low": _end(row, -1, unit), "high": _end(row, 1, unit),
-        }
-        for row in cells[cells["split"] == split].to_dict("records") if row["mae"] == row["mae"]
-    ]  # fmt: skip
-    budgets = sorted({row["items"] for row in values})
+    best, title = order_of(cells, split), unit.points_title("error")
+    sd = cells.get("mae_sd", math.nan)
+    band_of = {"mae_low": (cells["mae"] - sd).clip(lower=0), "mae_high": cells["mae"] + sd}
+    rows = _rows(cells.assign(**band_of), "mae", split, unit.factor, 3)
+    told = f"Mean absolute {title}, {split} split. {_told(rows, best[:5], '.2f', counted)}"
+    budgets = sorted({row["budget"] for row in rows})
     if len(budgets) < 2:
-        return _one_budget(values, best, found, split, unit)
-    tops = [row["high"] or row["error"] for row in values]
-    scale = alt.Scale(domain=[0, 1.04 * max(tops, default=1.0)], nice=False, clamp=True)
-    log = budgets[-1] > 4 * budgets[0]
-    x = alt.X(
-        "items:Q",
-        scale=alt.Scale(type="log" if log else "linear", domain=[budgets[0], budgets[-1]],
-                        nice=False, padding=10),
-        axis=alt.Axis(values=budgets, title=COUNTED[of], labelOverlap="greedy", format=",d"),
-    )  # fmt: skip
-    base = alt.Chart(theme.rows(values)).transform_filter(SHOWN)
-    title = unit.points_title("error")
-    tooltip = [
-        alt.Tooltip("method:N", title="method"), alt.Tooltip("items:Q", title=of),
-        alt.Tooltip("error:Q", title=title, format=".2f"),
-        alt.Tooltip("low:Q", title="− 1 sd", format=".2f"),
-        alt.Tooltip("high:Q", title="+ 1 sd", format=".2f"),
-    ]  # fmt: skip
-    y = alt.Y("error:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5))
-    few = len(best) <= 2
-    shaded = alt.when("true" if few else FOCUSED)
+        return dot_rows(cells, rows, best, told, {"axis": _axis(title)}, None, ".2f")
+    high = 1.04 * max(row["high"] or row["value"] for row in rows)
+    keys = theme.keys(best, reference_of(cells))
+    names = _names({row["method"]: row["value"] for row in rows if row["budget"] == budgets[-1]},
+                   best, keys, high)  # fmt: skip
+    x_scale = _scale(budgets[-1] > 4 * budgets[0], [budgets[0], budgets[-1]], padding=10)
+    x_axis = alt.Axis(values=budgets, title=counted, labelOverlap="greedy", format=",d")
+    x = alt.X("budget:Q", scale=x_scale, axis=x_axis)
+    y: dict[str, Any] = {"scale": _scale(False, [0, high], clamp=True),
+         "axis": alt.Axis(title=title, tickCount=5)}  # fmt: skip
+    looks = looks_of(cells)
+    dashes = alt.Scale(domain=list(looks), range=[list(a.dash) or [1, 0] for a in looks.values()])
+    base = theme.methods([{**row, "key": row["method"] in keys} for row in rows])
+    shaded = alt.when("true" if len(best) <= 2 else FOCUSED).then(alt.value(0.16))
     band = base.mark_area().encode(
-        x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", detail="method:N",
-        color=theme.color(found, always=True),
-        opacity=shaded.then(alt.value(0.16)).otherwise(alt.value(0)),
+        x=x, y=alt.Y("low:Q", **y), y2="high:Q", detail="method:N",
+        color=theme.color(looks, always=True), opacity=shaded.otherwise(alt.value(0)),
     )  # fmt: skip
-    names = list(found)
-    dash = alt.Scale(domain=names, range=[list(found[m].dash) or [1, 0] for m in names])
     line = base.mark_line(strokeWidth=2).encode(
-        x=x, y=y, detail="method:N", color=theme.color(found), opacity=theme.dimmed(),
-        strokeDash=alt.StrokeDash("method:N", scale=dash, legend=None),
+        x=x, y=alt.Y("value:Q", **y), detail="method:N", color=theme.color(looks),
+        opacity=theme.dimmed(), strokeDash=alt.StrokeDash("method:N", scale=dashes, legend=None),
     )  # fmt: skip
     spot = base.mark_point(filled=True, size=46, opacity=1).encode(
-        x=x, y=y, shape=theme.shape(found), color=theme.color(found), opacity=theme.dimmed(),
-        tooltip=tooltip,
+        x=x, y=alt.Y("value:Q", **y), shape=theme.shape(looks), color=theme.color(looks),
+        opacity=theme.dimmed(), tooltip=_tips(counted, title, ".2f"),
     )  # fmt: skip
-    names_beside = _names(values, best, keys, budgets, scale.domain[1])
-    label = (
-        alt.Chart(theme.rows(names_beside))
-        .transform_filter(SHOWN)
-        .mark_text(align="left", dx=12, baseline="middle", limit=LABEL)
-        .encode(
-            x=x, y=alt.Y("at:Q", scale=scale), text="method:N",
-            color=theme.color(found, always=True), tooltip=alt.Tooltip("method:N"),
-            opacity=alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0)),
-        )
+    seen = alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0))
+    ends = theme.methods([{**row, "budget": budgets[-1]} for row in names])
+    label = ends.mark_text(align="left", dx=12, baseline="middle", limit=LABEL).encode(
+        x=x, y=alt.Y("value:Q", **y), text="method:N", opacity=seen,
+        color=theme.color(looks, always=True), tooltip="method:N",
     )  # fmt: skip
-    told = f"Mean absolute error against the number of {of}, {split} split. " + _said(
-        values, best, budgets, unit, of
-    )
     chart = alt.layer(band, line, spot, label).add_params(*theme.params())
     return finished(chart, told, LINES)
 
 
-def _end(row: dict[Any, Any], sign: int, unit: Unit) -> float | None:
-    spread_of = row.get("mae_sd", math.nan)
-    if spread_of is None or spread_of != spread_of:
-        return None
-    return finite(max(row["mae"] + sign * spread_of, 0.0) * unit.factor, 3)
-
-
-def _said(
-    values: Sequence[dict[str, Any]],
-    best: Sequence[str],
-    budgets: Sequence[int],
-    unit: Unit,
-    of: str,
-) -> str:
-    """The first and last errors of the best methods, for those who do not see the chart."""
-    parts = []
-    for method in best[:5]:
-        mine = {
-            row["items"]: unit.points(row["error"] / unit.factor)
-            for row in values
-            if row["method"] == method
-        }
-        ends = [f"{mine[b]} at {b:,} {of}" for b in (budgets[0], budgets[-1]) if b in mine]
-        parts.append(f"{method}: {', '.join(ends)}")
-    return "; ".join(parts) + "."
-
-
-def _names(
-    values: Sequence[dict[str, Any]], best: Sequence[str], keys: set[str], budgets: Sequence[int],
-    high: float,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Where each name stands: beside its line's end; those always seen are moved apart."""
-    last = {row["method"]: row["error"] for row in values if row["items"] == budgets[-1]}
-    tails = {method: last[method] for method in best if last.get(method) is not None}
-    seen = [method for method in tails if method in keys]
-    size = 14.5 * high / (LINES - 50)
-    places = spread([tails[m] for m in seen], [size] * len(seen), 0.0, high)
-    at = {**tails, **dict(zip(seen, places, strict=True))}
+def _rows(
+    cells: pd.DataFrame, name: str, split: str, factor: float = 1, digits: int = 4
+) -> list[dict[str, Any]]:
+    """Return a row for each method and number of items with a value, and its interval or None."""
+    here = cells[(cells["split"] == split) & cells[name].notna()]
+    columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
     return [
-        {"method": m, "items": budgets[-1], "at": round(at[m], 3), "key": m in keys} for m in tails
+        {"method": str(row["method"]), "budget": int(row["budget"]), "key": True}
+        | {key: finite(row.get(of, math.nan) * factor, digits) for key, of in columns.items()}
+        for row in here.to_dict("records")
     ]
 
 
-def _one_budget(
-    values: Sequence[dict[str, Any]],
-    best: Sequence[str],
-    found: dict[str, Look],
-    split: str,
-    unit: Unit,
-) -> Any:
+def _told(
+    rows: Sequence[dict[str, Any]], best: Sequence[str], form: str, counted: str = "number of items"
+) -> str:
+    """The first and last values of the best methods, for those who do not see the chart."""
+    ends = {f(row["budget"] for row in rows) for f in (min, max)} if rows else set()
+    said = [
+        f"{name}: " + ", ".join(
+            f"{format(row['value'], form)} at {row['budget']:,}"
+            for row in rows if row["method"] == name and row["budget"] in ends
+        )
+        for name in best if any(row["method"] == name for row in rows)
+    ]  # fmt: skip
+    return f"By {counted}: {'; '.join(said)}."
+
+
+def _tips(counted: str, title: str, form: str) -> list[alt.Tooltip]:
     import altair as alt
 
-    marks = [{**row, "value": row["error"], "budget": row["items"]} for row in values]
-    title = unit.points_title("error")
-    told = f"Mean absolute {title} and its standard deviation over repeats, {split} split. "
-    told += "; ".join(f"{row['method']}: {row['error']:.2f}" for row in marks)
-    return dot_rows(
-        marks,
-        best,
-        found,
-        told,
-        alt.X(axis=alt.Axis(title=title, tickCount=theme.ticks())),
-        None,
-        ".2f",
-    )
+    ends = [alt.Tooltip(f"{end}:Q", format=form) for end in ("low", "high")]
+    value = alt.Tooltip("value:Q", title=title, format=form)
+    return [alt.Tooltip("method:N"), alt.Tooltip("budget:Q", title=counted), value, *ends]
+
+
+def _scale(log: bool, domain: list[float], **more: Any) -> alt.Scale:
+    import altair as alt
+
+    return alt.Scale(type="log" if log else "linear", domain=domain, nice=False, **more)
+
+
+def _axis(title: str, **more: Any) -> alt.Axis:
+    import altair as alt
+
+    return alt.Axis(title=title, tickCount=theme.ticks(), **more)
+
+
+def _names(
+    tails: dict[str, float], best: Sequence[str], keys: set[str], high: float
+) -> list[dict[str, Any]]:
+    """Where each name stands: beside its line's end; those always seen are moved apart."""
+    seen = [method for method in best if method in tails and method in keys]
+    size = 14.5 * high / (LINES - 50)
+    places = spread([tails[name] for name in seen], [size] * len(seen), 0.0, high)
+    at = tails | dict(zip(seen, places, strict=True))
+    return [{"method": name, "value": round(at[name], 3), "key": name in keys} for name in at]
 
 
 def dot_rows(
-    values: Sequence[dict[str, Any]],
-    order: Sequence[str],
-    found: dict[str, Look],
-    told: str,
-    x: alt.X,
-    line: float | None,
-    form: str,
-) -> Any:
+    cells: pd.DataFrame, values: Sequence[dict[str, Any]], order: Sequence[str], told: str,
+    x: dict[str, Any], line: float | None, form: str,
+) -> Any:  # fmt: skip
     """A row for each method, a dot for each number of items with its interval.
 
     Parameters
     ----------
+    cells : DataFrame
+        `Comparison.cells`, which the methods' looks follow.
     values : sequence of dict
         `method`, `budget`, `value`, and `low` and `high` or None.
     order : sequence of str
         The methods from the top.
+    x : dict
+        Scale and axis.
     line : float, optional
         A value that an upright line marks.
     form : str
@@ -245,110 +216,59 @@ def dot_rows(
     """
     import altair as alt
 
-    budgets = sorted({row["budget"] for row in values})
-    shown = [method for method in order if any(row["method"] == method for row in values)]
-    step = 13 * len(budgets) + 10
-    data = [{**row, "key": True, "place": budgets.index(row["budget"])} for row in values]
-    base = alt.Chart(theme.rows(data)).transform_filter(SHOWN)
-    y = alt.Y(
-        "method:N",
-        sort=shown,
-        axis=alt.Axis(title=None, labelColor=theme.LIGHT["ink"], domain=False),
-        scale=alt.Scale(paddingInner=0.25),
-    )
-    offset = alt.YOffset("place:O", scale=alt.Scale(paddingOuter=0.3))
+    named = {row["method"] for row in values}
+    shown, looks = [method for method in order if method in named], looks_of(cells)
+    axis = alt.Axis(title=None, labelColor=theme.LIGHT["ink"], domain=False)
+    across: dict[str, Any] = {
+        "y": alt.Y("method:N", sort=shown, axis=axis, scale=alt.Scale(paddingInner=0.25)),
+        "yOffset": alt.YOffset("budget:O", scale=alt.Scale(paddingOuter=0.3)),
+        "color": theme.color(looks, always=True),
+    }
+    base = theme.methods(values)
     bar = base.mark_rule(strokeWidth=4, strokeCap="round").encode(
-        x=_x(x, "low"), x2="high:Q", y=y, yOffset=offset, color=theme.color(found, always=True),
-        opacity=theme.dimmed(0.35, 0.06),
-    )  # fmt: skip
+        x=alt.X("low:Q", **x), x2="high:Q", opacity=theme.dimmed(0.35, 0.06), **across
+    )
     dot = base.mark_point(filled=True, size=50).encode(
-        x=_x(x, "value"), y=y, yOffset=offset, shape=theme.shape(found),
-        color=theme.color(found, always=True), opacity=theme.dimmed(),
-        tooltip=[
-            alt.Tooltip("method:N"), alt.Tooltip("budget:Q", title="items", format=",d"),
-            alt.Tooltip("value:Q", format=form), alt.Tooltip("low:Q", format=form),
-            alt.Tooltip("high:Q", format=form),
-        ],
+        x=alt.X("value:Q", **x), shape=theme.shape(looks), opacity=theme.dimmed(),
+        tooltip=_tips("items", "value", form), **across,
     )  # fmt: skip
     ruled = alt.Chart(theme.rows([] if line is None else [{"value": line}]))
-    upright = ruled.mark_rule(color=theme.LIGHT["soft"]).encode(x=_x(x, "value"))
+    upright = ruled.mark_rule(color=theme.LIGHT["soft"]).encode(x=alt.X("value:Q", **x))
+    step = 13 * len({row["budget"] for row in values}) + 10
     chart = alt.layer(upright, bar, dot).add_params(*theme.params())
     return finished(chart, told, height=max(60, step * len(shown) + 44))
 
 
-def _x(x: alt.X, column: str) -> alt.X:
-    """The same axis for another column."""
-    made = x.copy()
-    made.shorthand = f"{column}:Q"
-    return made
-
-
 def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
     """Each method's error divided by random sampling's, with intervals; None without one."""
-    import altair as alt
-
     if "ratio_to_random" not in cells:
         return None
-    found, reference = looks_of(cells), reference_of(cells)
-    values = _metric(cells[cells["method"] != reference], "ratio_to_random", split)
-    every = _metric(cells[cells["method"] != reference], "ratio_to_random", None)
+    others = cells[cells["method"] != reference_of(cells)]
+    values, order = _rows(others, "ratio_to_random", split), order_of(cells, split)
     if not values:
         return None
     # One very wide interval must not squeeze all the others: it is cut at the frame.
-    most = max(row["value"] for row in every)
-    high = max(1.2, min(max([row["high"] or 0 for row in every] + [most]), 1.6 * most) * 1.02)
-    log = high > 4
-    low = min(0.1, *(row["value"] for row in every)) * 0.9 if log else 0.0
-    x = alt.X(
-        scale=alt.Scale(type="log" if log else "linear", domain=[low, high], clamp=True,
-                        nice=False),
-        axis=alt.Axis(title="error ÷ random sampling's (less is better)", tickCount=theme.ticks()),
-    )  # fmt: skip
-    told = f"Error relative to random sampling, {split} split. " + _listed(values, ".2f")
-    return dot_rows(values, order_of(cells, split), found, told, x, 1.0, ".2f")
+    most = others["ratio_to_random"].max()
+    ends = others.get("ratio_to_random_high", others["ratio_to_random"])
+    high = float(max(1.2, min(max(ends.max(), most), 1.6 * most) * 1.02))
+    low = float(min(0.1, others["ratio_to_random"].min()) * 0.9) if high > 4 else 0.0
+    x = {"scale": _scale(high > 4, [low, high], clamp=True),
+         "axis": _axis("error ÷ random sampling's (less is better)")}  # fmt: skip
+    told = f"Error relative to random sampling, {split} split. {_told(values, order, '.2f')}"
+    return dot_rows(cells, values, order, told, x, 1.0, ".2f")
 
 
 def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
     """How often each method's intervals contain the truth; None where there are none."""
-    import altair as alt
-
-    name = f"coverage{level}"
-    if name not in cells:
+    name, order = f"coverage{level}", order_of(cells, split)
+    if name not in cells or not (values := _rows(cells, name, split)):
         return None
-    values, every = _metric(cells, name, split), _metric(cells, name, None)
-    if not values:
-        return None
-    low = max(0.0, math.floor(10 * min(level / 100 - 0.2, *(r["value"] for r in every))) / 10)
-    x = alt.X(
-        scale=alt.Scale(domain=[low, 1.0], clamp=True, nice=False),
-        axis=alt.Axis(
-            title="share of targets inside their interval", format="%", tickCount=theme.ticks()
-        ),
-    )
+    low = max(0.0, math.floor(10 * min(level / 100 - 0.2, cells[name].min())) / 10)
+    x = {"scale": _scale(False, [low, 1.0], clamp=True),
+         "axis": _axis("share of targets inside their interval", format="%")}  # fmt: skip
     told = f"Share of {level}% intervals that contain the truth, {split} split. "
-    told += _listed(values, ".0%")
-    order = order_of(cells, split)
-    return dot_rows(values, order, looks_of(cells), told, x, level / 100, ".0%")
-
-
-def _metric(cells: pd.DataFrame, name: str, split: str | None) -> list[dict[str, Any]]:
-    here = cells if split is None else cells[cells["split"] == split]
-    return [
-        {
-            "method": str(row["method"]), "budget": int(row["budget"]),
-            "value": finite(row[name], 4), "low": finite(row.get(f"{name}_low"), 4),
-            "high": finite(row.get(f"{name}_high"), 4),
-        }
-        for row in here.to_dict("records") if finite(row[name]) is not None
-    ]  # fmt: skip
-
-
-def _listed(values: Sequence[dict[str, Any]], form: str) -> str:
-    focus = sorted({row["budget"] for row in values})
-    at = focus[(len(focus) - 1) // 2]
-    mine = [row for row in values if row["budget"] == at]
-    said = "; ".join(f"{row['method']}: {format(row['value'], form)}" for row in mine)
-    return f"At {at:,} items, {said}."
+    told += _told(values, order, ".0%")
+    return dot_rows(cells, values, order, told, x, level / 100, ".0%")
 
 
 def one_run(
@@ -379,113 +299,72 @@ def one_run(
 def true_and_estimated(
     run: pd.DataFrame, cells: pd.DataFrame, split: str, unit: Unit
 ) -> Any | None:
-    """Estimated against true scores, for the method that the chart is set to.
-
-    The param `only` names the method: one chart serves a grid of panels.
-    """
+    """Estimated against true scores, for the method that the chart is set to."""
     import altair as alt
 
     if run.empty:
         return None
-    data: list[dict[str, Any]] = [
-        {
-            "method": str(row["method"]), "target": str(row["target"]), "key": True,
-            **{
-                key: finite(_get(row, key) * unit.factor, unit.digits + 1)
-                for key in ("truth", "estimate", "low", "high")
-            },
-        }
-        for row in run.to_dict("records")
-    ]  # fmt: skip
-    low, high = _square([row[k] for row in data for k in ("truth", "estimate")], unit)
-    x = alt.X("truth:Q", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(title=unit.score_title("true score"),
-                            tickCount=theme.ticks()))  # fmt: skip
-    y_scale = alt.Scale(domain=[low, high], nice=False, clamp=True)
-    y = alt.Y(
-        "estimate:Q", scale=y_scale, axis=alt.Axis(title=unit.score_title("estimate"), tickCount=4)
-    )
-    base, line, color = _panel(data, cells, (low, low), (high, high), x, y)
-    missed = "datum.truth < datum.low || datum.truth > datum.high"
+    numbers = run[["truth", "estimate", "low", "high"]].astype(float) * unit.factor
+    marks = numbers[["truth", "estimate"]].to_numpy()
+    air = max(0.04 * float(np.ptp(marks)), 0.002 * unit.factor)
+    scale = _scale(False, [float(marks.min()) - air, float(marks.max()) + air], clamp=True)
+    x: dict[str, Any] = {"scale": scale, "axis": _axis(unit.score_title("true score"))}
+    title = unit.score_title("estimate")
+    y: dict[str, Any] = {"scale": scale, "axis": alt.Axis(title=title, tickCount=4)}
+    missed = alt.when("datum.truth < datum.low || datum.truth > datum.high")
+    base = _of_one_method(run[["method", "target"]].join(numbers.round(unit.digits + 1)), cells)
     whisker = base.mark_rule().encode(
-        x=x, y=alt.Y("low:Q", scale=y_scale), y2="high:Q", color=color,
-        opacity=alt.when(missed).then(alt.value(1)).otherwise(alt.value(0.3)),
+        x=alt.X("truth:Q", **x), y=alt.Y("low:Q", **y), y2="high:Q",
+        opacity=missed.then(alt.value(1)).otherwise(alt.value(0.3)),
     )  # fmt: skip
     dot = base.mark_circle(size=22, opacity=0.75).encode(
-        x=x, y=y, color=color,
-        tooltip=[alt.Tooltip(f"{k}:{t}") for k, t in
-                 (("target", "N"), ("truth", "Q"), ("estimate", "Q"), ("low", "Q"), ("high", "Q"))],
+        x=alt.X("truth:Q", **x), y=alt.Y("estimate:Q", **y),
+        tooltip=["target:N", *(f"{of}:Q" for of in numbers)],
     )  # fmt: skip
     told = f"Estimated against true scores, one dot per target, {split} split"
-    return _square_panel(alt.layer(line, whisker, dot), run, told)
+    return _square(alt.layer(whisker, dot), run, told, x, y)
 
 
 def true_and_estimated_ranks(run: pd.DataFrame, cells: pd.DataFrame, split: str) -> Any | None:
-    """Estimated against true ranks, for the method that the chart is set to (`only`)."""
+    """Estimated against true ranks, for the method that the chart is set to."""
     import altair as alt
 
     if run.empty or run["of"].max() < 2:
         return None
-    data = [
-        {"method": str(row["method"]), "target": str(row["target"]), "key": True,
-         "true rank": int(row["true_rank"]), "rank": int(row["rank"])}
-        for row in run.to_dict("records")
-    ]  # fmt: skip
+    ranks = run[["true_rank", "rank"]].astype(int)
     last = int(run["of"].max())
-    scale = alt.Scale(domain=[last, 1], nice=False)
-    step = max(1, round(last / 4))
-    step = step if step < 5 else 5 * round(step / 5)
-    ticks = [1, *(t for t in range(0, last + 1, step) if t > 1)]
-    x = alt.X("true rank:Q", scale=scale, axis=alt.Axis(values=ticks, title="true rank"))
-    y = alt.Y("rank:Q", scale=scale, axis=alt.Axis(values=ticks, title="estimated rank"))
-    base, line, color = _panel(data, cells, (last, last), (1, 1), x, y)
+    step = max(1, last // 4)
+    ticks, scale = [1, *range(max(2, step), last + 1, step)], _scale(False, [last, 1])
+    x: dict[str, Any] = {"scale": scale, "axis": alt.Axis(title="true rank", values=ticks)}
+    y = x | {"axis": alt.Axis(title="estimated rank", values=ticks)}
+    base = _of_one_method(run[["method", "target"]].join(ranks), cells)
     dot = base.mark_circle(size=22, opacity=0.75).encode(
-        x=x, y=y, color=color,
-        tooltip=["target:N", "true rank:Q", alt.Tooltip("rank:Q", title="estimated rank")],
+        x=alt.X("true_rank:Q", **x), y=alt.Y("rank:Q", **y),
+        tooltip=["target:N", alt.Tooltip("true_rank:Q", title="true rank"), "rank:Q"],
     )  # fmt: skip
     told = f"Estimated against true ranks, one dot per target, {split} split"
-    return _square_panel(alt.layer(line, dot), run, told)
+    return _square(dot, run, told, x, y)
 
 
-def _panel(
-    data: list[dict[str, Any]], cells: pd.DataFrame, start: tuple[float, float],
-    stop: tuple[float, float], x: alt.X, y: alt.Y,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+def _of_one_method(run: pd.DataFrame, cells: pd.DataFrame) -> alt.Chart:
+    """Return the targets of the method that the param `only` names, in its color."""
     import altair as alt
 
-    base = alt.Chart(theme.rows(data)).transform_filter("datum.method === only")
-    ends = [dict(zip(("a", "b"), end, strict=True)) for end in (start, stop)]
-    diagonal = (
-        alt.Chart(theme.rows(ends))
-        .mark_line(color=theme.LIGHT["rest"], strokeWidth=1)
-        .encode(x=_x(x, "a"), y=_y(y, "b"))
+    values = run.astype(object).where(run.notna(), None)  # NaN is no JSON
+    rows = ({str(name): value for name, value in row.items()} for row in values.to_dict("records"))
+    base = alt.Chart(theme.rows(rows)).transform_filter("datum.method === only")
+    return base.encode(color=theme.color(looks_of(cells), always=True))
+
+
+def _square(marks: Any, run: pd.DataFrame, told: str, x: dict[str, Any], y: dict[str, Any]) -> Any:
+    """Return a square chart with its diagonal; one chart serves a grid of panels."""
+    import altair as alt
+
+    ends = alt.Chart(theme.rows({"at": end} for end in x["scale"].to_dict()["domain"]))
+    diagonal = ends.mark_line(color=theme.LIGHT["rest"], strokeWidth=1).encode(
+        x=alt.X("at:Q", **x), y=alt.Y("at:Q", **y)
     )
-    return base, diagonal, theme.color(looks_of(cells), always=True)
-
-
-def _y(y: alt.Y, column: str) -> alt.Y:
-    made = y.copy()
-    made.shorthand = f"{column}:Q"
-    return made
-
-
-def _square_panel(chart: Any, run: pd.DataFrame, told: str) -> Any:
-    import altair as alt
-
     names = [str(name) for name in dict.fromkeys(run["method"])]
     bind = alt.binding_select(options=names, name="method ")
-    made = chart.add_params(alt.param(name="only", value=names[0], bind=bind))
-    return finished(made, told, 220, 220)
-
-
-def _square(values: list[float], unit: Unit) -> tuple[float, float]:
-    """Return the ends of both axes: those of the values, with a margin."""
-    bottom, top = unit.scale.low * unit.factor, unit.scale.high * unit.factor
-    low, high = min(values), max(values)
-    air, most = max(0.04 * (high - low), 0.01 * (top - bottom)), 0.05 * (top - bottom)
-    return max(low - air, bottom - most), min(high + air, top + most)
-
-
-def _get(row: dict[Any, Any], name: str) -> float:
-    value = row.get(name)
-    return math.nan if value is None else float(value)
+    only = alt.param(name="only", value=names[0], bind=bind)
+    return finished(alt.layer(diagonal, marks).add_params(only), told, 220, 220)

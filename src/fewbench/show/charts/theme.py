@@ -116,6 +116,13 @@ VIVID = f"length(focus) ? {FOCUSED} : datum.key"
 DIMMED = f"length(focus) && !({FOCUSED})"
 
 
+def methods(values: Iterable[Mapping[str, Any]]) -> alt.Chart:
+    """Return a chart of rows with a `method` each, without those that are switched off."""
+    import altair as alt
+
+    return alt.Chart(rows(values)).transform_filter(SHOWN)
+
+
 def color(found: Mapping[str, Look], *, always: bool = False) -> Any:
     """Return the color of rows by their `method`; gray for those that matter less."""
     import altair as alt

@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
@@ -29,7 +29,7 @@ from fewbench.readers.harnesses.inspect_logs.samples import (
 )
 from fewbench.readers.harnesses.inspect_logs.scores import (
     Scored,
-    reducer_of,
+    describe_reduction,
     score_samples,
 )
 from fewbench.readers.values import content_id, field_value
@@ -64,7 +64,10 @@ class InspectLogs:
         path = unit.path
         log = _read_log(path, wants)
         header = log.header
-        scored = score_samples(log.samples, header.eval.config.epochs_reducer)
+        try:
+            scored = score_samples(log.samples, header.eval.config.epochs_reducer)
+        except ReaderError as error:
+            raise ReaderError(f"{path}: {error.message}", hint=error.hint) from error
         if not scored.items:
             why = f"status {header.status!r}, {len(log.samples)} samples without one"
             if not log.samples and header.eval.config.log_samples is False:
@@ -182,6 +185,8 @@ def _version(header: Any) -> tuple[int, ...]:
 
 def _notes_on(header: Any, scored: "Scored") -> tuple[str, ...]:
     notes = []
+    if scored.copies:
+        notes.append(f"{counted(scored.copies, 'sample')} repeated, with the same scores")
     if header.status != "success":
         error = getattr(header.error, "message", None)
         why = f": {str(error).strip().splitlines()[0]}" if error and str(error).strip() else ""
@@ -198,13 +203,10 @@ def _notes_on(header: Any, scored: "Scored") -> tuple[str, ...]:
         notes.append("fewbench chose the items, so their mean is not the task's")
     epochs = {item.epochs for item in scored.items}
     if epochs - {1}:
-        reducers = header.eval.config.epochs_reducer or ["mean"]
-        own = "" if reducers == ["mean"] else f"; Inspect's own score takes {', '.join(reducers)}"
-        uneven = ", fewer for some items" if len(epochs) > 1 else ""
-        if reducer_of(reducers) is not None:
-            notes.append(f"scores are {reducers[0]} of {max(epochs)} epochs{uneven}")
-        else:
-            notes.append(f"scores are means over {max(epochs)} epochs{uneven}{own}")
+        notes.append(
+            describe_reduction(header.eval.config.epochs_reducer, max(epochs))
+            + (", fewer for some items" if len(epochs) > 1 else "")
+        )
     for own_ids, why in (
         (scored.failed, "ended in an error"),
         (scored.unscored, "have no score"),

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from fewbench.errors import ReaderError
 from fewbench.readers.harnesses.inspect_logs.samples import reply_kind
+from fewbench.readers.values import as_number
 
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -33,20 +35,31 @@ class Scored:
     unscored: list[str] = field(default_factory=list)
     lacking: dict[str, list[str]] = field(default_factory=dict)
     despite_errors: int = 0
+    copies: int = 0
 
 
 def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Scored:
     """Return the items that have all scores, reduced over epochs.
 
     An item without an answer, or without a score that most items have, counts as not run.
+    ReaderError if two samples of one id and epoch have different scores.
     """
     found = Scored()
+    answered: dict[tuple[str, int], dict[str, Any]] = {}
     by_id: dict[str, list[tuple[int, Any, dict[str, Any]]]] = defaultdict(list)
     troubled: dict[str, bool] = {}
     for place, sample in enumerate(samples, start=1):
         own_id = str(sample.id)
         scores = scores_of(sample.scores or {})
-        if scores:
+        if scores and (before := answered.setdefault((own_id, sample.epoch), scores)) is not scores:
+            if before != scores:
+                raise ReaderError(
+                    f"sample {own_id!r} (epoch {sample.epoch}) has two answers with different "
+                    f"scores: {before} and {scores}",
+                    hint="keep one of them",
+                )
+            found.copies += 1
+        elif scores:
             by_id[own_id].append((place, sample, scores))
             found.despite_errors += bool(sample.error)
         else:
@@ -107,6 +120,21 @@ def reducer_of(reducers: Sequence[str] | None) -> Any:
     return found[0]
 
 
+def describe_reduction(reducers: Sequence[str] | None, epochs: int) -> str:
+    """Say how the scores of several epochs become one.
+
+    Examples
+    --------
+    >>> describe_reduction(["at_least_2", "mean"], 3)
+    "scores are means over 3 epochs; Inspect's own score takes at_least_2, mean"
+    """
+    if reducer_of(reducers) is not None:
+        return f"scores are {own_reducer(reducers)} of {epochs} epochs"
+    listed = reducers or ["mean"]
+    own = "" if listed == ["mean"] else f"; Inspect's own score takes {', '.join(listed)}"
+    return f"scores are means over {epochs} epochs{own}"
+
+
 def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
     """Return metric → value: a scorer's own name, or SCORER.KEY where it scores several things.
 
@@ -143,7 +171,8 @@ def _as_score(value: Any) -> Any:
     [1.0, 0.5, 0.0, 1.0, 1.0, 0.25, 3.0, 'B']
     """
     if isinstance(value, bool | int | float):
-        return float(value)
+        number = as_number(value)  # not of 10**400
+        return value if number is None else number
     if not isinstance(value, str):
         return value
     if value in GRADES:

@@ -1,7 +1,6 @@
 """lm-evaluation-harness: samples_TASK_TIME.jsonl with results_TIME.json, of every version."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,14 +18,10 @@ from fewbench.readers.harnesses.lm_eval.samples import (
     Documents,
     SampleRows,
     answer_of,
-    choices_of,
     content_of,
     filter_of,
-    is_in_context,
     metrics_of,
-    option_table,
     prompt_of,
-    requests_of,
 )
 from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.values import setting
@@ -233,35 +228,33 @@ class LmEval:
         origin = identify(unit)
         results, task = origin.results, origin.task
         delimiter = results.delimiter(task) if results else " "
-        rows = SampleRows(unit.path, wants.salvage)
+        rows = SampleRows(unit.path, delimiter, wants.salvage, wants.key)
         parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
-        met: Counter[tuple[str | None, int, str]] = Counter()
+        met: dict[tuple[str | None, int, str], int] = {}
         documents, in_context = Documents(), False
-        for place, row in rows:
-            if not rows.is_table:  # its documents have fields of others
-                documents.add(row, place)
-            where = f"{unit.path}, {rows.place_word} {place}"
+        for place, where, row, asked in rows:
+            documents.add(row, asked, place)
             named = filter_of(row, where)
             if parts and (named is None) != (next(iter(parts))[0] is None):
                 raise ReaderError(f"{where}: some rows name their filter and some do not")
             document = named, row["doc_id"], "" if named is None else row["doc_hash"]
-            time = met[document]
+            time = met.get(document, 0)
             if named is not None and time:
                 raise ReaderError(
                     f"{where}: document {row['doc_id']} has a second row for filter {named!r}",
                     hint="the file was joined from two; keep one of them",
                 )
-            met[document] += 1
+            met[document] = time + 1
             if time >= max(len(origin.filters), 1):
                 raise ReaderError(
                     f"{where}: document {row['doc_id']} has a second row; before 0.4.7 lm-eval "
                     "wrote one per filter, and no results file in the folder names the filters",
                     hint="add the run's results file, or run it again with lm-eval 0.4.7 or newer",
                 )
-            part = parts.setdefault((named, time), Rows(unit.path, rows.place_word))
+            if (part := parts.get((named, time))) is None:
+                part = parts[named, time] = Rows(unit.path, rows.place_word)
             metrics = metrics_of(row, where)
-            requests = requests_of(row)
-            in_context = in_context or is_in_context(requests)
+            in_context = in_context or asked.in_context
             part.append(
                 content_of(row, wants.key, where),
                 {name: row[name] for name in metrics},
@@ -269,8 +262,8 @@ class LmEval:
                 position=row["doc_id"],
                 prompt=prompt_of(row),
                 answer=answer_of(row),
-                choices=choices_of(requests),
-                options=None if part.options is None else option_table(row, metrics, delimiter),
+                choices=asked.choices,
+                options=None if part.options is None else asked.options_of(row, metrics, delimiter),
             )
         if not parts:
             raise empty(unit.path)

@@ -1,0 +1,40 @@
+"""Which tasks of a benchmark represent all of them (BenTo, Zhao et al. 2024).
+
+Measure how tasks transfer (`fewbench.bento.measurement`), choose tasks, and judge the choice on
+models with known results.
+"""
+
+from fewbench.bento.analysis import TaskAnalysis
+from fewbench.bento.judgement import Judgement, TaskResults, Weigh, judge
+from fewbench.bento.selection import TaskSelection, select_tasks
+from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
+from fewbench.methods.tasks.choosers import (
+    CHOOSERS,
+    Ordered,
+    TaskChooser,
+    describe_chooser,
+    read_chooser,
+)
+from fewbench.methods.tasks.matrix import Similarity, TaskMatrix
+from fewbench.methods.tasks.transferability import Transferability, is_transferability
+
+__all__ = [
+    "CHOOSERS",
+    "Judgement",
+    "Ordered",
+    "Similarity",
+    "TaskAnalysis",
+    "TaskChooser",
+    "TaskMatrix",
+    "TaskResults",
+    "TaskSelection",
+    "TaskSettings",
+    "Transferability",
+    "Weigh",
+    "WithinTasks",
+    "describe_chooser",
+    "is_transferability",
+    "judge",
+    "read_chooser",
+    "select_tasks",
+]

@@ -1,0 +1,386 @@
+"""Models' scores on tasks, and the error of chosen tasks beside random tasks and questions.
+
+Errors are NRMSE over models: in the code of BenTo's authors sqrt(sum (Q - P)²) / sqrt(sum P²); the
+printed equation (Eq. 7) lacks the second square.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from fewbench._names import some
+from fewbench._seeds import child_seed
+from fewbench._types import FloatArray, IntArray
+from fewbench.errors import StudyError
+from fewbench.scores import Scores
+from fewbench.study.inference import Figure, model_groups, two_way
+
+Weigh = Literal["questions", "tasks"]
+ROUNDING = 1e-9
+DRAWS = 1000
+LEVEL = 0.9
+REPEATS = 100
+"""Draws of random tasks or questions for intervals of differences."""
+SETS, QUESTIONS, MODELS = range(3)
+_BLOCK = 100
+
+
+@dataclass(frozen=True, eq=False)
+class TaskResults:
+    """Scores of models on tasks.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (models, tasks)
+        From 0 to 1; losses may have any range.
+    models, tasks : tuple of str
+    sizes : ndarray of int, shape (tasks,)
+        Questions of each task; all 1 if unknown.
+    weigh : {"questions", "tasks"}
+        Whether the full score is the mean over questions (the paper's MMLU) or over tasks (its
+        FLAN). The score on chosen tasks is computed the same way.
+    questions : Scores, optional
+        The same models' scores on single questions.
+    losses : bool
+        Whether the scores are losses: lower is better, without limits.
+
+    Raises
+    ------
+    StudyError
+        If shapes do not fit, a score is missing or not from 0 to 1, or all are 0.
+    """
+
+    scores: FloatArray
+    models: tuple[str, ...]
+    tasks: tuple[str, ...]
+    sizes: IntArray
+    weigh: Weigh = "questions"
+    questions: Scores | None = None
+    losses: bool = False
+
+    def __post_init__(self) -> None:
+        shape = (len(self.models), len(self.tasks))
+        if self.scores.shape != shape or self.sizes.shape != shape[1:] or 0 in shape:
+            raise StudyError(f"results have shape {self.scores.shape} instead of {shape}")
+        if not np.isfinite(self.scores).all():
+            model, task = np.argwhere(~np.isfinite(self.scores))[0]
+            raise StudyError(
+                f"{self.models[model]} has no score on {self.tasks[task]}",
+                hint="drop that model, or run it on that task",
+            )
+        outside = (self.scores < -ROUNDING) | (self.scores > 1 + ROUNDING)
+        if outside.any() and not self.losses:
+            model, task = np.argwhere(outside)[0]
+            raise StudyError(
+                f"{self.models[model]} has {self.scores[model, task]:g} on {self.tasks[task]}: "
+                "not from 0 to 1",
+                hint="divide percentages by 100; pass --lower-is-better for losses",
+            )
+        if not self.full.any():
+            raise StudyError("every full score is 0, so relative errors are not defined")
+
+    @classmethod
+    def of_scores(cls, scores: Scores) -> "TaskResults":
+        """Return the task scores of a table of single questions."""
+        return cls(
+            scores.task_scores(),
+            tuple(scores.model_ids),
+            tuple(scores.tasks),
+            np.bincount(scores.task_of, minlength=len(scores.tasks)),
+            "questions" if scores.average == "micro" else "tasks",
+            scores,
+        )
+
+    @property
+    def sizes_known(self) -> bool:
+        """Whether the number of questions of each task is known."""
+        return bool((self.sizes > 1).any())
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> "TaskResults":
+        """Return the same results with these numbers of questions by task."""
+        return replace(self, sizes=np.array([sizes[task] for task in self.tasks], dtype=np.intp))
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether random questions can be drawn, from known ones or at random from scores."""
+        return self.questions is not None or not self.losses
+
+    @cached_property
+    def group_of(self) -> Mapping[str, Hashable]:
+        """Group of each model: a family, or models with (nearly) the same answers."""
+        if self.questions is None:
+            return {model: model for model in self.models}
+        return model_groups(self.questions)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weight of each task in the full score, shape (tasks,); the sum is 1."""
+        w = self.sizes if self.weigh == "questions" else np.ones(len(self.tasks))
+        return np.asarray(w / w.sum())
+
+    @property
+    def full(self) -> FloatArray:
+        """The full scores, shape (models,)."""
+        return np.asarray(self.scores @ self.weights)
+
+    def reduced(self, chosen: IntArray) -> FloatArray:
+        """Return scores on chosen tasks, shape (models,); a repeated task counts repeatedly."""
+        w = self.weights[chosen]
+        return np.asarray(self.scores[:, chosen] @ (w / w.sum()))
+
+    def positions(self, tasks: tuple[str, ...]) -> IntArray:
+        """Return positions of tasks; StudyError if the results lack one."""
+        if lacking := [task for task in tasks if task not in self.tasks]:
+            raise StudyError(
+                f"the results have no task {some(lacking)}",
+                hint=f"their tasks are {some(self.tasks)}",
+            )
+        return np.array([self.tasks.index(task) for task in tasks], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Errors of many draws: mean, standard deviation, 5th and 95th percentile."""
+
+    mean: float
+    spread: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How far scores on the chosen tasks are from full scores.
+
+    Attributes
+    ----------
+    nrmse, nrmse_printed : float
+        As in the authors' code, and by the printed equation.
+    low, high : float
+        90% interval of `nrmse`; models are resampled (Appendix C), families as one.
+    random_tasks : Spread
+        NRMSE of as many random tasks, drawn without replacement.
+    percentile : float
+        Share of the random task sets that are as good or better.
+    over_tasks : Figure
+        `nrmse` minus the mean of random task sets, with a 90% interval by two-way resampling of
+        draws and models.
+    random_questions : Spread, optional
+        NRMSE of as many random questions; None if numbers of questions, or losses on single
+        questions, are not known.
+    over_questions : Figure, optional
+        `nrmse` minus the mean of random questions, as `over_tasks`.
+    n_questions : int, optional
+        Questions of the chosen tasks.
+    estimates : tuple of (model, full score, estimate from the chosen tasks)
+    """
+
+    nrmse: float
+    nrmse_printed: float
+    low: float
+    high: float
+    random_tasks: Spread
+    percentile: float
+    over_tasks: Figure
+    random_questions: Spread | None
+    over_questions: Figure | None
+    n_questions: int | None
+    estimates: tuple[tuple[str, float, float], ...]
+
+
+def nrmse(estimates: FloatArray, full: FloatArray) -> FloatArray:
+    """Return root mean square errors over root mean squares of the full scores, by the last axis.
+
+    NaN if all full scores are 0.
+
+    Examples
+    --------
+    >>> nrmse(np.array([0.5, 0.7]), np.array([0.6, 0.8])).round(3).item()
+    0.141
+    """
+    squares = (full**2).sum(-1)
+    return np.asarray(
+        np.sqrt(((estimates - full) ** 2).sum(-1) / np.where(squares, squares, np.nan))
+    )
+
+
+def nrmse_printed(estimates: FloatArray, full: FloatArray) -> FloatArray:
+    """Return the same by Eq. 7 as printed: over the root of the sum of the full scores."""
+    return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / full.sum(-1)))
+
+
+def judge(
+    results: TaskResults,
+    chosen: IntArray,
+    seed: int = 0,
+    draws: int = DRAWS,
+    *,
+    estimates: FloatArray | None = None,
+    by_chance: FloatArray | None = None,
+) -> Judgement:
+    """Judge chosen tasks on models with known results.
+
+    Parameters
+    ----------
+    results : TaskResults
+    chosen : ndarray of int, shape (k,)
+        Positions among the results' tasks.
+    seed : int
+        Random seed.
+    draws : int
+        Random task sets, sets of questions, and resamples of models.
+    estimates : ndarray, shape (models,), optional
+        Estimates from the chosen tasks (default: the plain score on them).
+    by_chance : ndarray, shape (draws, models), optional
+        The same kind of estimates from as many random tasks (default: the plain scores).
+    """
+    full = results.full
+    of_models = results.reduced(chosen) if estimates is None else estimates
+    error = float(nrmse(of_models, full))
+    if by_chance is None:
+        by_chance = task_estimates(results, len(chosen), child_seed(seed, SETS, len(chosen)), draws)
+    others = nrmse(by_chance, full)
+    n = int(results.sizes[chosen].sum()) if results.sizes_known else None
+    asked = None
+    if n is not None and results.has_questions:
+        asked = question_estimates(results, n, child_seed(seed, QUESTIONS, n), draws)
+    weights = resampled_models(results, np.random.default_rng(child_seed(seed, MODELS)), draws)
+    low, high = _quantiles(weighted_nrmse(of_models, full, weights))
+    return Judgement(
+        error,
+        float(nrmse_printed(of_models, full)),
+        low,
+        high,
+        spread(others),
+        float((others <= error * (1 + 1e-12)).mean()),
+        _difference(results, of_models, by_chance, seed),
+        None if asked is None else spread(nrmse(asked, full)),
+        None if asked is None else _difference(results, of_models, asked, seed),
+        n,
+        tuple(zip(results.models, full.tolist(), of_models.tolist(), strict=True)),
+    )
+
+
+def resampled_models(results: TaskResults, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Return how often each model is drawn, shape (draws, models); groups are drawn as one."""
+    named = {group: at for at, group in enumerate(dict.fromkeys(results.group_of.values()))}
+    group_of = [named[results.group_of[model]] for model in results.models]
+    n = len(named)
+    return np.asarray(rng.multinomial(n, np.full(n, 1 / n), draws)[:, group_of], dtype=np.float64)
+
+
+def weighted_nrmse(said: FloatArray, full: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return NRMSE with each row of weights, shape (draws,)."""
+    squares = weights @ full**2
+    return np.asarray(np.sqrt((weights @ (said - full) ** 2) / np.where(squares, squares, np.nan)))
+
+
+def _difference(results: TaskResults, said: FloatArray, by_chance: FloatArray, seed: int) -> Figure:
+    """Return the error minus the mean error by chance, with its two-way interval."""
+    full, drawn = results.full, by_chance[:REPEATS]
+    resampled = two_way([results.models] * len(drawn), results.group_of, seed)
+    size = resampled.parts([full**2] * len(drawn))
+    size = np.where(size > 0, size, np.nan)
+    ours = np.sqrt(resampled.parts([(said - full) ** 2] * len(drawn)) / size)
+    theirs = np.sqrt(resampled.parts([(one - full) ** 2 for one in drawn]) / size)
+    value = float(nrmse(said, full) - nrmse(by_chance, full).mean())
+    figure = resampled.figure(resampled.difference(ours, theirs))
+    shift = value - figure.value  # the value uses all draws, the interval some of them
+    return Figure(value, figure.se, figure.low + shift, figure.high + shift)
+
+
+def random_tasks(
+    results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
+) -> FloatArray:
+    """Return NRMSE of random task sets, shape (draws,) (see `task_estimates`)."""
+    return nrmse(task_estimates(results, k, seed, draws, replace=replace), results.full)
+
+
+def task_estimates(
+    results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
+) -> FloatArray:
+    """Return scores on random task sets, shape (draws, models).
+
+    `replace` draws with replacement, as the authors' code does.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(results.tasks)
+    counts = np.zeros((draws, n))
+    for row in counts:
+        np.add.at(row, rng.integers(n, size=k) if replace else rng.permutation(n)[:k], 1.0)
+    w = counts * results.weights
+    return np.asarray((w / w.sum(axis=1, keepdims=True)) @ results.scores.T)
+
+
+def random_questions(
+    results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
+) -> FloatArray:
+    """Return NRMSE of random questions, shape (draws,) (see `question_estimates`)."""
+    return nrmse(question_estimates(results, n_questions, seed, draws), results.full)
+
+
+def question_estimates(
+    results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
+) -> FloatArray:
+    """Return scores on random questions, shape (draws, models).
+
+    If single questions are known, all models answer the same ones. Otherwise each model's right
+    answers among the questions of a task are hypergeometric, independent of other models. Scores
+    that are no counts of right answers are rounded to counts, which is conservative.
+    """
+    rng = np.random.default_rng(seed)
+    if results.questions is not None:
+        return _known_questions(results, n_questions, rng, draws)
+    sizes = results.sizes.astype(np.int64)
+    share = results.weights / sizes  # what a question counts
+    right = np.rint(results.scores * sizes).astype(np.int64)
+    n = min(n_questions, int(sizes.sum()))
+    estimates = []
+    for start in range(0, draws, _BLOCK):
+        drawn = rng.multivariate_hypergeometric(sizes, n, min(_BLOCK, draws - start))[:, None]
+        answered = rng.hypergeometric(right, sizes - right, drawn)
+        estimates.append((answered @ share) / (drawn @ share))
+    return np.concatenate(estimates)
+
+
+def _known_questions(
+    results: TaskResults, n_questions: int, rng: np.random.Generator, draws: int
+) -> FloatArray:
+    table = results.questions
+    assert table is not None
+    values, weights = table.filled, table.item_weights
+    estimates = []
+    for start in range(0, draws, _BLOCK):
+        picked = np.zeros((values.shape[1], min(_BLOCK, draws - start)))
+        for column in picked.T:
+            column[rng.permutation(len(column))[:n_questions]] = 1.0
+        picked *= weights[:, None]
+        estimates.append((values @ (picked / picked.sum(axis=0))).T)
+    return np.concatenate(estimates)
+
+
+def spread(errors: FloatArray) -> Spread:
+    """Summarize errors of many draws."""
+    return Spread(float(errors.mean()), float(errors.std()), *_quantiles(errors))
+
+
+def anchor_ratio(results: TaskResults, chosen: IntArray, anchor_tasks: FloatArray) -> FloatArray:
+    """Return estimates corrected by a model with known task scores, shape (models,).
+
+    P = s_X · full / X of the anchor, with the anchor's scores `anchor_tasks`, shape (tasks,): tasks
+    that are easy for the anchor are assumed to be easy for all.
+    """
+    w = results.weights
+    of_chosen = float(anchor_tasks[chosen] @ w[chosen] / w[chosen].sum())
+    if not of_chosen:
+        return results.reduced(chosen)
+    return results.reduced(chosen) * float(anchor_tasks @ w) / of_chosen
+
+
+def _quantiles(values: FloatArray) -> tuple[float, float]:
+    tail = (1 - LEVEL) / 2
+    low, high = np.nanquantile(values, [tail, 1 - tail])
+    return float(low), float(high)

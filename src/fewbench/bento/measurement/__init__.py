@@ -1,0 +1,32 @@
+"""Measure in-context transferability: how a model answers one task after another's exemplars.
+
+The measurement of BenTo (Zhao et al. 2024, arXiv 2410.13804, section 3): for every ordered pair of
+tasks, the prompt holds exemplars of the source task and asks questions of the target task.
+"""
+
+from fewbench.bento.measurement.cost import Limits, Prices
+from fewbench.bento.measurement.design import Design
+from fewbench.bento.measurement.measuring import expected_cost, measure
+from fewbench.bento.measurement.model import HarnessModel
+from fewbench.bento.measurement.prompts import MeasuredTask
+from fewbench.bento.measurement.result import Measurement, MeasurementCost
+from fewbench.bento.measurement.sources import read_tasks
+from fewbench.bento.measurement.templates import TEMPLATES, Template, read_template
+from fewbench.runners.questions import Question
+
+__all__ = [
+    "TEMPLATES",
+    "Design",
+    "HarnessModel",
+    "Limits",
+    "MeasuredTask",
+    "Measurement",
+    "MeasurementCost",
+    "Prices",
+    "Question",
+    "Template",
+    "expected_cost",
+    "measure",
+    "read_tasks",
+    "read_template",
+]

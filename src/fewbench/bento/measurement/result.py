@@ -1,0 +1,365 @@
+"""What a measurement costs and what came of it, as plain values and as pages."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbench._names import counted
+from fewbench.bento.measurement.answers import MeasuredAnswers, notes_on
+from fewbench.bento.measurement.cost import (
+    Cost,
+    Prices,
+    TaskUse,
+    break_even,
+    cost_of,
+    example,
+    overview,
+    paper_cost,
+)
+from fewbench.bento.measurement.design import Design
+from fewbench.bento.measurement.model import HarnessModel
+from fewbench.bento.measurement.templates import TEMPLATES
+from fewbench.methods.tasks.transferability import MATRIX, Transferability
+from fewbench.show.page import Page, Section, Shown, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEEP = 3  # tasks of the proposed selection
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasurementCost(Shown):
+    """What a measurement asks and costs, before its first request.
+
+    Attributes
+    ----------
+    design : Design
+    model : HarnessModel
+    cost, paper : Cost
+        Of the design, and of the paper's: all questions, 10 seeds, all possible columns.
+    tasks : sequence of TaskUse
+    answered : int
+        Requests that are answered already.
+    """
+
+    design: Design
+    model: HarnessModel
+    cost: Cost
+    paper: Cost
+    tasks: Sequence[TaskUse]
+    answered: int = 0
+
+    @classmethod
+    def of(
+        cls, design: Design, model: HarnessModel, prices: Prices | None = None, answered: int = 0
+    ) -> "MeasurementCost":
+        """Return the expected cost; tokens are estimated."""
+        cost, paper = (of(design, prices, model.one_by_one) for of in (cost_of, paper_cost))
+        return cls(design, model, cost, paper, overview(design), answered)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            **settings(self.design, self.model),
+            "cost": {"design": self.cost.to_dict(), "paper": self.paper.to_dict()},
+            "answered": self.answered,
+            "of_tasks": [asdict(task) for task in self.tasks],
+            "notes": list(self.design.notes),
+            "example": example(self.design),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per task: how its questions are used."""
+        import pandas as pd
+
+        return pd.DataFrame(map(asdict, self.tasks)).set_index("name")
+
+    @property
+    def left(self) -> str:
+        """What is left of a measurement, in one line."""
+        tokens = self.cost.tokens * (1 - self.answered / len(self.design))
+        return (
+            f"answered already: {self.answered:,} of {len(self.design):,}; about "
+            f"{rounded(tokens)} tokens are left"
+        )
+
+    def page(self) -> Page:
+        """Return the cost beside that of the paper's design, the tasks and an example prompt."""
+        design, both = self.design, [self.cost, self.paper]
+        titles = ["To ask", "The paper's design"]
+        if self.cost == self.paper:
+            both, titles = both[:1], ["To ask, as in the paper's design"]
+        rows = [
+            ["prompts", *(f"{cost.prompts:,}" for cost in both)],
+            [
+                f"full passes over {counted(self.cost.benchmark, 'question')}",
+                *(rounded(cost.passes) for cost in both),
+            ],
+            ["tokens, about", *(rounded(cost.tokens) for cost in both)],
+            ["of them repeated, about", *(rounded(cost.shared_tokens) for cost in both)],
+        ]
+        if self.cost.requests != self.cost.prompts:
+            rows.append(["options, one by one", *(f"{cost.requests:,}" for cost in both)])
+        if self.cost.money is not None:
+            rows.append(["price, about", *(f"{cost.money:,.2f}" for cost in both)])
+        notes = [
+            "Tokens are estimated as bytes / 4. Repeated tokens are the same beginning as the "
+            "previous prompt; servers with prefix caching do not process them again"
+            + (
+                ""
+                if design.metric == "exact-match"
+                else " (vLLM does, if a request asks for the log-probabilities of the prompt)"
+            )
+            + "."
+        ]
+        if keep := kept_tasks(len(design.tasks)):
+            models = counted(math.ceil(break_even(design, keep)), "evaluated model")
+            notes.append(
+                f"Running {keep} of {len(design.tasks)} tasks saves more than this after {models}."
+            )
+        if self.answered:
+            notes.append(f"{self.left[0].upper()}{self.left[1:]}.")
+        cap = "all questions"
+        if design.questions is not None:
+            cap = f"up to {counted(design.questions, 'question')}"
+        head = [("", False), *((title, True) for title in titles)]
+        uses = [
+            [
+                *(task.name, str(task.questions), str(task.pool), str(task.aside)),
+                *(str(task.left_out), "yes" if task.target else "no"),
+            ]
+            for task in self.tasks
+        ]
+        columns = ("Questions", "Pool", "Set aside", "Left out", "Target")
+        use = Table("Tasks", [("Task", False), *((name, True) for name in columns)], uses)
+        return Page(
+            "transfer measure",
+            "Cost of a measurement",
+            f"{self.model.name}: {counted(len(design.tasks), 'source')} × "
+            f"{counted(len(design.targets), 'target')}, {design.metric}",
+            [
+                f"{counted(design.seeds, 'seed')}, {counted(design.exemplars, 'exemplar')}, {cap} "
+                "per target and seed."
+            ],
+            sections=[
+                Section("cost", "Cost", notes, tables=[Table("Cost", head, rows)]),
+                Section("tasks", "Tasks", tables=[use], lines=[f"note: {n}" for n in design.notes]),
+                Section("prompt", "Example prompt", lines=example(design).split("\n")),
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class MeasurementRun:
+    """What one run asked.
+
+    Attributes
+    ----------
+    asked : int
+        New answers.
+    estimated : int
+        Answers whose tokens are estimated, because the model has no tokenizer.
+    seconds : float
+    stopped : str or None
+        The limit that ended the run early, in words.
+    """
+
+    asked: int
+    estimated: int
+    seconds: float
+    stopped: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Shown):
+    """A measurement of transferability.
+
+    Attributes
+    ----------
+    folder : Path
+    model : HarnessModel
+    answers : MeasuredAnswers
+        Complete unless the run stopped at a limit.
+    prices : Prices
+    run : MeasurementRun or None
+        What this run asked.
+    partial : bool
+        Whether the matrix is made of the answers so far.
+    matrix : Transferability or None
+        None unless all is answered, or `partial`.
+    """
+
+    folder: Path
+    model: HarnessModel
+    answers: MeasuredAnswers
+    prices: Prices
+    run: MeasurementRun | None = None
+    partial: bool = False
+    matrix: Transferability | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a limit stopped the run."""
+        return int(self.matrix is None)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Notes on the draws and answers that affect the matrix."""
+        return notes_on(self.answers, partial=self.partial)
+
+    @property
+    def spent(self) -> float | None:
+        """Cost of all tokens so far; None without prices."""
+        return self.prices.of(self.answers.prompt, self.answers.completion)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Facts that are kept with the matrix."""
+        design = self.answers.design
+        drawn = [
+            len(design.scored(at, seed)) for at in design.targets for seed in range(design.seeds)
+        ]
+        return {
+            **{name: str(value) for name, value in settings(design, self.model).items()},
+            **self.model.facts(design.metric),
+            "date": datetime.now(UTC).date().isoformat(),
+            "answers": f"{self.answers.n_done} of {len(design)}",
+            "most questions": str(max(drawn)),
+            "notes": "\n".join(self.notes),
+        }
+
+    @cached_property
+    def strongest(self) -> tuple[str, float]:
+        """The source with the highest mean over its targets, and that mean."""
+        assert self.matrix is not None
+        values = self.matrix.values
+        scored = np.isfinite(values)
+        sums = np.where(scored, values, 0.0).sum(axis=(0, 2))
+        means = np.where(scored.any(axis=(0, 2)), sums, -np.inf) / np.maximum(
+            scored.sum(axis=(0, 2)), 1
+        )
+        best = int(means.argmax())
+        return self.matrix.tasks[best], float(means[best])
+
+    @property
+    def mean(self) -> float:
+        """Mean score over all measured entries."""
+        assert self.matrix is not None
+        return float(np.nanmean(self.matrix.values))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        answers = self.answers
+        values: dict[str, Any] = {
+            **settings(answers.design, self.model),
+            "complete": answers.complete,
+            "answers": answers.n_done,
+            "asked": len(answers.design),
+            "tokens": {"prompt": answers.prompt, "completion": answers.completion},
+            "spent": self.spent,
+            "run": None if self.run is None else asdict(self.run),
+            "notes": self.notes,
+        }
+        if self.matrix is not None:
+            source, mean = self.strongest
+            values |= {"matrix": str(self.folder / MATRIX), "mean": self.mean}
+            values |= {"strongest_source": source, "strongest_mean": mean}
+        return values
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the mean scores: one row per seed and source, one column per target."""
+        import pandas as pd
+
+        design, means = self.answers.design, self.answers.means()
+        index = pd.MultiIndex.from_product([range(design.seeds), design.names])
+        index.names = ["seed", "source"]
+        targets = [design.names[at] for at in design.targets]
+        return pd.DataFrame(means.reshape(len(index), -1), index, targets)
+
+    def page(self) -> Page:
+        """Return how much is answered, what it took, and the strongest source."""
+        answers, run, design = self.answers, self.run, self.answers.design
+        tokens = f"{answers.prompt:,} of prompts, {answers.completion:,} written"
+        if run is not None and run.estimated:
+            tokens += " (estimated: the model has no tokenizer)"
+        if self.spent is not None:
+            tokens += f", price {self.spent:,.2f}"
+        facts = {"Tokens": tokens}
+        if run is not None:
+            facts["This run"] = f"{counted(run.asked, 'answer')}, {run.seconds:,.0f} s"
+        lines, further = [f"note: {note}" for note in self.notes], []
+        if self.matrix is not None:
+            source, mean = self.strongest
+            name = "log-probability" if design.metric == "loss" else design.metric
+            facts[f"Mean {name}"] = f"{self.mean:.3f}"
+            facts["Strongest source"] = f"{source} ({mean:.3f} over its targets)"
+            part = "" if answers.complete else " from the answers so far"
+            lines.append(f"wrote {self.folder / MATRIX}{part}")
+        elif run is not None:
+            lines.append(
+                f"stopped: {run.stopped}; run the command again with a higher limit to continue"
+            )
+        if answers.complete and (keep := kept_tasks(len(design.tasks))):
+            further.append(f"fewbench tasks select {self.folder} -k {keep}")
+        return Page(
+            "transfer measure",
+            f"Transferability, measured on {self.model.name}",
+            f"{self.model.name}: {answers.n_done:,} of {len(design):,} answers",
+            [
+                f"{counted(len(design.tasks), 'source')} × "
+                f"{counted(len(design.targets), 'target')}, {counted(design.seeds, 'seed')}."
+            ],
+            sections=[Section("run", "Measurement", lines=lines, facts=facts)],
+            next=further,
+        )
+
+
+def settings(design: Design, model: HarnessModel) -> dict[str, str | int | None]:
+    """Return what a measurement asks, as plain values."""
+    names = [name for name, template in TEMPLATES.items() if template == design.template]
+    return {
+        "model": model.name,
+        "metric": design.metric,
+        "template": names[0] if names else "own",
+        "tasks": len(design.tasks),
+        "columns": len(design.targets),
+        "seeds": design.seeds,
+        "exemplars": design.exemplars,
+        "questions": design.questions,
+        "seed": design.seed,
+    }
+
+
+def kept_tasks(tasks: int) -> int:
+    """Return how many tasks to propose; 0 if there is nothing to choose.
+
+    Examples
+    --------
+    >>> [kept_tasks(tasks) for tasks in (2, 3, 4, 57)]
+    [0, 2, 3, 3]
+    """
+    return min(KEEP, tasks - 1) if tasks > 2 else 0
+
+
+def rounded(number: float) -> str:
+    """Return a number with three significant digits, large ones in millions or billions.
+
+    Examples
+    --------
+    >>> rounded(571.3), rounded(2.25), rounded(8_004_000), rounded(31_234)
+    ('571', '2.25', '8.00 million', '31,200')
+    """
+    for size, word in ((1e9, " billion"), (1e6, " million")):
+        if number >= size:
+            return f"{rounded(number / size)}{word}"
+    if number >= 100:
+        digits = max(0, len(str(int(number))) - 3)
+        return f"{round(number, -digits):,.0f}"
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}"

@@ -1,0 +1,78 @@
+"""fewbench audit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fewbench.checks import Audit, with_families
+from fewbench.checks import audit as run_audit
+from fewbench.checks import drop as drop_found
+from fewbench.cli.commands import Call, command
+from fewbench.cli.text import say
+from fewbench.errors import FewbenchError
+from fewbench.scores import save_scores
+
+
+def _audit(
+    call: Call,
+    *,
+    drop: Sequence[str] | None = None,
+    families: bool = False,
+    output: Path | None = None,
+) -> Audit:
+    """Write a corrected copy as well.
+
+    Parameters
+    ----------
+    drop
+        With `output`: kinds of models or items to leave out.
+    families
+        With `output`: give similar models the same family.
+    output
+        Scores file to write (.parquet), with `drop` or `families`.
+    """
+    if (output is None) != (drop is None and not families):
+        raise FewbenchError(
+            "--output and one of --drop and --families belong together",
+            hint="pass both, as in --drop duplicates -o FILE",
+        )
+    found: Audit = call()
+    if output is None:
+        return found
+    left, said = call.read["scores"], list[str]()
+    if drop is not None:
+        left, left_out = drop_found(left, found, drop)
+        said += left_out
+    if families:
+        left, named = with_families(left, run_audit(left) if drop else found)
+        said.append(named)
+        found = run_audit(left)  # its advice depends on families
+    written = save_scores(left, output)
+    say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
+    return replace(found, changed={"said": said, "written": str(written)})
+
+
+audit = command(
+    run_audit,
+    work="auditing",
+    report="report",
+    details=True,
+    writes=["output"],
+    around=_audit,
+    page=lambda found, given: found.page(str(given["scores"]), details=given["details"]),
+    examples="""
+fewbench audit scores.parquet
+fewbench audit scores.parquet --report audit.html
+fewbench audit scores.parquet --json
+fewbench audit scores.parquet --drop duplicates,wrong-way -o clean.parquet
+fewbench audit scores.parquet --families -o named.parquet
+
+\b
+Kinds to leave out:
+duplicates       models with the same answers as another model
+near-duplicates  all but one of each group of models with almost the same answers
+constant         items with the same score from every model
+wrong-way        items on which better models do worse
+incomplete       models that lack more than 5% of the items, and items that another model lacks
+""",
+)

@@ -1,0 +1,102 @@
+"""What a target cost so far, what each further item is expected to cost, and all items together.
+
+Costs are those that the runner reports; without any, those of the items' column `cost`. A further
+item is expected to cost what the column says, in proportion to the reported costs, or the mean of
+the items that ran.
+
+A limit on cost ends a run at the first item that it does not allow. That item is not replaced by a
+cheaper one, so that the items that ran stay a sample: whatever their order, they would have been
+followed by the same item, so each of them is equally likely to be the first one drawn, and their
+mean is unbiased (Pathak 1976, "Unbiased estimation in fixed cost sequential sampling schemes", The
+Annals of Statistics 4(5)). Where costs are known only after an item ran, the last item counts too,
+and the mean is off by about cov(score, cost) / (mean cost · n).
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from fewbench._journal import Lines
+from fewbench._json import loads
+from fewbench._types import FloatArray, IntArray
+from fewbench.errors import ScoresError
+from fewbench.evaluation.opening import COST, costs_of
+from fewbench.scores import Sources
+from fewbench.scores.costs import amount
+
+BATCHES = "run.jsonl"
+"""File in the folder of a run: what its batches cost, and which items failed."""
+
+
+class Cost(BaseModel):
+    """What running a target cost.
+
+    Attributes
+    ----------
+    spent, full : float
+        So far, and about what all items cost together.
+    limit : float, optional
+        The most that may be spent.
+    is_limit : bool
+        Whether the limit ended the run: it does not allow the next item.
+    unit : str
+        As given with the limit, such as $.
+
+    Examples
+    --------
+    >>> str(Cost(spent=72.5, full=590, limit=75, is_limit=True, unit="$"))
+    'Cost: $72.5, which the limit of $75 ended. All items would cost about $590.'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spent: float
+    full: float
+    limit: float | None = None
+    is_limit: bool = False
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """Return it in two sentences."""
+        limit = ""
+        if self.limit is not None:
+            limit = f" of at most {amount(self.limit, self.unit)}"
+        if self.is_limit and self.limit is not None:
+            limit = f", which the limit of {amount(self.limit, self.unit)} ended"
+        full = f"All items would cost about {amount(self.full, self.unit)}."
+        return f"Cost: {amount(self.spent, self.unit)}{limit}. {full}"
+
+
+def expected_costs(
+    scores: Sources, answered: IntArray, reported: float
+) -> tuple[float, FloatArray] | None:
+    """Return what was spent, and what each item is expected to cost, shape (items,).
+
+    None if no cost is known.
+    """
+    each = None
+    if COST in scores.items:
+        with suppress(ScoresError):  # a column of something else
+            each = costs_of(scores)
+    if not reported:
+        return None if each is None else (float(each[answered].sum()), each)
+    if each is None or not each[answered].sum() > 0:
+        each = np.ones(scores.n_items)
+    return reported, each * (reported / (float(each[answered].sum()) or 1.0))
+
+
+def reported_costs(folder: Path) -> Mapping[str, float]:
+    """Return what the runner of a run in the folder reported, by target.
+
+    Damaged lines, of which `Run.open` tells, are left out.
+    """
+    costs: dict[str, float] = {}
+    for _, line in Lines(folder / BATCHES).read():
+        with suppress(ValueError, TypeError, AttributeError):
+            batch = loads(line)
+            target = batch.get("target", "")
+            costs[target] = costs.get(target, 0.0) + float(batch.get("cost", 0.0))
+    return costs

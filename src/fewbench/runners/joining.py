@@ -1,0 +1,131 @@
+"""Targets that join a run: their names, and the targets whose items they are asked first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fewbench._files import folder_name
+from fewbench._names import some
+from fewbench.errors import RunError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.adding import DEFAULT_TARGET
+from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
+from fewbench.evaluation.opening import check_followed
+from fewbench.methods import Method
+from fewbench.methods.base import AUTO
+from fewbench.runners.batches import Batches
+from fewbench.scores import Sources
+
+
+@dataclass(frozen=True)
+class LeadingRun:
+    """A run on disk, whose items other targets are asked first.
+
+    Attributes
+    ----------
+    folder : Path
+    header : Header
+    target : str or None
+        None for the target with most answers.
+    """
+
+    folder: Path
+    header: Header
+    target: str | None
+
+    @classmethod
+    def read(cls, place: str | Path) -> "LeadingRun":
+        """Read FOLDER or FOLDER:TARGET; RunError if there is no evaluation."""
+        named = folder_and_target(str(place))
+        if named is None:
+            raise RunError(
+                f"{place}: no evaluation here",
+                hint="name the folder of a run, or FOLDER:TARGET, whose items are to be asked",
+            )
+        return cls(named[0], Journal(named[0]).header(), named[1])
+
+    def check(self, evaluation: Evaluation) -> None:
+        """Raise EvaluationError unless this run's items can be asked there."""
+        made = self.header.provenance
+        check_followed(evaluation.provenance, made, evaluation.method, str(self.folder))
+
+    def followed(self, evaluation: Evaluation, target: str) -> None:
+        """Ask a target of an evaluation this run's items first."""
+        own = evaluation.folder
+        if own is not None and own.resolve() == self.folder.resolve():
+            evaluation.follow(target, self.target)
+            return
+        self.check(evaluation)
+        other = Evaluation.open(self.folder, evaluation.scores, evaluation.method)
+        evaluation.follow(target, self.target, other)
+
+
+def join_targets(
+    evaluation: Evaluation, targets: Sequence[str], lead: LeadingRun | None
+) -> list[str]:
+    """Add the targets that are new, and give them their items; return notes."""
+    before = evaluation.targets
+    taken = {folder_name(name, gap="__"): name for name in before}
+    notes = []
+    for name in targets:
+        if name not in before and (other := taken.get(folder_name(name, gap="__"))):
+            raise RunError(
+                f"the targets {other!r} and {name!r} would share a folder of logs",
+                hint="choose names that differ in more than their punctuation",
+            )
+        if lead is not None:
+            lead.followed(evaluation, name)
+        elif name not in before:
+            leader = evaluation.most_complete()
+            evaluation.follow(name, leader)
+            notes.append(f"{name} joins {some(before)}, and is asked the items of {leader} first")
+    return notes
+
+
+def unnamed_target(
+    folder: str | Path | None, facts: Mapping[str, str] | None, model: str | None
+) -> str:
+    """Return the target of a run that names none.
+
+    The one in the folder that was run in the same way, or the only one there if the runner has no
+    facts to tell; else the model's name, if it has one.
+    """
+    known = None
+    if folder is not None and (Path(folder) / HEADER).exists():
+        journal = Journal(Path(folder))
+        targets = targets_of(journal.header(), journal.fresh())
+        known = targets[0] if len(targets) == 1 else None
+        if facts is not None:
+            known = Batches(Path(folder)).target_with(facts)
+    return known or model or DEFAULT_TARGET
+
+
+def reopened(
+    folder: Path,
+    scores: Sources,
+    method: str | Method,
+    stop: Stop,
+    seed: int,
+) -> Evaluation:
+    """Open the evaluation in a folder; RunError if it was started with other settings."""
+    header = Journal(folder).header()
+    made = header.provenance
+    was_auto = header.reason is not None
+    named = method if isinstance(method, str) else method.describe()
+    differ = []
+    if named != made.method and not (was_auto and named == AUTO):
+        differ.append(f"method {AUTO if was_auto else made.method}, not {named}")
+    before = header.stop or Stop(items=made.budget)
+    if before.half_width is None:  # then no level decides when to stop
+        before = before.model_copy(update={"level": stop.level})
+    if before != stop:
+        differ.append(f"limits {before.describe()}; not {stop.describe()}")
+    if made.seed != seed:
+        differ.append(f"seed {made.seed}, not {seed}")
+    if differ:
+        raise RunError(
+            f"{folder}: the evaluation there has {' and '.join(differ)}",
+            hint="use the same settings, or another folder with the items of this one: --items-of "
+            f"{folder} (in Python items_of=)",
+        )
+    return Evaluation.open(folder, scores, None if isinstance(method, str) else method)

@@ -1,0 +1,81 @@
+"""Servers with OpenAI's interface: checked before a run, and their own words when they fail."""
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from fewbench.errors import RunError
+from fewbench.runners.inspect_kept import first_of
+
+PATIENCE = 10.0  # seconds to connect
+PORTS = {"http": 80, "https": 443}
+CAUSE = re.compile(r"^[\w.]+: (.+)$", re.MULTILINE)  # in a traceback: what an exception says
+
+
+def check_address(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of a server; RunError if the address has none."""
+    try:
+        parts = urlsplit(url)
+        scheme, host = parts.scheme, parts.hostname or ""
+        port = parts.port or PORTS[scheme]
+        if not host:
+            raise ValueError("it names no host")
+    except (KeyError, ValueError) as error:
+        raise RunError(
+            f"{url!r} is no address of a server", hint="give it as http://localhost:8000/v1"
+        ) from error
+    return scheme, host, port
+
+
+def check_server(url: str) -> None:
+    """Raise RunError if nothing accepts a connection there; behind a proxy nothing is checked."""
+    scheme, host, port = check_address(url)
+    if scheme in getproxies() and not proxy_bypass(host):
+        return
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+    except OSError as error:
+        raise RunError(
+            f"{url}: no server there: {error.strerror or error}",
+            hint="start the server, or correct --url",
+        ) from error
+
+
+@contextmanager
+def refusing_empty_replies() -> Iterator[None]:
+    """Have Inspect fail with the server's words where a reply has an error in place of choices."""
+    provider: Any = import_module("inspect_ai.model._providers.openai_compatible")
+    plain = provider.OpenAICompatibleAPI.on_response
+
+    def check(self: Any, response: dict[str, Any]) -> None:
+        if not response.get("choices"):
+            error = response.get("error") or "no choices and no error in the response"
+            words = error.get("message") or error if isinstance(error, dict) else error
+            raise RuntimeError(f"the server sent no reply: {words}")
+        plain(self, response)
+
+    provider.OpenAICompatibleAPI.on_response = check
+    try:
+        yield
+    finally:
+        provider.OpenAICompatibleAPI.on_response = plain
+
+
+def failure_of(sample: Any) -> str:
+    """Return why a sample of Inspect failed, in the words of the server if it was asked."""
+    if not sample.error:
+        return "the scorer gave no score"
+    message = first_of(sample.error.message or "")
+    errors = [one for one in sample.events or [] if one.event == "model" and one.error]
+    if not message.startswith("RetryError") or not errors:
+        return message
+    last = errors[-1]
+    words = first_of(str(last.error))
+    if words == "Connection error.":  # of the package openai: the cause says more
+        words += "".join(f" {cause}" for cause in CAUSE.findall(last.traceback or "")[:1])
+    return words

@@ -1,0 +1,141 @@
+"""Texts in cells of scores: which are missing, right or wrong, and which are no scores at all."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._types import FloatArray
+from fewbench.errors import ScoresError
+from fewbench.scores.scale import Scale
+
+EMPTY = ("", "nan", "NaN")
+TRUTHS = {"true": 1.0, "false": 0.0}
+MOST = 8
+LONGEST = 40
+
+
+@dataclass(frozen=True)
+class CellWords:
+    """Texts that cells of scores hold in place of numbers.
+
+    Parameters
+    ----------
+    missing : sequence of str
+        For items that were not run, besides empty cells; a number such as "-1" as well.
+    right, wrong : sequence of str
+        For the best and the worst score.
+
+    Raises
+    ------
+    ScoresError
+        If a text has two meanings, or a number is to be right or wrong.
+
+    Examples
+    --------
+    >>> words = CellWords(missing=["n/a"], right=["PASS"], wrong=["FAIL"])
+    >>> [words.number(text, Scale(0, 100)) for text in ("PASS", "n/a", "-")]
+    [100.0, nan, None]
+    """
+
+    missing: Sequence[str] = ()
+    right: Sequence[str] = ()
+    wrong: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        counts = Counter([*self.missing, *self.right, *self.wrong])
+        if twice := [text for text, times in counts.items() if times > 1]:
+            raise ScoresError(
+                f"the text {twice[0]!r} has two meanings",
+                hint="name it once: as missing, right or wrong",
+            )
+        if numbers := [text for text in (*self.right, *self.wrong) if _number(text) is not None]:
+            raise ScoresError(
+                f"{numbers[0]!r} is a number, not a text for right or wrong",
+                hint="pass the range of the scores: --range LOW,HIGH (in Python scale=)",
+            )
+
+    @cached_property
+    def missing_numbers(self) -> list[float]:
+        """The numbers that stand for a missing score."""
+        return [number for text in self.missing if (number := _number(text)) is not None]
+
+    def number(self, value: Any, scale: Scale) -> float | None:
+        """Return the score that a cell's value means on a scale; NaN if missing, None if none."""
+        text = str(value).strip()
+        if text in self.missing or text in EMPTY:
+            return math.nan
+        if text in self.right or text in self.wrong:
+            return float(scale.from_unit(float(text in self.right)))
+        return _number(value)
+
+
+def _number(value: Any) -> float | None:
+    text = value.strip() if isinstance(value, str) else ""
+    # Python reads '1_0' and digits of other scripts as numbers; a typing error is likelier.
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return TRUTHS[text.lower()] if text.lower() in TRUTHS else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+@dataclass
+class CellReader:
+    """Reads columns of scores as numbers, and collects the values that are none.
+
+    `places` holds the places of each such value, for one error that names all of them.
+    """
+
+    words: CellWords
+    scale: Scale
+    places: dict[str, list[str]] = field(default_factory=dict)
+
+    def numbers(self, column: "pd.Series[Any]", where: str = "") -> FloatArray:
+        """Return a column's scores; `where` follows the number of the row in messages."""
+        found = self._converted(column, where)
+        return np.where(np.isin(found, self.words.missing_numbers), np.nan, found)
+
+    def _converted(self, column: "pd.Series[Any]", where: str) -> FloatArray:
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        codes, distinct = pd.factorize(column.astype(object))
+        scores = [self.words.number(value, self.scale) for value in distinct]
+        for code, score in enumerate(scores):
+            if score is None:
+                rows = np.flatnonzero(codes == code)
+                text = str(distinct[code])
+                shown = repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
+                self.places.setdefault(shown, []).extend(f"row {row + 1}{where}" for row in rows)
+        known = np.array([math.nan if score is None else score for score in scores] + [math.nan])
+        return np.asarray(known[codes])  # -1 for what pandas takes as missing
+
+    def refuse(self, table: str) -> None:
+        """Raise ScoresError if a value was no number, with every such value, counts and places."""
+        if not self.places:
+            return
+        total = sum(map(len, self.places.values()))
+        what = (
+            "1 value that is not a number"
+            if total == 1
+            else f"{total:,} values that are not numbers"
+        )
+        raise ScoresError(
+            f"{table} has {what}: {'; '.join(self._listed())}",
+            hint="leave cells empty for items that were not run; or say what these texts mean: "
+            "--missing 'n/a,-' --right PASS --wrong FAIL (in Python missing=, right=, wrong=)",
+        )
+
+    def _listed(self) -> Iterator[str]:
+        often = sorted(self.places.items(), key=lambda pair: -len(pair[1]))
+        for text, places in often[:MOST]:
+            many = f" ({len(places):,}, first at {places[0]})"
+            yield text + (many if len(places) > 1 else f" at {places[0]}")
+        if len(often) > MOST:
+            yield f"{len(often) - MOST} other values"

@@ -1,0 +1,297 @@
+"""Choices of tasks that only the record needs, and BenTo's pictures."""
+
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewbench.algorithms.choice.facility_location import coverage, facility_location
+from fewbench.bento import Similarity, TaskMatrix, TaskResults
+from fewbench.bento.judgement import nrmse, random_tasks
+from fewbench.methods.tasks.choosers import BentoSim, mismatch
+from fewbench.study import compare
+from fewbench.testing import simulate
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+own = pytest.importorskip("papers.methods.bento", reason="the benchmarks are not beside the tests")
+pictures = pytest.importorskip("papers.bento_pictures")
+
+
+def made(n=10, seed=0, weigh_tasks=False, sign=1.0):
+    rng = np.random.default_rng(seed)
+    names = tuple(f"t{at}" for at in range(n))
+    ease, sizes = sign * rng.uniform(0.2, 0.9, n), rng.integers(5, 200, n)
+    return TaskMatrix(rng.random((n, n)), names, sizes, ease, "x", weigh_tasks)
+
+
+def similarity(n=10, seed=0):
+    s = np.random.default_rng(seed).random((n, n))
+    return (s + s.T) / 2 + np.eye(n)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 9), st.sampled_from([0.0, 0.001, 0.01, 0.1]))
+def test_never_further_off_and_as_near_as_single_exchanges_bring_it(seed, k, within):
+    for matrix in (made(seed=seed), made(seed=seed, weigh_tasks=True), made(seed=seed, sign=-1)):
+        s = similarity(seed=seed)
+        start = np.random.default_rng(seed).permutation(10)[:k]
+        found = own.matched(s, matrix, start, within)
+        assert len(set(found.tolist())) == k
+        off = abs(mismatch(matrix, found))
+        assert off <= abs(mismatch(matrix, start)) + 1e-12
+        if off <= within + 1e-12:
+            continue
+        others = np.setdiff1d(np.arange(10), found)
+        for place in range(k):
+            for other in others:
+                again = found.copy()
+                again[place] = other
+                assert abs(mismatch(matrix, again)) >= off - 1e-12
+
+
+def test_what_matches_is_left_alone():
+    matrix = made()
+    start = min(combinations(range(10), 3), key=lambda c: abs(mismatch(matrix, np.array(c))))
+    off = abs(mismatch(matrix, np.array(start)))
+    assert own.matched(similarity(), matrix, np.array(start), off).tolist() == list(start)
+
+
+def test_of_exchanges_within_bounds_that_of_highest_coverage_is_made():
+    """One exchange is enough; among those that are, the best."""
+    matrix, s = made(12, 5), similarity(12, 5)
+    easiest = np.argsort(-matrix.ease)
+    start = np.array([easiest[0], easiest[5], easiest[6]])
+    within = 0.05
+    assert abs(mismatch(matrix, start)) > within
+    reach = {}
+    for place in range(3):
+        for other in np.setdiff1d(np.arange(12), start):
+            again = start.copy()
+            again[place] = other
+            if abs(mismatch(matrix, again)) <= within:
+                reach[tuple(again.tolist())] = s[:, again].max(axis=1).sum()
+    assert len(reach) > 1
+    assert tuple(own.matched(s, matrix, start, within).tolist()) == max(reach, key=reach.get)
+
+
+@pytest.mark.parametrize("within", [0.0, 0.5])
+def test_all_tasks_are_as_easy_as_all(within):
+    matrix = made(6)
+    assert own.matched(similarity(6), matrix, np.arange(6)[::-1], within).tolist() == [
+        5,
+        4,
+        3,
+        2,
+        1,
+        0,
+    ]
+
+
+def test_the_matched_choice_is_as_easy_as_all():
+    matrix = made(20, 3)
+    plain, found = (chooser.order(matrix, 3, 0) for chooser in (BentoSim(), own.MatchedSim()))
+    assert abs(mismatch(matrix, plain.tasks)) > 0.01 >= abs(mismatch(matrix, found.tasks))
+    assert found.coverage <= plain.coverage
+    assert not found.nested
+
+
+@st.composite
+def small_tables(draw):
+    rows, n = draw(st.integers(1, 9)), draw(st.integers(1, 8))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    values = rng.normal(draw(st.sampled_from([-0.5, 0.5])), 1.0, (rows, n))
+    if draw(st.booleans()):
+        values = np.round(values)
+    return values, draw(st.integers(1, n)), draw(st.sampled_from([-1.0, 0.0, 0.5]))
+
+
+@settings(max_examples=40)
+@given(small_tables())
+def test_no_other_choice_covers_more(table):
+    values, k, floor = table
+    greedy = facility_location(values, k, floor=floor)
+    found = own.best_facilities(values, k, floor=floor, start=greedy.chosen)
+    best = max(coverage(values, list(c), floor) for c in combinations(range(values.shape[1]), k))
+    assert found.value == pytest.approx(best, abs=1e-6)
+    assert found.value == coverage(values, found.chosen, floor)
+    assert best - 1e-9 <= found.bound <= best * (1 + 1e-6) + 1e-6
+    assert len(set(found.chosen.tolist())) == k
+    assert found.chosen.tolist() == sorted(found.chosen.tolist())
+
+
+def test_beats_a_greedy_choice_that_fell_for_the_first():
+    """Greedy takes the middle column, which stands for all a little, and then one side."""
+    values = np.array([[1.0, 0.6, 0.0], [1.0, 0.6, 0.0], [0.0, 0.6, 1.0], [0.0, 0.6, 1.0]])
+    greedy = facility_location(values, 2)
+    assert greedy.chosen.tolist() == [1, 0]
+    found = own.best_facilities(values, 2, start=greedy.chosen)
+    assert found.chosen.tolist() == [0, 2]
+    assert found.value == 4.0 > greedy.value
+    assert found.bound == pytest.approx(4.0)
+
+
+def test_without_time_the_start_is_returned_with_an_honest_bound():
+    rng = np.random.default_rng(0)
+    points = rng.random((60, 3))
+    values = 2 - np.linalg.norm(points[:, None] - points, axis=2)
+    start = np.arange(8)[::-1]
+    found = own.best_facilities(values, 8, start=start, seconds=0.0)
+    assert found.chosen.tolist() == list(range(8))
+    assert found.value == coverage(values, start)
+    best = own.best_facilities(values, 8, start=start)
+    assert found.bound >= best.value > found.value
+    assert np.isfinite(found.bound)
+
+
+def test_nothing_is_worth_anything():
+    found = own.best_facilities(np.full((3, 3), -1.0), 2, start=[2, 0])
+    assert (found.chosen.tolist(), found.value, found.bound) == ([0, 2], 0.0, 0.0)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_exact_choice_covers_most(k):
+    matrix = made(8, 1)
+    s = Similarity().sim(matrix.rows)
+    found = own.ExactSim().order(matrix, k, 0)
+    best = max(coverage(s, list(some)) for some in combinations(range(8), k))
+    assert found.coverage == pytest.approx(best) == pytest.approx(coverage(s, found.tasks))
+    assert found.tasks[0] == max(found.tasks, key=lambda task: coverage(s, [task]))
+
+
+def test_medoids_are_the_rows_nearest_to_all():
+    from scipy.spatial.distance import cdist
+
+    matrix, similarity = made(7, 3), Similarity(components=3)
+    rows = {
+        "raw": matrix.rows,
+        "sim": similarity.sim(matrix.rows),
+        "le": similarity.le(matrix.rows),
+    }
+    for space, points in rows.items():
+        e = cdist(points, points)
+        best = min(combinations(range(7), 2), key=lambda some: e[:, list(some)].min(axis=1).sum())
+        found = own.MedoidTasks(space, 3).order(matrix, 2, 0)
+        assert set(found.tasks.tolist()) == set(best)
+
+
+@pytest.mark.parametrize("distance", ["cosine", "chebyshev"])
+def test_other_distances_are_scipy_s(distance):
+    from scipy.spatial.distance import cdist
+
+    matrix = made(7, 3)
+    centered = matrix.rows - matrix.rows.mean(axis=0)
+    e = cdist(centered, centered, distance)
+    found = own.BentoByDistance(distance=distance).order(matrix, 4, 0)
+    assert found.tasks.tolist() == facility_location(1.5 * e.max() - e, 4).chosen.tolist()
+
+
+def test_methods_of_one_s_own_go_through_compare():
+    """As a user's own methods do."""
+    from papers.methods import METHODS
+
+    scores = simulate(14, 90, 6, seed=3)
+    names = ["alike-tasks", "alike-tasks-matched", "alike-tasks-le", "task-medoids"]
+    found = compare(scores, [METHODS[name] for name in names], [30], repeats=2, level=None).cells
+    assert found.set_index("method")["mae"][names].notna().all()
+
+
+@pytest.fixture(scope="module")
+def known():
+    return TaskResults.of_scores(simulate(8, 80, 6, seed=5))
+
+
+def test_every_method_at_every_number(known):
+    own = {1: np.array([3]), 3: np.array([3, 1, 0])}
+    other = {2: np.array([5, 4]), 3: np.array([5, 4, 1])}
+    found = pictures.curves(known, {"own": own, "other": other}, "own", 1)
+    assert found.k == [1, 2, 3]
+    assert found.methods["own"][1] is None
+    assert found.methods["other"][0] is None
+    for name, sets in (("own", own), ("other", other)):
+        for k, tasks in sets.items():
+            expected = nrmse(known.reduced(tasks), known.full)
+            assert found.methods[name][found.k.index(k)] == pytest.approx(float(expected))
+    assert found.random_questions[1] is None
+    assert found.random_questions[2] < found.random_questions[0]
+    for place, k in enumerate(found.k):
+        everything = random_tasks(known, k, 99, 3000)
+        assert found.random_mean[place] == pytest.approx(everything.mean(), rel=0.1)
+        assert found.random_low[place] < found.random_mean[place] < found.random_high[place]
+    assert pictures.curves(known, {"own": own, "other": other}, "own", 1) == found
+
+
+def test_differences_are_of_the_same_models(known):
+    one = {k: np.arange(k) for k in (1, 2, 3)}
+    other = {k: np.arange(k)[::-1] + 1 for k in (2, 3, 4)}
+    found = pictures.differences(known, one, other, 0)
+    assert found.k == [2, 3]
+    for place, k in enumerate(found.k):
+        own = nrmse(known.reduced(one[k]), known.full) - nrmse(known.reduced(other[k]), known.full)
+        assert found.sim_minus_le[place] == pytest.approx(float(own))
+        assert found.low[place] <= found.sim_minus_le[place] <= found.high[place]
+    none = pictures.differences(known, one, one, 0)
+    assert none.sim_minus_le == none.low == none.high == [0.0, 0.0, 0.0]
+    swapped = pictures.differences(known, other, one, 0)
+    np.testing.assert_allclose(swapped.low, -np.array(found.high))
+
+
+NAMES = ("a", "b", "c", "d", "e", "f")
+CLUSTERS = {"a": 1, "b": 0, "c": 1, "d": 2, "e": 0, "f": 0}
+
+
+def task_matrix(seed=0):
+    rows = np.random.default_rng(seed).random((6, 6))
+    return TaskMatrix(rows, NAMES, np.ones(6, dtype=int), rows.mean(axis=0), "x")
+
+
+def test_maps_are_the_similarities_in_that_order():
+    matrix, like = task_matrix(), Similarity(components=3)
+    found = pictures.similarity_maps(matrix, like, CLUSTERS)
+    assert found["tasks"] == ["b", "e", "f", "a", "c", "d"]
+    assert found["clusters"] == [0, 0, 0, 1, 1, 2]
+    sim, le = like.sim(matrix.rows), like.le(matrix.rows)
+    for i, one in enumerate(found["tasks"]):
+        for j, other in enumerate(found["tasks"]):
+            at = NAMES.index(one), NAMES.index(other)
+            assert (found["sim"][i][j], found["le"][i][j]) == (sim[at], le[at])
+
+
+@pytest.mark.parametrize(("share", "number"), [(0.07, 2), (0.5, 15), (1.0, 30), (0.001, 1)])
+def test_the_strongest_share_of_the_transfers(share, number):
+    matrix = task_matrix()
+    found = pictures.strongest_transfers(matrix, CLUSTERS, share)
+    above = matrix.rows - matrix.rows.mean(axis=0)
+    expected = {(NAMES[i], NAMES[j]): above[i, j] for i in range(6) for j in range(6) if i != j}
+    best = sorted(expected, key=expected.get, reverse=True)[:number]
+    arcs = [(found["tasks"][i], found["tasks"][j]) for i, j, _ in found["arcs"]]
+    assert arcs == best
+    np.testing.assert_allclose([value for *_, value in found["arcs"]], [expected[p] for p in best])
+    assert found["share"] == share
+
+
+def test_easy_targets_do_not_draw_all_arcs():
+    matrix = task_matrix()
+    rows = matrix.rows + np.array([0, 0, 5, 0, 0, 0])
+    easier = TaskMatrix(rows, NAMES, matrix.sizes, None, "x")
+    one, other = (
+        pictures.strongest_transfers(matrix, CLUSTERS),
+        pictures.strongest_transfers(easier, CLUSTERS),
+    )
+    assert [arc[:2] for arc in one["arcs"]] == [arc[:2] for arc in other["arcs"]]
+
+
+def cells(chart):
+    """The cells of a map, by row and column."""
+    return {(v["row"], v["column"]): v["value"] for v in chart.to_dict()["data"]["values"]}
+
+
+def test_a_map_of_many_tasks_is_made_of_means():
+    values = [[float(i // 4 == j // 4) for j in range(301)] for i in range(301)]
+    found = {"tasks": [f"t{i}" for i in range(301)], "sim": values, "le": None}
+    drawn = cells(pictures.similarity(found, "sim", ["t7"]))
+    assert drawn["t4 … t7", "t4 … t7"] == 1.0
+    assert drawn["t4 … t7", "t8 … t11"] == 0.0
+    assert pictures.similarity(found, "le", []) is None

@@ -1,0 +1,284 @@
+"""Measured through the command line and lm-eval, with a small language model behind a server.
+
+A run that is killed, and a server that fails, leave the matrix of a run in which nothing happened.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewbench.bento import Transferability
+from fewbench.bento.measurement.design import Design
+from fewbench.bento.measurement.sources import read_tasks
+from fewbench.bento.measurement.templates import TEMPLATES
+
+pytest.importorskip("lm_eval")
+
+HERE = Path(__file__).parent
+SETTINGS = {"seeds": 2, "exemplars": 3, "questions": 3}
+WORDS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
+
+
+@contextmanager
+def server(*words):
+    """The tiny model's server, in a process of its own; its address."""
+    program = [sys.executable, str(HERE / "tiny_server.py"), *map(str, words)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def counts(url):
+    with urllib.request.urlopen(url.removesuffix("/v1") + "/counts", timeout=10) as reply:
+        return Counter(json.load(reply))
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    """Four small tasks as files, two by two about the same things."""
+    from tiny_model import tiny_tasks
+
+    folder = tmp_path_factory.mktemp("tasks")
+    for path in tiny_tasks(folder):
+        if path.stem not in {"young", "home", "colour", "place"}:
+            path.unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tasks):
+    return Design(tuple(read_tasks([str(tasks)])), TEMPLATES["mmlu"], **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def prompts(made):
+    """What each request asks: its prompt with each of the letters."""
+    return {
+        (r.seed, made.names[r.source], made.names[r.target], made.question(r).id): [
+            made.prompt(r) + end for end in made.template.continuations(made.question(r))
+        ]
+        for r in made.requests()
+    }
+
+
+def program(tasks, url, folder, *words, kind="local-completions", retries=6):
+    path = "chat/completions" if "chat" in kind else "completions"
+    args = f"model=tiny,base_url={url}/{path},num_concurrent=4,max_retries={retries}"
+    start = [sys.executable, "-m", "fewbench", "transfer", "measure", str(tasks), "--model", kind]
+    given = [*start, "--model_args", args, "-o", str(folder), *WORDS, "--batch", "8"]
+    return [*given, *map(str, words)]
+
+
+def run(tasks, url, folder, *words, **more):
+    command = program(tasks, url, folder, "--json", *words, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def measure(*given, **more):
+    ran = run(*given, **more)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def journalled(folder):
+    """What each whole line answers."""
+    path = folder / "answers.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    told = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return Counter((t["seed"], t["source"], t["target"], t["question"]) for t in told)
+
+
+def killed(command, folder, n_answers):
+    """Start a command, and kill it as soon as the folder has so many answers."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while journalled(folder).total() < n_answers and process.poll() is None:
+            time.sleep(0.01)
+        was_killed = process.poll() is None
+        process.send_signal(signal.SIGKILL)
+    return was_killed
+
+
+@pytest.fixture(scope="module")
+def clean(tasks, made, prompts, tmp_path_factory):
+    """The matrix of a run in which nothing happened."""
+    folder = tmp_path_factory.mktemp("clean") / "ict"
+    with server() as url:
+        said = measure(tasks, url, folder)
+        asked = counts(url)
+    assert asked == Counter(text for texts in prompts.values() for text in texts)
+    assert said["complete"]
+    assert said["answers"] == said["run"]["asked"] == len(made)
+    assert said["run"]["estimated"] == 0
+    matrix = Transferability.load(folder)
+    assert matrix.values.shape == (2, len(made.tasks), len(made.tasks))
+    assert np.isfinite(matrix.values).all()
+    assert matrix.values.std() > 0
+    assert matrix.about["model"] == "tiny"
+    assert matrix.about["lm-eval model"] == "local-completions"
+    return matrix
+
+
+def test_examples_of_the_same_task_help_most(clean):
+    own = np.diagonal(clean.mean).mean()
+    others = clean.mean[~np.eye(len(clean.tasks), dtype=bool)].mean()
+    assert own > others
+
+
+def test_answers_are_those_of_the_model_itself(clean, made):
+    from tiny_model import tiny_model
+
+    model = tiny_model()
+    right = Counter()
+    for r in made.requests():
+        row = model.next(model.tokens(made.prompt(r)))
+        question = made.question(r)
+        ends = made.template.continuations(question)
+        best = max(range(len(ends)), key=lambda at: row[model.ids[ends[at]]])
+        right[r.seed, r.source, r.target] += best == question.answer
+    values = np.array([right[at] for at in np.ndindex(clean.values.shape)]) / 3
+    np.testing.assert_allclose(clean.values, values.reshape(clean.values.shape))
+
+
+def test_the_loss_differs_with_the_exemplars(tasks, tmp_path):
+    with server() as url:
+        measure(tasks, url, tmp_path / "loss", "--metric", "loss", "--seeds", 1)
+    values = Transferability.load(tmp_path / "loss").values
+    assert np.isfinite(values).all()
+    assert values.std() > 0
+    assert (values < 0).all()
+
+
+def test_killed_again_and_again_it_goes_on_and_asks_nothing_twice(
+    tasks, made, prompts, clean, tmp_path
+):
+    folder, kills = tmp_path / "ict", 0
+    with server() as url:
+        for part in (0.3, 0.7, None):
+            before, asked = journalled(folder), counts(url)
+            if part is None:
+                said = measure(tasks, url, folder)
+            else:
+                kills += killed(program(tasks, url, folder), folder, part * len(made))
+            again = counts(url) - asked
+            assert not any(again[text] for key in before for text in prompts[key])
+        assert counts(url).total() <= 4 * (len(made) + 2 * 8)  # two batches in flight
+    assert said["run"]["asked"] == len(made) - before.total()
+    assert journalled(folder) == Counter(prompts.keys())
+    np.testing.assert_array_equal(Transferability.load(folder).values, clean.values)
+    assert kills == 2
+
+
+def test_a_server_that_fails_leaves_the_same_matrix_even_if_killed(tasks, made, clean, tmp_path):
+    """Every tenth request fails: 429, 500, a broken connection, no JSON, no log-probabilities."""
+    folder = tmp_path / "ict"
+    words = ("--columns", "home,young", "--use_cache", tmp_path / "cache")
+    with server("--share", 0.1, "--seed", 4) as url:
+        killed(program(tasks, url, folder, *words), folder, 8)
+        assert 0 < journalled(folder).total() < len(made) / 2
+        said = measure(tasks, url, folder, *words)
+    assert said["complete"]
+    assert journalled(folder).most_common(1)[0][1] == 1
+    matrix = Transferability.load(folder)
+    columns = [clean.targets.index(name) for name in matrix.targets]
+    np.testing.assert_array_equal(matrix.values, clean.values[:, :, columns])
+
+
+def test_exact_match_on_a_server_of_chat_only(tasks, tmp_path):
+    """Whose replies begin with a blank line."""
+    settings = ("--metric", "exact-match", "--seeds", 1)
+    chat = {"kind": "local-chat-completions"}
+    with server("--chat_only", "--before", "\n\n") as url:
+        said = measure(tasks, url, tmp_path / "chat", *settings, **chat)
+        ran = run(tasks, url, tmp_path / "loss", "--metric", "loss", **chat)
+        assert ran.returncode == 2
+        assert "no tokenizer" in ran.stderr
+        ran = run(tasks, url, tmp_path / "letters", **chat)
+        assert ran.returncode == 2
+        assert "the model gives no log-probabilities" in ran.stderr
+        assert "use --metric exact-match" in ran.stderr
+    with server("--no-echo") as url:
+        plain = measure(tasks, url, tmp_path / "plain", *settings)
+        ran = run(tasks, url, tmp_path / "letters", retries=1)
+        assert ran.returncode == 2
+        assert "use --metric exact-match" in ran.stderr
+    assert said["complete"]
+    assert not any("empty" in note for note in said["notes"])
+    assert said["mean"] == plain["mean"] > 0
+    values = [Transferability.load(tmp_path / name).values for name in ("chat", "plain")]
+    np.testing.assert_array_equal(*values)
+
+
+def test_the_dummy(tasks, made, tmp_path):
+    command = [sys.executable, "-m", "fewbench", "transfer", "measure", str(tasks), "--json"]
+    given = ["--model", "dummy", "-o", str(tmp_path / "ict"), *WORDS]
+    ran = subprocess.run([*command, *given], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["complete"]
+    assert said["run"]["estimated"] == len(made)
+
+
+def tiny_gpt2(folder):
+    """Save a random GPT-2 of two layers that reads bytes, as transformers loads it."""
+    torch = pytest.importorskip("torch", reason="lm-eval's hf models need torch")
+    transformers = pytest.importorskip("transformers", reason="lm-eval's hf models need it")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    torch.manual_seed(0)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    ids = {letter: at for at, letter in enumerate(alphabet)} | {"<|end|>": len(alphabet)}
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    end = {"bos_token": "<|end|>", "eos_token": "<|end|>", "pad_token": "<|end|>"}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **end)
+    sizes = {"n_positions": 4096, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    config = transformers.GPT2Config(vocab_size=len(ids), **sizes)
+    for part in (fast, transformers.GPT2LMHeadModel(config)):
+        part.save_pretrained(folder)
+    return folder
+
+
+def test_a_model_of_transformers_killed_and_gone_on_with(tasks, made, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    args = f"pretrained={tiny_gpt2(tmp_path / 'tiny')},device=cpu,dtype=float32"
+    start = [sys.executable, "-m", "fewbench", "transfer", "measure", str(tasks), *WORDS]
+    command = [*start, "--model", "hf", "--model_args", args, "--batch", "8"]
+    whole, parts = ([*command, "-o", str(tmp_path / name)] for name in ("whole", "parts"))
+    for words in (whole, parts):
+        if words is parts:
+            assert killed(parts, tmp_path / "parts", len(made) / 3)
+            assert 0 < journalled(tmp_path / "parts").total() < len(made)
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+    assert journalled(tmp_path / "parts").total() == len(made)
+    one, other = (Transferability.load(tmp_path / name).values for name in ("whole", "parts"))
+    assert np.isfinite(one).all()
+    np.testing.assert_array_equal(one, other)
+
+
+def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
+    page = (HERE.parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    example = page.partition("## In Python")[2].split("```python\n")[1].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks").symlink_to(tasks)
+    with server() as url:
+        for said, here in (("http://localhost:8000/v1", url), ("my-model", "tiny")):
+            assert said in example
+            example = example.replace(said, here)
+        program = [sys.executable, "-c", example]
+        ran = subprocess.run(program, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split()[0] == str(len(made))
+    assert np.isfinite(Transferability.load("ict").values).all()

@@ -1,0 +1,146 @@
+"""Two targets on common items: how far their errors move together, and what a verdict may claim."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewbench.algorithms.assisted import SampleErrors
+from fewbench.algorithms.sampling import NestedSample, permanent_order
+from fewbench.decide.operands import contrast, operand
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.contrast import sample_correlation
+from fewbench.evaluation.uncertainty import Uncertainty
+from fewbench.scores import Benchmark, from_arrays
+from fewbench.scores.table import as_sources
+
+N = 400
+TASKS = np.repeat([0, 1, 2, 3], N // 4)
+
+
+def uncertain(answers, items, chances):
+    """A sample's uncertainty whose influences are weighted residuals."""
+    loads = 1 / chances[items] / (1 / chances[items]).sum()
+    influence = np.full(N, np.nan)
+    influence[items] = loads * (answers[items] - loads @ answers[items])
+    zero = lambda level: (0.0, 0.0)  # noqa: E731
+    sample = SampleErrors(influence, chances, 0.0)
+    return Uncertainty(0.5, "sampled", lambda level: 0.0, zero, 0, 1, sample=sample)
+
+
+def pairs(n, *, apart, unequal):
+    """Draw two targets' samples again and again; return their estimates and correlations."""
+    rng = np.random.default_rng(0)
+    chance = rng.beta(0.5, 0.5, N)
+    answers = (rng.random((2, N)) < chance).astype(float)
+    estimates, found = [], []
+    for seed in range(800):
+        seeds = (seed, seed + 10_000) if apart else (seed, seed)
+        sides, both = [], []
+        for row, order_seed in enumerate(seeds):
+            sizes = 0.3 + np.random.default_rng(row).random(N) if unequal else np.ones(N)
+            sample = NestedSample(permanent_order(TASKS, order_seed), sizes)
+            items, chances = sample.take(n), sample.chances(n)
+            sides.append(uncertain(answers[row], items, chances))
+            loads = 1 / chances[items]
+            both.append(answers[row, items] @ loads / loads.sum())
+        estimates.append(both)
+        found.append(sample_correlation(*sides))
+    return np.corrcoef(np.array(estimates).T)[0, 1], float(np.mean(found))
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_errors_move_together_by_the_items_in_common_beyond_chance(share, unequal):
+    """Of samples drawn apart n/N of the items are common by chance: their errors do not."""
+    n = round(share * N)
+    actual, said = pairs(n, apart=False, unequal=unequal)
+    assert said == pytest.approx(actual, abs=0.1)
+    assert said > 0.2
+    actual, said = pairs(n, apart=True, unequal=unequal)
+    assert actual == pytest.approx(0, abs=0.12)
+    assert said == pytest.approx(0, abs=0.06)
+
+
+def evaluated(scores, name, answers, n, seed=0):
+    evaluation = Evaluation(scores, "fewbench", n, [name], seed)
+    known = dict(zip(scores.item_ids.tolist(), answers.tolist(), strict=True))
+    while asked := evaluation.ask():
+        evaluation.tell(name, {item: known[item] for item in asked[name]})
+    return evaluation
+
+
+def difference(scores, rows, n, seeds):
+    """Return the contrast of two targets with these answers."""
+    sides = [
+        operand((evaluated(scores, name, row, n, seed), name), scores)
+        for name, row, seed in zip("ab", rows, seeds, strict=True)
+    ]
+    return contrast(*sides)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A benchmark alone, three source models of it, and the answers of another model."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 1.5, N) + np.repeat([-1.0, 0.0, 0.5, 1.0], N // 4)
+    rows = rng.random((4, N)) < 1 / (1 + np.exp(-logits - rng.normal(0, 0.5, (4, 1))))
+    ids, tasks = [f"q{at}" for at in range(N)], [f"task {at}" for at in TASKS]
+    alone = as_sources(Benchmark(pd.DataFrame({"task": tasks}, index=ids)))
+    models = ["s0", "s1", "s2"]
+    few = from_arrays(rows[:3].astype(float), models=models, items=ids, tasks=tasks)
+    return {"none": alone, "few": few}, rows[3].astype(float)
+
+
+@pytest.mark.parametrize("sources", ["none", "few"])
+def test_targets_run_the_same_items_whatever_their_names(world, sources):
+    scores, answers = world[0][sources], world[1]
+    first = evaluated(scores, "ckpt-2", answers, 100).record.answered("ckpt-2")
+    other = evaluated(scores, "ckpt-3", 1 - answers, 100).record.answered("ckpt-3")
+    more = evaluated(scores, "ckpt-3", answers, 160).record.answered("ckpt-3")
+    assert len(np.intersect1d(first, other)) >= (100 if sources == "none" else 80)
+    assert len(np.intersect1d(first, more)) >= 99
+
+
+def test_sources_change_few_items_of_a_sample(world):
+    """What `add` makes of a run: the next model runs the items of the first."""
+    scores, answers = world
+    items = evaluated(scores["none"], "new", answers, 100).record.answered("new")
+    ran = np.full(N, np.nan)
+    ran[items] = answers[items]
+    ids, tasks = scores["none"].item_ids.tolist(), [f"task {at}" for at in TASKS]
+    added = from_arrays(ran[None], models=["first"], items=ids, tasks=tasks)
+    for table in (added, scores["few"]):
+        later = evaluated(table, "new", answers, 100).record.answered("new")
+        assert len(np.intersect1d(items, later)) >= 85
+
+
+def test_equal_answers_do_not_prove_equal_models(world):
+    scores, answers = world[0]["none"], world[1]
+    same = difference(scores, (answers, answers), 100, (0, 0))
+    assert same.difference == 0
+    low, high = same.interval(0.9)
+    assert 0.01 < high == -low < 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.7])
+@pytest.mark.parametrize("sources", ["none", "few"])
+def test_differences_of_alike_programs_are_covered(world, sources, share):
+    """Equal programs, near copies (3% of the items more right) and others; one sample or two."""
+    scores, answers = world[0][sources], world[1]
+    rng, n = np.random.default_rng(0), round(share * N)
+    near = answers.copy()
+    near[rng.permutation(np.flatnonzero(near == 0))[: round(0.03 * N)]] = 1
+    other = np.where(rng.random(N) < 0.3, 1 - answers, answers)
+    for paired in (True, False):
+        for row in (answers, near, other):
+            truth = answers.mean() - row.mean()
+            covered, wrong = [], []
+            for seed in range(100):
+                seeds = (seed, seed if paired else seed + 10_000)
+                low, high = difference(scores, (answers, row), n, seeds).interval(0.9)
+                covered.append(low - 1e-9 <= truth <= high + 1e-9)
+                wrong.append((low > 0 and truth <= 0) or (high < 0 and truth >= 0))
+            assert np.mean(covered) >= 0.825  # .90, less 2.5 standard errors of 100
+            if paired:
+                assert np.mean(wrong) <= 0.05
