@@ -62,7 +62,7 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
     assert found.checked_at == looks_of(40)
     answered = dict.fromkeys(names, lambda item: 1 / 0)  # nothing is run again
     assert fewbench.run_versus(sources, answered, 40, folder=tmp_path / "run") == found
-    models[names[0]] = lambda item: 1 / 0 if int(item[-1]) % 3 else 1.0
+    models[names[0]] = lambda item: 1 / 0 if int(item[-1]) < 3 else 1.0
     assert any(
         "failed and left" in one for one in fewbench.run_versus(sources, models, 12).warnings
     )
