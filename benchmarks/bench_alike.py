@@ -3,12 +3,12 @@
     python benchmarks/bench_alike.py FOLDER [--repeats 20] [--seconds 600]
 
 FOLDER holds the tables named below (see docs/results.md). A repeat draws 500 items and 40 source
-models of a table (or 5 of them, or none), and two programs. Each is compared with an equal one, with
-one that is right on 3% more of the items, with one that is right on 3% more and wrong on 2% more,
-and with another model of the table that agrees with it on 90% of the items or more ("sibling").
-Models that agree so with one of these two are no source models. All run the same share of the
-items, in one folder (later ones follow the first), in folders of their own, or there with other
-seeds.
+models of a table (or 5 of them, or none), and two programs. Each is compared with an equal program,
+with one that is right on 3% more of the items, with one that is right on 3% more and wrong on 2%
+more, and with another model of the table that agrees with it on 90% of the items or more
+("sibling"). Models that agree so with one of these two are no source models. All run the same share
+of the items, in one folder (later ones follow the first), in folders of their own, or there with
+other seeds.
 
 A verdict is wrong if the full scores do not differ in that direction. `rank` and `track` judge
 several pairs at once: one wrong verdict among them counts. An interval covers if it contains the

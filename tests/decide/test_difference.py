@@ -108,3 +108,11 @@ def test_a_random_sample_stays_one(sources, targets, play, monkeypatch):
     monkeypatch.delattr("fewbench.decide.next_items.source_kriging")  # which would choose
     found = fewbench.versus(first, second, next_items=15)
     assert len(set(found.next_items)) == 15
+    benchmark = sources.benchmark
+    first, second, longer = (
+        play(Evaluation(benchmark, "fewbench", n, [name]))
+        for n, name in zip((20, 20, 35), targets.model_ids, strict=False)
+    )
+    found = fewbench.versus(first, second, next_items=15)
+    asked = benchmark.item_ids[longer.record.asked(targets.model_ids[2])].tolist()
+    assert [*found.next_items] == asked[20:]
