@@ -7,8 +7,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from fewbench._text import echo
 from fewbench._version import __version__
-from fewbench.cli.text import echo
 
 # Where a command is, and the first sentence of its help: a command is imported when it is used,
 # so that the version and the list of commands do not wait for pandas, SciPy and the others.
@@ -27,7 +27,7 @@ COMMANDS = {
         "List methods: which to use, and what each does.",
     ),
     "select": (
-        "select:select",
+        "pack:select",
         "Choose items to run.",
     ),
     "run": (
@@ -45,10 +45,10 @@ COMMANDS = {
         "Estimate full scores from the answers so far.",
     ),
     "add": (
-        "add:add",
+        "import_:add",
         "Add evaluated models to a table of scores, as source models of the next evaluations.",
     ),
-    "view": ("live:view", "Serve a page on this machine that follows an evaluation."),
+    "view": ("evaluate:view", "Serve a page on this machine that follows an evaluation."),
     "versus": ("decide:versus", "Compare the full scores of two models."),
     "gate": (
         "decide:gate",
@@ -61,7 +61,7 @@ COMMANDS = {
         "compare:compare",
         "Compare methods on models with known full scores.",
     ),
-    "plan": ("study:plan", "Plan how many items to run and with which method."),
+    "plan": ("compare:plan", "Plan how many items to run and with which method."),
     "pack": (
         "pack:pack",
         "Make a pack: a benchmark's few items in one file.",

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from fewbench._names import did_you_mean
-from fewbench._text import table
+from fewbench._text import echo, table
 from fewbench.cli.options import Json, load
-from fewbench.cli.text import echo
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, Need, StaticMethod, find_method
 from fewbench.methods.base import AUTO

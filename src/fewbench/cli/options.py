@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fewbench._progress import at_work
-from fewbench.cli.text import say
+from fewbench._text import say
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from fewbench._progress import MEASURING, status_line
+from fewbench._text import echo, say
 from fewbench.cli.options import (
     SHARE,
     AcceptDifferences,
@@ -31,7 +32,6 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine, shown

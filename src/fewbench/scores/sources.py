@@ -25,8 +25,8 @@ class Origin:
     """How a pack's method was set up on the whole table, and the fingerprint of the table.
 
     `provenance` and `subset` have the fields of these classes of `fewbench.methods`; no subset if
-    items are chosen as answers arrive. `errors` has those of `fewbench.evaluation.errors.HeldOut`,
-    `backtest` the method's errors by kind of target.
+    items are chosen as answers arrive. `errors` has those of
+    `fewbench.uncertainty.held_out.HeldOut`, `backtest` the method's errors by kind of target.
     """
 
     fingerprint: str

@@ -16,10 +16,10 @@ from scipy import stats
 
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.evaluation.sampling import drawn_error, hypergeometric_error
 from fewbench.methods.sources import source_groups
 from fewbench.scores import Scores
 from fewbench.study.multiple import holm
+from fewbench.uncertainty.sampling import drawn_error, hypergeometric_error
 
 LEVEL = 0.9
 RESAMPLES = 1999
