@@ -273,7 +273,7 @@ def _check(words: list[str]) -> None:
         assert set(rest) <= set(targets), f"no target among {targets}"
     elif program == "python" and rest[0].startswith(("scripts/", "benchmarks/")):
         assert (ROOT / rest[0]).is_file(), f"no {rest[0]}"
-    elif program == "fewbench" and rest[0] != "--version":
+    elif program == "fewbench" and rest[0] not in {"--version", "--install-completion"}:
         assert rest[0] in COMMANDS, f"no command {rest[0]}"
         command, rest = load_command(rest[0]), rest[1:]
         context = command.make_context(words[0], [], resilient_parsing=True)

@@ -7,7 +7,7 @@ import typer
 from typer.main import get_group
 
 from fewbench._version import __version__
-from fewbench.cli.help import Commands, Group
+from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.text import echo
 
 # Where a command is, and the first sentence of its help: a command is imported when it is used,
@@ -48,7 +48,7 @@ SUBJECTS = {
 }  # fmt: skip
 
 
-class _Commands(Group):
+class _Commands(ListedGroup):
     """A group whose commands are listed by their help alone, and imported to be used."""
 
     subjects = SUBJECTS

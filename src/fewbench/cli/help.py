@@ -46,7 +46,7 @@ def _ends(text: str) -> str:
     return re.sub(r"x>=(\S+)\]$", r"at least \1]", text)
 
 
-class Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose help has no names of Python types."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -66,7 +66,7 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
 
-class Group(TyperGroup):
+class ListedGroup(TyperGroup):
     """A group that lists its commands by subject, with whole summaries."""
 
     subjects: Mapping[str, Sequence[str]] = {}
@@ -87,7 +87,7 @@ class Group(TyperGroup):
 class Commands(typer.Typer):
     """A group of commands made from functions."""
 
-    def __init__(self, cls: type[TyperGroup] = Group) -> None:
+    def __init__(self, cls: type[TyperGroup] = ListedGroup) -> None:
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         super().__init__(
             cls=cls, no_args_is_help=True, rich_markup_mode=None, context_settings=settings
@@ -95,4 +95,4 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
         """Return a decorator that adds a command."""
-        return super().command(name, **{"cls": Command, **settings})
+        return super().command(name, **{"cls": PlainCommand, **settings})

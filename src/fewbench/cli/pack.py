@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.cli.commands import Call, command
-from fewbench.cli.help import Commands, Group
+from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.text import say
 from fewbench.errors import PackError
 from fewbench.packs import Pack, open_pack, refresh_pack
@@ -13,7 +13,7 @@ from fewbench.packs import pack as make_pack
 from fewbench.scores.pack_files import SUFFIX
 
 
-class _MakesByDefault(Group):
+class _MakesByDefault(ListedGroup):
     """A group in which a first argument that is no command is the scores file of `make`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from fewbench._progress import ESTIMATING, status_line
 from fewbench.cli import completion
-from fewbench.cli.help import Command
+from fewbench.cli.help import PlainCommand
 from fewbench.cli.options import (
     SHARE,
     AcceptDifferences,
@@ -278,7 +278,7 @@ def run_command(
     return add
 
 
-class _WithArguments(Command):
+class _WithArguments(PlainCommand):
     """A command that keeps what follows -- for a program or a harness."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
