@@ -4,12 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
-
 from fewbench._files import written_whole
 from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
+from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.options import say_shares
 from fewbench.errors import PackError
 from fewbench.evaluation import select_items
@@ -68,7 +66,7 @@ Later:  fewbench start scores.parquet --subset subset.json -o run
 )
 
 
-class _MakesByDefault(TyperGroup):
+class _MakesByDefault(ListedGroup):
     """A group in which a first argument that is no command is the scores file of `make`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -77,12 +75,7 @@ class _MakesByDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-pack = typer.Typer(
-    cls=_MakesByDefault,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+pack = Commands(_MakesByDefault)
 
 
 @pack.callback()
