@@ -10,7 +10,7 @@ from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Scale, Sources, Unit
-from fewbench.scores.sources import Origin
+from fewbench.scores.table import Origin
 
 if TYPE_CHECKING:
     from fewbench.uncertainty.held_out import HeldOut

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+import fewbench.scores.item_files as item_files
 from fewbench._blocks import blocks, is_large
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
@@ -24,12 +25,10 @@ from fewbench._json import loads
 from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, ScoresError, first_line
-from fewbench.scores import item_files
 from fewbench.scores.cells import Unread
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.scale import Scale
-from fewbench.scores.sources import Sources
-from fewbench.scores.table import Scores
+from fewbench.scores.table import Scores, Sources
 
 FORMAT = 1
 MODELS = b"fewbench.models"
