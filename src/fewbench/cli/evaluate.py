@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench._names import counted, some
-from fewbench._progress import MEASURING, at_work
+from fewbench._progress import ESTIMATING, at_work
+from fewbench.cli import completion
 from fewbench.cli.options import (
     SHARE,
     AverageOption,
@@ -54,6 +55,7 @@ def start(
             "-m",
             help="Method name, see `fewbench methods` (default: auto, chosen by a quick backtest "
             "on the source models).",
+            autocompletion=completion.methods,
         ),
     ] = None,
     budget: Annotated[
@@ -65,6 +67,8 @@ def start(
         typer.Option(
             "--target",
             "-t",
+            metavar="NAME",
+            autocompletion=completion.targets,
             help="Name of a target model. Repeat it for several. In a folder that has other "
             "targets, it is asked their items first.",
         ),
@@ -193,7 +197,7 @@ def start(
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
-        with at_work(MEASURING):
+        with at_work(ESTIMATING):
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
@@ -357,7 +361,7 @@ def estimate(
         names = [target]
     elif len(evaluation.targets) > 1:
         names = evaluation.finished() or None
-    with at_work(MEASURING):
+    with at_work(ESTIMATING):
         estimates = evaluation.estimate(level, names, workers=workers, executor=cluster)
     echo(estimates.to_json() if as_json else str(estimates))
     for name in evaluation.targets if target is None else ():

@@ -4,10 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
-
 from fewbench.cli.commands import Call, command
+from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.text import say
 from fewbench.errors import PackError
 from fewbench.packs import Pack, open_pack, refresh_pack
@@ -15,7 +13,7 @@ from fewbench.packs import pack as make_pack
 from fewbench.scores.pack_files import SUFFIX
 
 
-class _MakesByDefault(TyperGroup):
+class _MakesByDefault(ListedGroup):
     """A group in which a first argument that is no command is the scores file of `make`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -24,12 +22,7 @@ class _MakesByDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-pack = typer.Typer(
-    cls=_MakesByDefault,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+pack = Commands(_MakesByDefault)
 
 
 @pack.callback()

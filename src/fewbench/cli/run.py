@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from fewbench._progress import at_work
-from fewbench.cli.options import Key, group_of_commands
+from fewbench.cli.help import Commands
+from fewbench.cli.options import Key
 from fewbench.cli.running import Settings, run_and_print, run_command, run_in_inspect
 from fewbench.errors import RunError
 
-run = group_of_commands()
+run = Commands()
 
 
 @run.callback()

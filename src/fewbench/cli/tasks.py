@@ -23,7 +23,8 @@ from fewbench.bento import (
 )
 from fewbench.bento.held_out import CostlyTasks
 from fewbench.cli.commands import command
-from fewbench.cli.options import group_of_commands, load
+from fewbench.cli.help import Commands
+from fewbench.cli.options import load
 from fewbench.cli.select import give_subset
 from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
@@ -36,7 +37,7 @@ from fewbench.scores import Average, Scores
 
 DEFAULT = "bento-sim"
 
-tasks = group_of_commands()
+tasks = Commands()
 
 
 @tasks.callback()

@@ -208,7 +208,7 @@ def gate(
     level: float = 0.9,
     sequential: bool = False,
 ) -> Gate:
-    """Check whether a target reaches a threshold or is no worse than a baseline.
+    """Pass or fail a target by a threshold or a baseline.
 
     The interval is the one that fewbench estimate prints. With two conditions, each may be wrong in
     half of the allowed share of cases.
