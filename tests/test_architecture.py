@@ -119,7 +119,7 @@ def test_no_room_reaches_into_another_s_private_names():
 
 def test_only_one_place_prints():
     """There keys are masked and control characters written out."""
-    helps = {"_text.py", "cli/text.py", "runners/lm_eval_setup.py"}  # the last: lm-eval's own help
+    helps = {"_text.py", "cli/text.py", "runners/lm_eval/setup.py"}  # the last: lm-eval's own help
     for path in sources():
         if path.relative_to(ROOT).as_posix() not in helps:
             for node in nodes(path):
