@@ -10,9 +10,9 @@ from fewbench._types import IntArray
 from fewbench.algorithms.kriging import Run, next_together
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.decide.operands import Operand
-from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.methods.kriging import source_kriging
 from fewbench.scores import Sources
+from fewbench.uncertainty.intervals import Uncertainty
 
 MOST = 200
 """Most items that a result names without being asked."""
