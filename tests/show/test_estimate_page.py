@@ -62,7 +62,7 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
     assert "this model" in table
     items = re.search(r'<table[^>]*id="items-1".*?</table>', text, re.S)[0]
     assert items.count("<tr>") == 1 + one.items_run
-    off = [float(found) for found in re.findall(r">([\d.]+)</td><td[^>]*>", items)]
+    off = [float(found) for found in re.findall(r'>([\d.]+)</td><td data-label="Task">', items)]
     assert len(off) == one.items_run
     assert off == sorted(off, reverse=True)
     assert path.stat().st_size < 600_000

@@ -7,12 +7,12 @@ from functools import partial
 from pydantic import BaseModel, ConfigDict
 
 from fewbench.decide.operands import Operand, contrast
-from fewbench.evaluation.estimate import Interval
+from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
-from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Sources, Unit
 from fewbench.show.charts import estimating
 from fewbench.show.page import Section, Table
+from fewbench.uncertainty.intervals import Uncertainty
 
 
 class Dated(BaseModel):
