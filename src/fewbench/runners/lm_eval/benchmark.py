@@ -147,17 +147,12 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
         )
     listed = list(dict.fromkeys(name for several in found.values() for name in several))
     try:
-        if hasattr(manager, "load"):  # since 0.4.12
-            loaded = manager.load(listed)
-            parts = loaded["group_map"]
-            return loaded["tasks"], {
-                name: _group(parts[name], one.aggregate_metric_list)
-                for name, one in loaded["groups"].items()
-            }
-        nested = [manager.load_task_or_group([name]) for name in listed]
-        if not all(nested):  # it drops a task without documents, and those after it
-            raise StopIteration
-        return flattened({key: value for one in nested for key, value in one.items()})
+        loaded = manager.load(listed)
+        parts = loaded["group_map"]
+        return loaded["tasks"], {
+            name: _group(parts[name], group.aggregate_metric_list)
+            for name, group in loaded["groups"].items()
+        }
     except Exception as error:  # of any data set
         empty = isinstance(error, StopIteration)  # lm-eval looks at the first document
         raise RunError(
@@ -165,22 +160,6 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
             + ("a task has no documents" if empty else first_line(error)),
             hint=f"try lm-eval run --model dummy --tasks {','.join(names)} --limit 1",
         ) from error
-
-
-def flattened(nested: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Group]]:
-    """Return tasks and groups of what lm-eval before 0.4.12 loads: group → its parts, nested."""
-    tasks: dict[str, Any] = {}
-    groups: dict[str, Group] = {}
-    for key, value in nested.items():
-        if not isinstance(value, Mapping):
-            tasks[str(key)] = value
-            continue
-        parts = [one if isinstance(one, str) else one.group_name for one in value]
-        groups[key.group_name] = _group(parts, key.config.get("aggregate_metric_list"))
-        inner, own = flattened(value)
-        tasks |= inner
-        groups |= own
-    return tasks, groups
 
 
 def _group(parts: Sequence[str], aggregated: Sequence[Any] | None) -> Group:

@@ -225,7 +225,7 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
             hint="pass --include_path DIR for your own tasks, or rename the tasks of the scores "
             "to lm-eval's names",
         )
-    groups = {*manager.all_groups, *getattr(manager, "all_tags", [])}
+    groups = {*manager.all_groups, *manager.all_tags}
     if group := next((name for name in names if name in groups), None):
         own = [name for name in manager.all_subtasks if name.startswith(f"{group}_")]
         raise RunError(
@@ -251,9 +251,7 @@ def make_manager(names: Sequence[str], setup: Setup) -> Any:
 
 def _load(name: str, manager: Any) -> Any:
     try:
-        if hasattr(manager, "load"):  # since 0.4.12
-            return manager.load([name])["tasks"][name]
-        return manager.load_task_or_group([name])[name]
+        return manager.load([name])["tasks"][name]
     except Exception as error:  # of any data set
         raise RunError(
             f"lm-eval cannot load task {name!r}: {first_line(error)}",
