@@ -128,8 +128,8 @@ def test_advice_on_unequal_options_can_be_followed():
 
 def test_a_method_that_cannot_does_refuse(make):
     from fewbench.errors import MethodError, MissingExtraError
-    from fewbench.evaluation.replay import replay
     from fewbench.methods import CATALOGUE
+    from fewbench.uncertainty.replay import replay
 
     table = make(models=3, items=40)
     one, target = table.take(models=[0]), table.take(models=[2])

@@ -9,12 +9,12 @@ import pytest
 from fewbench.checks import audit
 from fewbench.errors import ScoresError, StudyError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.sampling import exact_interval
 from fewbench.packs import pack
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.table import as_scores
 from fewbench.study import Plan, SamplePlan, compare, plan
 from fewbench.testing import simulate
+from fewbench.uncertainty.sampling import exact_interval
 
 N = 400
 ITEMS = Benchmark(

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_group
 
+from fewbench._text import echo
 from fewbench._version import __version__
 from fewbench.cli.help import Commands, ListedGroup
-from fewbench.cli.text import echo
 
 # Where a command is, and the first sentence of its help: a command is imported when it is used,
 # so that the version and the list of commands do not wait for pandas, SciPy and the others.
@@ -19,7 +19,7 @@ COMMANDS = {
     "ask": ("evaluate:ask", "Print the items to run next."),
     "tell": ("tell:tell", "Record a target model's answers."),
     "estimate": ("evaluate:estimate", "Estimate full scores from the answers so far."),
-    "view": ("live:view", "Serve a page on this machine that follows an evaluation."),
+    "view": ("evaluate:view", "Serve a page on this machine that follows an evaluation."),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "versus": ("decide:versus", "Compare the full scores of two models."),
     "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),
@@ -27,12 +27,12 @@ COMMANDS = {
     "track": ("decide:track", "Follow the checkpoints of a training run."),
     "get": ("get:get", "Fetch other models' public per-item results of a benchmark."),
     "import": ("import_:import_", "Import other models' per-item results."),
-    "add": ("add:add", "Make source models of finished runs."),
+    "add": ("import_:add", "Make source models of finished runs."),
     "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
-    "plan": ("study:plan", "Plan how many items to run and with which method."),
+    "plan": ("compare:plan", "Plan how many items to run and with which method."),
     "methods": ("methods:methods", "List methods: which to use, and what each does."),
     "compare": ("compare:compare", "Compare methods on models with known full scores."),
-    "select": ("select:select", "Choose items to run."),
+    "select": ("pack:select", "Choose items to run."),
     "tasks": ("tasks:tasks", "Choose a few tasks to run in place of all."),
     "transfer": ("transfer:transfer", "Measure how tasks transfer to each other (BenTo)."),
     "pack": ("pack:pack", "Make a pack: a benchmark's few items in one file."),

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fewbench._text import say
 from fewbench.checks import Audit, with_families
 from fewbench.checks import audit as run_audit
 from fewbench.checks import drop as drop_found
 from fewbench.cli.commands import Call, command
-from fewbench.cli.text import say
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from fewbench._names import counted
 from fewbench._progress import ESTIMATING, at_work, status_line
+from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder
-from fewbench.cli.text import echo, say
 from fewbench.decide import Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets

@@ -7,11 +7,11 @@ import numpy as np
 import typer
 
 from fewbench._progress import progress_bar
+from fewbench._text import echo
 from fewbench.cli.outputs import Force, check_outputs
-from fewbench.cli.text import echo
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.sampling import expected_random_error
 from fewbench.scores import Scale, Scores, Unit
+from fewbench.uncertainty.sampling import expected_random_error
 
 if TYPE_CHECKING:
     from fewbench.datasets.digits import Newcomer

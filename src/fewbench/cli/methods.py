@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 from fewbench._names import did_you_mean
-from fewbench._text import table, wrapped
+from fewbench._text import echo, table, wrapped
 from fewbench.cli import completion
 from fewbench.cli.options import Json, load
-from fewbench.cli.text import echo
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, Need, StaticMethod, find_method
 from fewbench.methods.base import AUTO

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fewbench._progress import at_work
+from fewbench._text import say
 from fewbench.cli import completion
-from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy

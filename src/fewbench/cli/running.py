@@ -12,6 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from fewbench._progress import ESTIMATING, status_line
+from fewbench._text import echo, say
 from fewbench.cli import completion
 from fewbench.cli.help import PlainCommand
 from fewbench.cli.options import (
@@ -32,7 +33,6 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine, shown

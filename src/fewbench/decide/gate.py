@@ -24,12 +24,12 @@ from fewbench.decide.random_pairs import items_if_known, items_needed
 from fewbench.decide.versus import check_margin
 from fewbench.decide.versus_result import needed
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.sampling import check_level
+from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Sources, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.uncertainty.sampling import check_level
 
 if TYPE_CHECKING:
     import pandas as pd

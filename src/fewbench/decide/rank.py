@@ -25,14 +25,14 @@ from fewbench.decide.operands import (
     warnings_of,
 )
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.sampling import check_level
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Sources, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import holm
+from fewbench.uncertainty.bounds import EXACT
+from fewbench.uncertainty.sampling import check_level
 
 if TYPE_CHECKING:
     import pandas as pd

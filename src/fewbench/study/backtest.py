@@ -15,7 +15,6 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.auto import RANDOM, pick
-from fewbench.evaluation.errors import HeldOut
 from fewbench.methods import Method, find_method
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores
@@ -29,6 +28,7 @@ from fewbench.study.inference import (
     two_way,
 )
 from fewbench.study.splits import SplitSettings, make_split
+from fewbench.uncertainty.held_out import HeldOut
 
 Measure = Literal["error", "half_width", "difference"]
 """What a curve is of: the mean absolute error, the half width of the interval, or the squared error

@@ -21,12 +21,12 @@ from fewbench._version import __version__
 from fewbench.algorithms.kriging import SampleModel
 from fewbench.algorithms.kriging.sample import PILOT, sizes_of
 from fewbench.errors import StudyError
-from fewbench.evaluation.sampling import expected_random_error, interval_at
-from fewbench.evaluation.uncertainty import NORMAL, wilson
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.uncertainty.intervals import NORMAL, wilson
+from fewbench.uncertainty.sampling import expected_random_error, interval_at
 
 SCORES = tuple(at / 10 for at in range(1, 10))
 WORST = 0.5
