@@ -21,7 +21,7 @@ from fewbench.readers.values import ID_LENGTH, field_value
 from fewbench.runners.lm_eval.setup import Setup
 
 
-class Task:
+class LmTask:
     """A loaded task whose documents and few-shot examples stay those of a whole run.
 
     Parameters
@@ -210,7 +210,7 @@ def _documents(name: str, task: Any) -> list[Any]:
     return found
 
 
-def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, Task]:
+def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, LmTask]:
     """Load tasks by name.
 
     Raises
@@ -232,7 +232,7 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
             f"{group!r} is a group of lm-eval, which runs in full whatever is chosen",
             hint=f"import scores of its tasks{f', such as {some(own, most=8)}' if own else ''}",
         )
-    return {name: Task(name, _load(name, manager), setup, key) for name in names}
+    return {name: LmTask(name, _load(name, manager), setup, key) for name in names}
 
 
 def make_manager(names: Sequence[str], setup: Setup) -> Any:
@@ -260,7 +260,7 @@ def _load(name: str, manager: Any) -> Any:
 
 
 def run_documents(
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, LmTask],
     model: Any,
     places: Mapping[str, Mapping[int, str]],
     hashes: Mapping[str, tuple[str, str]],
@@ -307,7 +307,7 @@ def run_documents(
 
 
 def _check_ran(
-    task: Task,
+    task: LmTask,
     rows: Sequence[Mapping[str, Any]],
     items: Mapping[int, str],
     hashes: Mapping[str, tuple[str, str]],
@@ -332,7 +332,7 @@ def _check_ran(
             )
 
 
-def check_runnable(tasks: Mapping[str, Task], model: Any, setup: Setup) -> None:
+def check_runnable(tasks: Mapping[str, LmTask], model: Any, setup: Setup) -> None:
     """Raise RunError for tasks that lm-eval would not run with this model."""
     for name, one in tasks.items():
         if getattr(one.task, "UNSAFE_CODE", False) and not setup.confirm_run_unsafe_code:
