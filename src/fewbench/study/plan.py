@@ -199,12 +199,12 @@ def plan(
     }
 
     def made(
-        runs: list[dict[Target, Backtest]], forecasts: list[Forecast],
+        runs: list[dict[Target, Backtest]], curves: pd.DataFrame, forecasts: list[Forecast],
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
             goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
-            _curves(runs, span), learning,
+            curves, learning,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             scores.n_items, scores.n_models, bytes_per_item(scores), price, scores.scale, facts,
         )  # fmt: skip
@@ -216,10 +216,12 @@ def plan(
             scores.n_models, seed, pool, store, progress,
         )  # fmt: skip
         found = planner.choose(choosing)
+        first_curves = _curves("choosing", choosing, span)
         if on_first is not None:
-            on_first(made([choosing], planner.first(choosing, found)))
+            on_first(made([choosing], first_curves, planner.first(choosing, found)))
         forecasts, learning = planner.judge(judging, found)
-    return made([judging, choosing], forecasts, learning)
+    curves = pd.concat([_curves("judging", judging, span), first_curves], ignore_index=True)
+    return made([judging, choosing], curves, forecasts, learning)
 
 
 def models_to_backtest(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
@@ -326,11 +328,18 @@ def _scaled(one: Forecast, span: float) -> Forecast:
     return Forecast(**(values | own))
 
 
-def _curves(runs: Sequence[Mapping[Target, Backtest]], span: float) -> pd.DataFrame:
-    """Return all that was measured of the error, each number by the first run that has it."""
+def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFrame:
+    """Return all that a backtest measured of the error."""
     made = pd.DataFrame(
-        [{"target": t} | row for run in runs for t, one in run.items() for row in one.rows()],
-        columns=["target", "method", "items", "error", "error_low", "error_high", "random_error"],
-    ).drop_duplicates(["target", "method", "items"], ignore_index=True)
-    made[made.columns[3:]] *= span
+        [
+            {"target": target, "backtest": name} | row
+            for target, backtest in run.items()
+            for row in backtest.rows()
+        ],
+        columns=[
+            "target", "method", "backtest", "items", "error", "error_low", "error_high",
+            "random_error",
+        ],
+    )  # fmt: skip
+    made[made.columns[4:]] *= span
     return made
