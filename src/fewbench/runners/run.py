@@ -397,7 +397,7 @@ class Run:
         return not never and len(silent) < OUTAGE
 
     def _give_up(self, target: str) -> None:
-        """End the run, as the model fails as a whole; what failed since it last answered is open."""
+        """End the run, as the model fails as a whole; ask again what failed since an answer."""
         silent = self._silent[target]
         why = next(iter(silent.values()))  # later ones may follow from it
         said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
