@@ -9,10 +9,10 @@ import pytest
 from fewbench.errors import AnswersError, EvaluationError, FewbenchError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.estimate import Estimate
-from fewbench.evaluation.sampling import exact_interval, standard_error
 from fewbench.methods import Subset, find_method
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
+from fewbench.uncertainty.sampling import exact_interval, standard_error
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from fewbench._progress import at_work
-from fewbench.cli.options import Key, group_of_commands
-from fewbench.cli.running import Settings, run_and_print, run_command, run_in_inspect
+from fewbench.cli.help import Commands
+from fewbench.cli.options import Key
+from fewbench.cli.running import RunOptions, run_and_print, run_command, run_in_inspect
 from fewbench.errors import RunError
 
-run = group_of_commands()
+run = Commands()
 
 
 @run.callback()
@@ -34,7 +35,7 @@ def _all() -> None:
 
 @run_command(run, "lm-eval", "tokens", "strict")
 def lm_eval(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     key: Key = None,
     metric: Annotated[
@@ -61,7 +62,7 @@ def lm_eval(
     fewbench run lm-eval scores.parquet -m fluid -n 30 -o run -- --model hf --model_args \\
         pretrained=X --include_path tasks
     """
-    from fewbench.runners.lm_eval import LOGS, LmEvalRunner
+    from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
 
     accepts = settings.of_run["accept_differences"]
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
@@ -78,7 +79,7 @@ def lm_eval(
 
 @run_command(run, "inspect")
 def inspect(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     metric: Annotated[
         str | None,
@@ -98,14 +99,14 @@ def inspect(
     fewbench run inspect scores.parquet -m fluid --half-width 0.03 -o run -- task.py@name \\
         --model openai/gpt-4o -T level=hard --max-connections 20
     """
-    from fewbench.runners.inspect import run_inspect
+    from fewbench.runners.inspect.runner import run_inspect
 
     run_in_inspect(partial(run_inspect, arguments, metric=metric), settings)
 
 
 @run_command(run, "endpoint", "accept_fractions")
 def endpoint(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     model: Annotated[
         list[str],
@@ -164,7 +165,7 @@ def endpoint(
 
 @run_command(run, "command", "accept_differences", "strict")
 def command(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     timeout: Annotated[
         float | None,

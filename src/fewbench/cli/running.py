@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperCommand
 
-from fewbench._progress import MEASURING, status_line
+from fewbench._progress import ESTIMATING, status_line
+from fewbench._text import echo, say
+from fewbench.cli import completion
+from fewbench.cli.help import PlainCommand
 from fewbench.cli.options import (
     SHARE,
     AcceptDifferences,
@@ -31,7 +33,6 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine, shown
@@ -48,7 +49,7 @@ AFTER = "fewbench arguments"
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunOptions:
     """The options that all commands share."""
 
     scores_path: Path | None
@@ -65,7 +66,7 @@ class Settings:
     of_run: Mapping[str, Any]
     """Further arguments of `Run.open`, by name."""
 
-    def without_scores(self) -> "tuple[Settings, Path]":
+    def without_scores(self) -> "tuple[RunOptions, Path]":
         """Return the settings of a run without scores, and what was named as scores."""
         if self.scores_path is None:
             raise RunError("no questions to ask", hint="name a file of questions")
@@ -130,6 +131,7 @@ def _settings(
             "-m",
             help="Method name, see fewbench methods (auto: chosen by a quick backtest on the "
             "source models).",
+            autocompletion=completion.methods,
         ),
     ] = "auto",
     budget: Annotated[
@@ -168,6 +170,8 @@ def _settings(
         typer.Option(
             "--target",
             "-t",
+            metavar="NAME",
+            autocompletion=completion.targets,
             help="Name of a target model (default: the model's name). Repeat it for several. In a "
             "folder that has other targets, it is asked their items first.",
         ),
@@ -206,8 +210,8 @@ def _settings(
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
-) -> Settings:
-    return Settings(
+) -> RunOptions:
+    return RunOptions(
         scores_path=scores,
         method=method,
         budget=budget,
@@ -274,7 +278,7 @@ def run_command(
     return add
 
 
-class _WithArguments(TyperCommand):
+class _WithArguments(PlainCommand):
     """A command that keeps what follows -- for a program or a harness."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -287,7 +291,7 @@ class _WithArguments(TyperCommand):
         return list(super().parse_args(ctx, args))
 
 
-def run_and_print(runner: "Runner", settings: Settings) -> None:
+def run_and_print(runner: "Runner", settings: RunOptions) -> None:
     """Run, show progress, print estimates and costs, and write the result to the folder.
 
     Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
@@ -324,7 +328,7 @@ class Notes:
 
 
 def print_result(
-    result: "RunResult", scores: Sources | None, settings: Settings, told: Notes
+    result: "RunResult", scores: Sources | None, settings: RunOptions, told: Notes
 ) -> None:
     """Print a result, write it to the folder, and exit with its code if it is not whole."""
     from fewbench.runners.driving import INTERRUPTED
@@ -346,7 +350,7 @@ def print_result(
         raise typer.Exit(STOPPED)
 
 
-def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
+def run_in_inspect(run: "Callable[..., RunResult]", settings: RunOptions) -> None:
     """Run with the settings, show progress, and print the result.
 
     `run` takes scores, method, stop, and what else `run_inspect` takes.
@@ -363,7 +367,7 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
             quiet=settings.as_json,
             on_notes=told.tell,
             on_progress=ProgressLine(update),
-            on_end=lambda: update(MEASURING),
+            on_end=lambda: update(ESTIMATING),
             **settings.of_run,
         )
     print_result(result, scores, settings, told)
@@ -371,5 +375,5 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
 
 def _only_end(text: str) -> None:
     """Say what happens after Inspect's own display."""
-    if text == MEASURING:
+    if text == ESTIMATING:
         say(text)
