@@ -200,18 +200,13 @@ def _program_name(command: Sequence[str]) -> str:
 
 
 def _files_of(command: Sequence[str]) -> dict[str, str]:
-    """Return what the files that a command names contain, also in --OPTION=FILE and sh -c LINE."""
-    words = [part for word in command for part in (word, *_words_in(word))]
-    paths = [path for word in words for path in (word, word.partition("=")[2])]
-    return {f"file {path}": _content_of(Path(path)) for path in paths if os.path.isfile(path)}
-
-
-def _words_in(text: str) -> list[str]:
-    """Return the words of a shell's line, such as that of `sh -c LINE`; none if it is not one."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return []
+    """Return what the files that a command names contain, also as in --OPTION=FILE."""
+    found = {}
+    for word in command:
+        path = next((one for one in (word, word.partition("=")[2]) if os.path.isfile(one)), None)
+        if path is not None:
+            found[f"file {path}"] = _content_of(Path(path))
+    return found
 
 
 def _content_of(path: Path) -> str:
