@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
+from fewbench._names import split_names
 from fewbench._text import table
 from fewbench.cli.compare import parse_sizes
-from fewbench.cli.options import split_names
 from fewbench.errors import FewbenchError, MethodError
 from fewbench.scores import save_scores
 from fewbench.testing import simulate

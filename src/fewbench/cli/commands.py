@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from fewbench._names import split_names
 from fewbench._progress import at_work, progress_bar, status_line
 from fewbench.cli import completion
-from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
+from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation

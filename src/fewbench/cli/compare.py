@@ -4,9 +4,10 @@ import shlex
 import sys
 from pathlib import Path
 
+from fewbench._names import split_names
 from fewbench._text import echo
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import say_shares, split_names
+from fewbench.cli.options import say_shares
 from fewbench.cli.outputs import FORMATS, check_outputs, write
 from fewbench.errors import StudyError
 from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings

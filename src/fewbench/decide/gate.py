@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
+from fewbench._text import printed
 from fewbench._warned import in_cell, issue
 from fewbench.decide.operands import (
     Given,
@@ -142,7 +143,7 @@ class Gate(Shown, BaseModel):
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def page(self, folder: str = "DIR") -> Page:
         """Return the verdict, the checks, and what would decide them.
