@@ -56,7 +56,7 @@ def results():
             "Track: run/step-",
         ),
         "plan": (
-            fewbench.plan(TABLE, budget=5, methods="random-ridge", target="like", repeats=3),
+            fewbench.plan(TABLE, budget=5, methods="random-ridge", expect="like", repeats=3),
             (1, 25),
             "Run 5 items with ",
         ),
@@ -317,7 +317,7 @@ def test_limits_and_names_are_given_to_each_function_alike():
     assert found.score == fewbench.run(TABLE, "random", 4, lambda item: 1).score
     with pytest.raises(fewbench.FewbenchError, match="both given"):
         fewbench.run(TABLE, "random", 4, lambda item: 1, stop=fewbench.Stop(items=4))
-    words = {"budget": 5, "target": "like", "repeats": 3}
+    words = {"budget": 5, "expect": "like", "repeats": 3}
     made = [
         fewbench.plan(TABLE, methods=methods, **words).to_json()
         for methods in ("random-ridge,random", ["random-ridge", "random"])

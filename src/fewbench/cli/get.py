@@ -121,7 +121,7 @@ def _list(as_json: bool) -> None:
 get = command(
     fetch,
     work="fetching (MB)",
-    report=None,
+    report=False,
     around=_get,
     examples="""
 Sources:          fewbench get list

@@ -105,7 +105,6 @@ transfer.command("measure")(
     command(
         measure,
         work="asking",
-        report="report",
         groups=["design", "model", "limits", "prices"],
         hidden=["sets", "on_start"],
         read={
