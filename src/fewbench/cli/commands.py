@@ -12,7 +12,14 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from fewbench._progress import at_work, progress_bar, status_line
-from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
+from fewbench.cli.options import (
+    AverageOption,
+    Cluster,
+    Json,
+    load,
+    open_evaluation,
+    split_names,
+)
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation

@@ -38,7 +38,9 @@ def select_items(
     5
     """
     evaluation = Evaluation(scores, method, budget, seed=seed)
-    notes = () if evaluation.reason is None else (chosen_note(evaluation),)
+    notes = evaluation.notes
+    if evaluation.reason is not None:
+        notes = (chosen_note(evaluation), *notes)
     subset = evaluation.subset
     if subset is not None:
         return subset.model_copy(update={"notes": (*notes, *subset.notes)})
