@@ -20,9 +20,9 @@ import numpy as np
 from _baselines.tables import GAP, LIKE, SPLITS, STRONGER, TABLES, divisions, load
 from fewbench.algorithms import abilities
 from fewbench.algorithms.kriging import beyond, inside, model, run
-from fewbench.evaluation.replay import replays
 from fewbench.methods import find_method
 from fewbench.study.inference import expected_random_mae
+from fewbench.uncertainty.replay import replays
 
 LIMITS = (10, 30, 100)
 SHORT = {LIKE: "like the sources", STRONGER: "stronger", GAP: "far stronger"}

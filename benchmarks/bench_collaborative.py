@@ -17,11 +17,11 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.sampling import task_sizes
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import Scores
 from fewbench.testing import simulate
+from fewbench.uncertainty.replay import replay
 from papers.methods import find
 from plain_collaborative import predict, select
 

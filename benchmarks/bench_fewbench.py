@@ -24,11 +24,12 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.kriging import Run, model
-from fewbench.evaluation import Evaluation, intervals
+from fewbench.evaluation import Evaluation
 from fewbench.methods import Answers, find_method, kriging
 from fewbench.methods.adaptive import fewbench as method
 from fewbench.scores import Scores, load_scores, save_scores
 from fewbench.testing import simulate
+from fewbench.uncertainty import judge
 
 BUDGET = 100
 MODEL_LIMIT, SAMPLE_LIMIT, LIMIT, STEP_LIMIT = 6.0, 2.0, 10.0, 0.1
@@ -77,7 +78,7 @@ class Parts:
         Run.estimate = self._method("estimates of runs", Run.estimate)  # type: ignore[method-assign]
         method.next_together = self.timed("choosing", method.next_together)
         method.settle = self.timed("deciding on a sample", method.settle)
-        intervals.measure = self.timed("held-out errors: the rest", intervals.measure)
+        judge.measure = self.timed("held-out errors: the rest", judge.measure)
 
     def _method(self, name: str, of: Callable[..., Any]) -> Any:
         call = self.timed(name, of)

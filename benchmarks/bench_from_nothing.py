@@ -28,11 +28,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench import Evaluation, Scores, Stop
-from fewbench.evaluation.sampling import exact_interval, expected_random_error, hypergeometric
 from fewbench.readers import read
 from fewbench.scores import Benchmark
 from fewbench.scores.build import from_arrays
 from fewbench.scores.table import as_scores
+from fewbench.uncertainty.sampling import exact_interval, expected_random_error, hypergeometric
 from intervals import LEVEL, random_widths, winkler
 
 TABLES = (

@@ -14,11 +14,11 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
 from fewbench.scores import Scores
 from fewbench.testing import simulate
+from fewbench.uncertainty.replay import replay
 
 FloatArray = np.ndarray
 

@@ -29,9 +29,9 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from fewbench.decide.operands import contrast, operand
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.contrast import look_bounds
-from fewbench.evaluation.errors import looks_of
 from fewbench.readers.npz import read_npz
+from fewbench.uncertainty.contrast import look_bounds
+from fewbench.uncertainty.held_out import looks_of
 
 LEVEL, NEAR, FAR = 0.9, 0.005, 0.05
 TARGETS, MODELS, PAIRS, REFERENCES = 16, 150, 12, 2

@@ -22,13 +22,13 @@ import numpy as np
 import pandas as pd
 
 from fewbench.datasets import load_zoo
-from fewbench.evaluation.sampling import exact_interval, expected_random_error, hypergeometric
 from fewbench.methods import find_method
 from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.scores.build import from_arrays
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.splits import Split, SplitSettings, make_split
+from fewbench.uncertainty.sampling import exact_interval, expected_random_error, hypergeometric
 
 LEVEL = 0.9
 TABLES = (

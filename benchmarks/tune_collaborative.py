@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbench.evaluation.replay import replay
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.readers import read
 from fewbench.scores import Scores
+from fewbench.uncertainty.replay import replay
 
 RATIOS = (0.1, 0.3)
 CHOICES = {

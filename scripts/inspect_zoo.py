@@ -15,7 +15,7 @@ from pathlib import Path
 import inspect_ai
 
 import fewbench
-from fewbench.runners.inspect import run_inspect
+from fewbench.runners.inspect.runner import run_inspect
 
 QUIZ = Path(__file__).parents[1] / "tests" / "runners" / "inspect_quiz.py"
 SOURCES = [f"scripted/source{at:02}-{at}" for at in range(20)]

@@ -40,24 +40,28 @@ BELOW = {
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},
     "checks": {"checks", "show", "methods", "algorithms", "scores"},
+    "uncertainty": {"uncertainty", "methods", "scores", "algorithms", "executors"},
     "evaluation": {
-        *("evaluation", "show", "methods", "readers", "scores", "algorithms", "executors"),
+        *("evaluation", "show", "uncertainty", "methods", "readers", "scores", "algorithms"),
+        "executors",
     },
     "study": {
-        *("study", "show", "evaluation", "methods", "scores", "algorithms", "executors"),
-        "fewbench",
+        *("study", "show", "evaluation", "uncertainty", "methods", "scores", "algorithms"),
+        *("executors", "fewbench"),
     },
-    "packs": {"packs", "show", "study", "evaluation", "methods", "scores", "executors"},
+    "packs": {
+        *("packs", "show", "study", "evaluation", "uncertainty", "methods", "scores", "executors"),
+    },
     "decide": {
-        *("decide", "show", "study", "evaluation", "runners", "methods", "scores"),
+        *("decide", "show", "study", "evaluation", "uncertainty", "runners", "methods", "scores"),
         "algorithms",
     },
     "readers": {"readers", "scores", "executors"},
-    "runners": {"runners", "show", "evaluation", "methods", "readers", "scores"},
+    "runners": {"runners", "show", "evaluation", "uncertainty", "methods", "readers", "scores"},
     "public": {"public", "readers", "checks", "scores", "executors"},
     "bento": {
-        *("bento", "show", "study", "evaluation", "runners", "readers", "methods", "scores"),
-        "algorithms",
+        *("bento", "show", "study", "evaluation", "uncertainty", "runners", "readers", "methods"),
+        *("scores", "algorithms"),
     },
 }
 ABOVE = {"cli"}
@@ -119,7 +123,7 @@ def test_no_room_reaches_into_another_s_private_names():
 
 def test_only_one_place_prints():
     """There keys are masked and control characters written out."""
-    helps = {"_text.py", "cli/text.py", "runners/lm_eval_setup.py"}  # the last: lm-eval's own help
+    helps = {"_text.py", "runners/lm_eval/setup.py"}  # the last: lm-eval's own help
     for path in sources():
         if path.relative_to(ROOT).as_posix() not in helps:
             for node in nodes(path):

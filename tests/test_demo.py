@@ -8,6 +8,7 @@ import pytest
 from fewbench import study
 from fewbench.cli import main
 from fewbench.datasets import load_zoo
+from fewbench.datasets.zoo import EXAMPLE
 
 
 @pytest.mark.slow
@@ -39,6 +40,7 @@ def test_demo(monkeypatch, capsys, tmp_path):
     assert Path(source).is_file()
     assert said.out.endswith("  fewbench start zoo-50.few -o run\n")
     page = tmp_path / "out" / "report.html"
+    assert {one.name for one in page.parent.iterdir()} == {page.name, *EXAMPLE}
     assert f"Report of this comparison: {page}\n" in said.out
     text = page.read_text()
     for split in ("random", "group"):

@@ -15,7 +15,6 @@ from scipy import stats
 
 from _baselines.cells import Record
 from _baselines.over_tables import OverTables, over_tables
-from fewbench.evaluation.bounds import EXACT
 from fewbench.scores import Scores
 from fewbench.study import Split
 from fewbench.study.inference import (
@@ -30,6 +29,7 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import kendall_tau
 from fewbench.study.multiple import holm
+from fewbench.uncertainty.bounds import EXACT
 
 FloatArray = NDArray[np.float64]
 NONE = float("nan")

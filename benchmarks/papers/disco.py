@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fewbench.evaluation.replay import replay
 from fewbench.executors import Lost, open_pool
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.study import SplitSettings, make_split
 from fewbench.study.splits import Kind
+from fewbench.uncertainty.replay import replay
 from papers.methods import find
 from papers.record import MAE, SPEARMAN, Context, Paper, Row, Section, Study, Table, means, shown
 

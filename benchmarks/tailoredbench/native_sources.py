@@ -17,11 +17,11 @@ from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import standardised
 from fewbench.errors import StudyError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import find_method
 from fewbench.scores import Scores
 from fewbench.study.inference import two_way
 from fewbench.study.splits import Split
+from fewbench.uncertainty.replay import replay
 from tailoredbench.trials import Trial, open_trial
 
 LEAST_SOURCES = 4  # that can be halved

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fewbench.readers import Columns, load_scores, read_items
     from fewbench.readers import read as import_results
     from fewbench.runners.function import run
-    from fewbench.runners.lm_eval import run_lm_eval
+    from fewbench.runners.lm_eval.runner import run_lm_eval
     from fewbench.scores import (
         Benchmark,
         Scale,
@@ -136,7 +136,7 @@ _NAMES = {
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run")}
-_PLACES |= {"run_lm_eval": ("runners.lm_eval", "run_lm_eval")}
+_PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}
 _PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}
 
 

@@ -8,9 +8,30 @@ from contextlib import contextmanager
 
 from fewbench._text import plain, say
 
-MEASURING = "measuring the method's error on held-out source models …"
+ESTIMATING = "estimating, with intervals …"
 MINUTE = 60.0  # seconds between lines in a pipe
 _titles: list[str] = []  # of the work that is shown; work within it is not
+
+
+def pace(done: int, total: int, seconds: float) -> str:
+    """Return how fast work goes, and how long it will take; nothing before the first second.
+
+    Examples
+    --------
+    >>> pace(40, 120, 120.0), pace(1, 3, 10.0), pace(3, 3, 10.0), pace(0, 3, 10.0)
+    (', 20 a minute, about 4 min left', ', 6 a minute, about 20 s left', ', 18 a minute', '')
+    """
+    if not done or seconds < 1:
+        return ""
+    rate, left = 60 * done / seconds, seconds * (total - done) / done
+    text = f", {rate:,.3g} a minute"
+    if left <= 0:
+        return text
+    return (
+        f"{text}, about {left:.0f} s left"
+        if left < 120
+        else f"{text}, about {left / 60:,.0f} min left"
+    )
 
 
 @contextmanager
@@ -74,8 +95,11 @@ def status_line(title: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
+    started = time.monotonic()
     with _texts(title) as update:
-        yield lambda done, total: update(f"{done:,} of {total:,}")
+        yield lambda done, total: update(
+            f"{done:,} of {total:,}{pace(done, total, time.monotonic() - started)}"
+        )
 
 
 @contextmanager

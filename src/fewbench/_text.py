@@ -1,6 +1,6 @@
 """Text on its way out: aligned, wrapped, secrets masked, what would steer a terminal written out.
 
-What the command line prints passes `plain` (`say`, `fewbench.cli.text`); text in files passes
+What the command line prints passes `plain` (`echo`, `say`); text in files passes
 `masked_bytes` (`fewbench._files`, `fewbench._journal`).
 """
 
@@ -69,6 +69,11 @@ def plain(text: str) -> str:
     """
     shown = STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", masked(text))
     return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def echo(text: str) -> None:
+    """Print a result to stdout. All that the command line prints passes here or through `say`."""
+    print(plain(text), flush=True)
 
 
 def say(text: str) -> None:

@@ -3,6 +3,6 @@
 `estimated` makes a task run only the samples that an estimate needs; `result` gives the estimate.
 """
 
-from fewbench.runners.inspect import estimated, result
+from fewbench.runners.inspect.runner import estimated, result
 
 __all__ = ["estimated", "result"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fewbench.evaluation.replay import replay
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance
+from fewbench.uncertainty.replay import replay
 from papers.methods import find
 from papers.methods.assessor import PENALTIES, fit_assessor
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance
+from fewbench.uncertainty.replay import replay
 from papers.methods.flash_helm import FlashHelm
 
 

@@ -5,11 +5,11 @@ import pytest
 from scipy.spatial.distance import cityblock
 
 from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.tailored import make_native_set
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings
+from fewbench.uncertainty.replay import replay
 from papers.methods import find
 from papers.methods.tailored import TailoredVariant
 

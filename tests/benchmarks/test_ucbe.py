@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings
+from fewbench.uncertainty.replay import replay
 from papers.methods.ucbe import Ucbe, fit_ensemble
 
 QUICK = {"members": 8, "steps": 4}

@@ -340,7 +340,7 @@ def test_items_of_another_harness_need_a_word(table, tmp_path):
     path = written(tmp_path / "items.jsonl", lines_of(table.item_ids))
     items = table.items.drop(columns="text").assign(harness="lm-eval")
     scores = replace(table, items=items)
-    from fewbench.runners.inspect_samples import match_samples
+    from fewbench.runners.inspect.samples import match_samples
 
     (task, *_), _ = question_tasks(path, scores)
     with pytest.raises(FewbenchError, match=r"come from logs of 'lm-eval'.*accept-differences"):

@@ -1,8 +1,11 @@
 """Help that can be copied from."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from fewbench.cli.app import COMMANDS, load_command
+from fewbench.cli.app import COMMANDS, SUBJECTS, load_command
 
 
 @pytest.mark.parametrize(
@@ -27,13 +30,48 @@ def test_the_list_of_commands_shows_the_start_of_their_own_help(name):
     assert " ".join(summary.split()) == COMMANDS[name][1]
 
 
-def test_the_first_page_shows_the_way(ok):
-    out = ok("--help")
-    for name in COMMANDS:
-        assert any(line.strip().startswith(f"{name} ") for line in out.splitlines())
-    assert any(
-        line.strip() == "Print items to run:     fewbench ask run" for line in out.split("\n")
-    )
+def test_the_first_page_lists_every_command_by_subject(ok):
+    assert [name for names in SUBJECTS.values() for name in names] == list(COMMANDS)
+    lines = ok("--help").split("\n")
+    for subject, names in SUBJECTS.items():
+        at = lines.index(f"{subject}:") + 1
+        assert [line.split()[0] for line in lines[at : at + len(names)]] == [*names]
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_is_whole_and_in_words(ok, monkeypatch, name):
+    """At 80 columns: no summary is cut, and no kind of value is a name of Python's."""
+    monkeypatch.setenv("COLUMNS", "80")
+    below = getattr(load_command(name), "commands", {}) if name else {}
+    for words in ([name], *([name, one] for one in below)):
+        out = ok(*filter(None, words), "--help")
+        assert not re.search(r"\w\.\.\.$", out, re.M), words
+        assert not re.search(r"<|\[\[|\{[A-Z]|\brange\b.*x>=", out.split("Options:")[1]), words
+
+
+def completed(ok, monkeypatch, line):
+    monkeypatch.setenv("_FEWBENCH_COMPLETE", "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"fewbench {line}")
+    return ok().split()
+
+
+def test_a_shell_completes_what_there_is(ok, monkeypatch):
+    items = Path("items.csv")
+    items.write_text("id\n" + "\n".join(f"q{n}" for n in range(40)))
+    ok("start", items, "-n", "9", "-t", "new", "-o", "runs/first")
+    ok("start", items, "-t", "newer", "-n", "9", "-o", "runs/first")
+    for line, words in {
+        "compare s.parquet -m random,greedy-r": ["random,greedy-ridge"],
+        "run command s.parquet -m ssepy-n": ["ssepy-neyman"],
+        "compare s.parquet --split chron": ["chronological"],
+        "import logs --metric acc_n": ["acc_norm"],
+        "versus runs/": ["runs/first"],
+        "versus runs/first:": ["runs/first:new", "runs/first:newer"],
+        "estimate runs/first -t newe": ["newer"],
+        "plan s.parquet --target str": ["stronger"],
+    }.items():
+        assert completed(ok, monkeypatch, line) == words, line
 
 
 def test_without_a_command_there_is_help(cli):

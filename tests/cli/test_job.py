@@ -260,7 +260,9 @@ def test_methods(ok):
     assert {"random", "random-ridge", "anchor-points", "kmedoids-ridge"} <= set(names)
     keys = {"name", "parts", "summary", "citation", "cannot", "use_for"}
     assert all(set(row) == keys for row in listed)
-    lines = ok("methods").splitlines()
+    first, lines = ok("methods").splitlines(), ok("methods", "--all").splitlines()
+    assert sum(line.split(" ")[0] in names for line in first) == 12
+    assert any("fewbench methods --all" in line for line in first)
     for row in listed:
         assert any(line.startswith(row["name"]) and row["summary"] in line for line in lines)
     assert any("start and select use auto: it backtests" in line for line in lines)

@@ -25,10 +25,13 @@ def test_a_line_a_minute_in_a_pipe(monkeypatch):
             time.sleep(0.001)
         return True
 
+    assert progress.pace(300, 1200, 600.0) == ", 30 a minute, about 30 min left"
+    monkeypatch.setattr(progress, "pace", lambda done, total, _: f", {done} a minute")
+
     started = time.monotonic()
     with progress.progress_bar("comparing") as update:
         update(3, 1200)
-        assert heard_twice("comparing: 3 of 1,200, 0 min so far")  # in one long step
+        assert heard_twice("comparing: 3 of 1,200, 3 a minute, 0 min so far")  # in one long step
     with progress.at_work("choosing items"):
         assert heard_twice("choosing items: 0 min so far")
     assert len(said) <= (time.monotonic() - started) / 0.02
@@ -100,7 +103,9 @@ def test_the_line_of_a_run_keeps_the_last_interval():
         line(run, "target")
     first, second, third = said
     assert first == "target: 1 of 50 items · cost $0.1 of at most $3, $6 in full"
-    assert second.startswith("target: 2 of 50 items · score 50.0% · 90% interval ")
+    assert second.startswith(
+        "target: 2 of 50 items, 12 a minute, about 4 min left · score 50.0% · 90% interval "
+    )
     assert " at 2 items · cost $0.4 of at most $3, $6 in full" in third
 
 

@@ -121,7 +121,7 @@ def test_keys_that_servers_repeat_are_masked(cli, scores, table, monkeypatch, tm
 @pytest.mark.parametrize("name", [".", "..", "_", "\0/"])
 def test_names_that_would_be_other_folders(name):
     pytest.importorskip("lm_eval")
-    from fewbench.runners.lm_eval import LmEvalRunner
+    from fewbench.runners.lm_eval.runner import LmEvalRunner
 
     runner = LmEvalRunner(models={name: object()}, folder="logs")
     with pytest.raises(EvaluationError, match="cannot name a folder"):

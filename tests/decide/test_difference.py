@@ -7,7 +7,7 @@ import fewbench
 from fewbench.decide.operands import contrast, operand
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.errors import looks_of
+from fewbench.uncertainty.held_out import looks_of
 
 METHOD = "fewbench(together=2)"
 MOST = 80

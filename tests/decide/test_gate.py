@@ -8,9 +8,9 @@ import pytest
 import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.errors import looks_of
 from fewbench.scores import Scale
 from fewbench.show.page import as_markdown
+from fewbench.uncertainty.held_out import looks_of
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.sampling import NestedSample, permanent_order
 from fewbench.decide.operands import contrast, operand
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.contrast import sample_correlation
-from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Benchmark, from_arrays
 from fewbench.scores.table import as_sources
+from fewbench.uncertainty.contrast import sample_correlation
+from fewbench.uncertainty.intervals import Uncertainty
 
 N = 400
 TASKS = np.repeat([0, 1, 2, 3], N // 4)

@@ -10,11 +10,11 @@ import fewbench
 from fewbench.decide.operands import at_score, contrast, operand, task_contrasts
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.contrast import look_bounds
-from fewbench.evaluation.errors import looks_of
 from fewbench.scores import Scale
 from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
+from fewbench.uncertainty.contrast import look_bounds
+from fewbench.uncertainty.held_out import looks_of
 
 
 def told_apart(made, level=0.9):

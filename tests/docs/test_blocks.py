@@ -14,6 +14,7 @@
 The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items),
 logs/ (lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the
 same, as a program). Python blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
+That of README.md holds what `fewbench demo` writes, and its Python blocks know nothing.
 """
 
 import importlib.util
@@ -31,7 +32,7 @@ import pytest
 import fewbench
 from fewbench.cli import main
 from fewbench.cli.app import COMMANDS, load_command
-from fewbench.datasets import load_zoo
+from fewbench.datasets import load_zoo, write_example
 from fewbench.errors import MethodError
 from fewbench.methods import StaticMethod, Subset
 from fewbench.methods.selection.random import Random
@@ -40,7 +41,8 @@ from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+README = ROOT / "README.md"
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), README, ROOT / "CONTRIBUTING.md"]
 FENCE = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^ *```$", re.M | re.S)
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
 TO_FILL_IN = re.compile(
@@ -134,11 +136,13 @@ def folder(kit, tmp_path, monkeypatch) -> Path:
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_name)
 def test_blocks_run(page, folder, monkeypatch, capsys):
     names, printed = None, ""
+    if page == README:
+        write_example(folder)
     for block in blocks_of(page):
         if block.reason:
             continue
         if block.language == "python":
-            names = names or _names(folder)
+            names = names or ({} if page == README else _names(folder))
             if block.file:
                 (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / block.file).write_text(block.text)
@@ -153,7 +157,7 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
             for line in block.commands():
                 if line.startswith("fewbench ") and not TO_FILL_IN.search(uncommented(line)):
                     printed = _run(line, block.place, monkeypatch, capsys)
-        elif block.language == "text" and page == ROOT / "README.md":
+        elif block.language == "text" and page == README:
             assert block.text == printed, f"{block.place}: the command prints another text"
 
 
@@ -269,7 +273,7 @@ def _check(words: list[str]) -> None:
         assert set(rest) <= set(targets), f"no target among {targets}"
     elif program == "python" and rest[0].startswith(("scripts/", "benchmarks/")):
         assert (ROOT / rest[0]).is_file(), f"no {rest[0]}"
-    elif program == "fewbench" and rest[0] != "--version":
+    elif program == "fewbench" and rest[0] not in {"--version", "--install-completion"}:
         assert rest[0] in COMMANDS, f"no command {rest[0]}"
         command, rest = load_command(rest[0]), rest[1:]
         context = command.make_context(words[0], [], resilient_parsing=True)

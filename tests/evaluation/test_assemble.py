@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from fewbench.evaluation import estimating
-from fewbench.evaluation.bounds import past_scores
-from fewbench.evaluation.errors import HeldOut
-from fewbench.evaluation.intervals import Judge
-from fewbench.evaluation.sampling import error_within, exact_interval, standard_error
 from fewbench.methods import Answers, Prediction, Provenance, find_method
 from fewbench.scores import Scale
 from fewbench.testing import simulate
+from fewbench.uncertainty.bounds import past_scores
+from fewbench.uncertainty.held_out import HeldOut
+from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.sampling import error_within, exact_interval, standard_error
 
 MADE = Provenance(
     method="m", settings="m", budget=5, seed=0, fingerprint="f", average="micro", version="0"

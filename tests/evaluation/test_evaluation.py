@@ -9,12 +9,12 @@ import pytest
 from fewbench.errors import AnswersError, EvaluationError, FewbenchError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.estimate import Estimate
-from fewbench.evaluation.sampling import exact_interval, standard_error
-from fewbench.evaluation.select import select_items
+from fewbench.evaluation.evaluation import select_items
 from fewbench.methods import Subset, find_method
 from fewbench.packs import pack
 from fewbench.scores import Scale, from_arrays, save_scores
 from fewbench.testing import simulate
+from fewbench.uncertainty.sampling import exact_interval, standard_error
 
 
 @pytest.fixture

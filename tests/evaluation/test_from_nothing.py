@@ -6,10 +6,10 @@ import pytest
 
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.sampling import exact_interval
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.table import as_scores
 from fewbench.testing import simulate
+from fewbench.uncertainty.sampling import exact_interval
 
 
 def benchmark(**columns) -> Benchmark:

@@ -8,9 +8,9 @@ import pytest
 
 from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.sampling import standard_error
 from fewbench.methods import CATALOGUE, Method, Prediction, Session, Subset
 from fewbench.testing import simulate
+from fewbench.uncertainty.sampling import standard_error
 
 ADAPTIVE = [name for name, entry in CATALOGUE.items() if not entry.method.asks_once]
 

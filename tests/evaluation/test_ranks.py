@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fewbench.evaluation import Estimate, Evaluation
-from fewbench.evaluation.bounds import past_scores, places, ranks_among
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
+from fewbench.uncertainty.bounds import past_scores, places, ranks_among
 
 SOURCES = simulate(15, 40, seed=4, missing=0.1)
 

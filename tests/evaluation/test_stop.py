@@ -9,14 +9,14 @@ from pydantic import ValidationError
 
 from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.intervals import Judge
 from fewbench.evaluation.opening import Stop
-from fewbench.evaluation.sampling import exact_interval
-from fewbench.evaluation.uncertainty import Scored
 from fewbench.methods import Answers, find_method
 from fewbench.scores import Benchmark
 from fewbench.scores.table import as_sources
 from fewbench.testing import simulate
+from fewbench.uncertainty.intervals import Scored
+from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.sampling import exact_interval
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import numpy as np
 
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Method, Prediction, Session
 from fewbench.testing import simulate
+from fewbench.uncertainty.replay import replay
 
 TABLE = simulate(14, 30, seed=2)
 SOURCES, TARGETS = TABLE.take(models=range(12)), TABLE.take(models=[12, 13])

@@ -8,11 +8,11 @@ import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings
+from fewbench.uncertainty.replay import replay
 
 
 class TestCrossed(StaticSettings):

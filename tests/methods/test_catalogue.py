@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.replay import replay
 from fewbench.methods import CATALOGUE, StaticMethod, catalogue, find_method
 from fewbench.methods.parts import STAGES
 from fewbench.methods.written import plain
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Asking, MethodConformance, StaticConformance
 from fewbench.testing.quality import Quality
+from fewbench.uncertainty.replay import replay
 
 WRITTEN_OUT = [
     "pds(stratified=true)+pca(components=4)+linear",
@@ -138,7 +138,7 @@ def test_same_seed_same_answer_in_another_process_with_other_threads_and_hashes(
     program = f"""
 import json
 from fewbench.methods import CATALOGUE
-from fewbench.evaluation.replay import replay
+from fewbench.uncertainty.replay import replay
 from fewbench.testing import simulate
 {inspect.getsource(play_all)}
 print(json.dumps(list(play_all())))

@@ -5,7 +5,6 @@ import pytest
 
 from fewbench.algorithms.completion.low_rank import fit_low_rank
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset, find_method
 from fewbench.methods.prediction.abilities import PIRT
 from fewbench.methods.prediction.completed import (
@@ -20,6 +19,7 @@ from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings
 from fewbench.testing.quality import Quality
+from fewbench.uncertainty.replay import replay
 
 
 def test_answers_stand_in_their_places_and_averages_are_of_what_was_expected():

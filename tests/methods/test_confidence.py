@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fewbench.errors import AnswersError, MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, find_method
 from fewbench.methods.confidence import confidence
 from fewbench.scores import OptionProbabilities, from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance, Settings
 from fewbench.testing.playing import all_options
+from fewbench.uncertainty.replay import replay
 
 BOTH = "medoids(standardise=true,values=probabilities)+answers(values=probabilities)+ridge"
 METHODS = [

@@ -7,13 +7,13 @@ from scipy.special import expit, logit
 from fewbench.algorithms.choice.linear_choice import forward_selection, lasso_support
 from fewbench.algorithms.completion.low_rank import principal_components
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imputation
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings
+from fewbench.uncertainty.replay import replay
 
 
 class TestLogOdds(StaticSettings):

@@ -7,7 +7,6 @@ from fewbench.algorithms.additive_spline import fit_additive_spline
 from fewbench.algorithms.choice.subset_search import divisions, line_losses, ridge_losses
 from fewbench.algorithms.irt import fit_irt
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.abilities import Ability
 from fewbench.methods.prediction.mean import Mean
@@ -16,6 +15,7 @@ from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings
+from fewbench.uncertainty.replay import replay
 
 
 class TestSettingsThatDiffer(StaticSettings):

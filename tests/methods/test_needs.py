@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import CATALOGUE, find_method
 from fewbench.methods.needs import needs_of
 from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS
 from fewbench.testing import simulate
+from fewbench.uncertainty.replay import replay
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

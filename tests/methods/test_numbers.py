@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError, MissingExtraError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import StaticMethod, find_method
 from fewbench.methods.catalogue import ADAPTIVE
 from fewbench.methods.parts import STAGES
@@ -18,6 +17,7 @@ from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
 from fewbench.methods.written import check_number
 from fewbench.testing import simulate
+from fewbench.uncertainty.replay import replay
 
 NAN, INF = float("nan"), float("inf")
 ODD = {float: (NAN, INF, -INF, -1.0, 0.0, 1e-300, 1e300, -1e300), int: (NAN, -1, 0, 10**300)}

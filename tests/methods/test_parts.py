@@ -125,8 +125,8 @@ def test_what_cannot_be_read_is_said(text, says):
     ],
 )
 def test_a_setting_out_of_range_is_an_error_of_ours(text):
-    from fewbench.evaluation.replay import replay
     from fewbench.testing import simulate
+    from fewbench.uncertainty.replay import replay
 
     table = simulate(6, 10)
     with pytest.raises(MethodError):

@@ -20,7 +20,7 @@ SOURCES, NEW = TABLE.take(range(22)), TABLE.take([22])
 def _few_other_methods(monkeypatch, request):
     """Measure errors quickly: as in full for one method, on fewer divisions for the others."""
     if "anchor-points" not in request.node.name:
-        monkeypatch.setattr("fewbench.evaluation.errors.DIVISIONS", 1)
+        monkeypatch.setattr("fewbench.uncertainty.held_out.DIVISIONS", 1)
 
 
 def fractions(scores):

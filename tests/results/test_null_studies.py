@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 STUDIES, REPEATS, RESAMPLES = 120, 10, 299
 TABLES = ("simulated", "gsm8k_150", "openllm2_math_musr")
 BUDGETS = (20, 50)
+EQUAL = 6
+"""Methods without a difference."""
 
 
 class Null:
@@ -53,28 +55,30 @@ def null_study(null, kind, repeats, seed):
     rng = np.random.default_rng(seed)
     budget = BUDGETS[seed % 2]
     splits = [make_split(scores, SplitSettings(kind), seed, repeat) for repeat in range(repeats)]
-    errors = [[], []]
+    errors = [[] for _ in range(EQUAL)]
+    others = np.random.default_rng([seed, 1])
     for split in splits:
-        for one in errors:
-            items = rng.permutation(scores.n_items)[:budget]
+        for at, one in enumerate(errors):
+            items = (rng if at < 2 else others).permutation(scores.n_items)[:budget]
             estimate = scores.values[split.targets][:, items].mean(axis=1)
             one.append(np.abs(estimate - null.full[split.targets]))
     names = [[scores.model_ids[at] for at in split.targets] for split in splits]
     resampled = two_way(names, null.groups, seed, RESAMPLES)
-    ours, theirs = (resampled.parts(one) for one in errors)
+    every = [resampled.parts(one) for one in errors]
+    ours, theirs = every[:2]
     exact = resampled.parts([null.expected[budget][split.targets] for split in splits])
     difference = resampled.compare(ours, theirs)
     ratio = resampled.figure(resampled.ratio(ours, theirs), ratio=True)
     to_exact = resampled.ratio(ours, exact)
     of_exact = resampled.figure(to_exact, ratio=True)
-    best = tied_with_best(resampled, {"a": ours, "b": theirs})
+    best = tied_with_best(resampled, dict(zip("abcdef", every, strict=True)))
     return (
         difference.low <= 0 <= difference.high,
         ratio.low <= 1 <= ratio.high,
         of_exact.low <= 1 <= of_exact.high,
         difference.p_value < 0.05,
         resampled.p_value(to_exact, 1.0, ratio=True) < 0.05,
-        len(best.level) == 2,
+        len(best.level) == EQUAL,
     )
 
 
@@ -90,7 +94,8 @@ def null_study(null, kind, repeats, seed):
 def test_no_difference_is_held_as_often_as_stated(null, name, kind, most):
     found = np.array([null_study(null(name), kind, REPEATS, seed) for seed in range(STUDIES)])
     held_difference, held_ratio, held_exact, p_two, p_exact, level = found.mean(axis=0)
-    for held in (held_difference, held_ratio, level):
+    assert level >= 0.85, (name, kind, level)
+    for held in (held_difference, held_ratio):
         assert 0.85 <= held <= most, (name, kind, found.mean(axis=0))
     assert p_two <= 0.08, (name, kind, p_two)
     # Ten draws of one method: on the last table one draw moves the errors of 111 targets.
@@ -100,9 +105,13 @@ def test_no_difference_is_held_as_often_as_stated(null, name, kind, most):
 
 @pytest.mark.parametrize(("kind", "repeats"), [("random", 3), ("performance", 3)])
 def test_few_repeats_hold_no_difference_too(null, kind, repeats):
-    """Percentiles alone hold it in 76 to 83 % of studies of this table."""
+    """Percentiles alone hold it in 76 to 83 % of studies of this table.
+
+    Holm's rule against the best of six equal methods calls another one worse in 16 % of them.
+    """
     study = null(TABLES[-1])
     found = np.array([null_study(study, kind, repeats, seed) for seed in range(STUDIES)])
+    assert found[:, 5].mean() >= 0.85, found.mean(axis=0)
     assert found[:, :2].mean(axis=0).min() >= 0.85, found.mean(axis=0)
     assert found[:, 3].mean() <= 0.08, found.mean(axis=0)
 

@@ -6,9 +6,9 @@ Bounds are the figure plus two standard errors of ours and of a rounding.
 import numpy as np
 import pytest
 
-from fewbench.evaluation.replay import replay
 from fewbench.methods import find_method
 from fewbench.study import SplitSettings, compare
+from fewbench.uncertainty.replay import replay
 
 pytestmark = pytest.mark.slow
 

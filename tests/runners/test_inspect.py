@@ -21,7 +21,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
-from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
+from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import Run
 from fewbench.scores.conditions import COLUMNS
 from fewbench.scores.table import as_scores
@@ -85,7 +85,7 @@ def edited_amid_a_run(scores, folder, monkeypatch):
 
 
 def run(scores, folder, *arguments, task="quiz", model="scripted/new-9", **settings):
-    from fewbench.runners.inspect import run_inspect
+    from fewbench.runners.inspect.runner import run_inspect
 
     given = {"method": "auto" if scores is None else ADAPTIVE, "stop": 8} | settings
     arguments = [f"{QUIZ}@{task}", "--model", model, *arguments]
@@ -167,7 +167,7 @@ class TestWhatRuns:
         assert "the service is down" in failed.stopped
         monkeypatch.delenv("FAIL")
         # Tasks that wait for one that never starts say so.
-        monkeypatch.setattr("fewbench.runners.inspect_pool.WAIT", 0.1)
+        monkeypatch.setattr("fewbench.runners.inspect.pool.WAIT", 0.1)
         tasks = estimated([quiz.quiz(), quiz.more()], table, "random", 12)
         log, _ = inspect_ai.eval(
             tasks, model="scripted/a-9", max_tasks=1, log_dir=str(tmp_path), display="none"
@@ -197,7 +197,7 @@ class TestWhatRuns:
             run(scores, tmp_path / "run", "--epochs", "3", accept_differences=True)
 
     def test_a_scorer_of_several_values(self, tmp_path):
-        from fewbench.runners.inspect import run_inspect
+        from fewbench.runners.inspect.runner import run_inspect
 
         inspect_ai.eval(
             str(QUIZ) + "@quiz",

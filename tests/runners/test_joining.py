@@ -11,7 +11,7 @@ from fewbench.errors import EvaluationError, RunError
 from fewbench.evaluation import Evaluation
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
-from fewbench.runners.lm_eval_setup import Setup
+from fewbench.runners.lm_eval.setup import Setup
 from fewbench.testing import simulate
 
 TABLE = simulate(30, 240, 3, seed=5)

@@ -22,7 +22,7 @@ import fewbench
 from fewbench import Benchmark, Evaluation, Stop, import_results, save_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, MissingExtraError, ReaderError, RunError
-from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
+from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.runners.run import Run
 from fewbench.scores.conditions import COLUMNS
 
@@ -702,7 +702,7 @@ def test_ctrl_c_ends_a_run_with_the_estimate_so_far(zoo, scores, tmp_path):
 
 
 def test_without_lm_eval_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setattr("fewbench.runners.lm_eval_setup.find_spec", lambda name: None)
+    monkeypatch.setattr("fewbench.runners.lm_eval.setup.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"fewbench\[lm-eval\]"):
         LmEvalRunner(["--model", "dummy"])
 
@@ -849,7 +849,7 @@ def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, c
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, "results": {}}))  # as if killed before the end
     with monkeypatch.context() as patched:
-        patched.setattr("fewbench.runners.lm_eval.make_model", None)
+        patched.setattr("fewbench.runners.lm_eval.runner.make_model", None)
         app([*begin, *given], standalone_mode=False)
     assert json.loads(path.read_text())["results"] == data["results"]
     other = [one.replace("org/served", "org/other") for one in given]

@@ -13,8 +13,8 @@ import pytest
 from fewbench import Evaluation, add, import_results, load_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
-from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
-from fewbench.runners.lm_eval_benchmark import flattened
+from fewbench.runners.lm_eval.benchmark import flattened
+from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.scores.table import PROMPTS
 
 lm_eval = pytest.importorskip("lm_eval", reason="needs the extra lm-eval")

@@ -13,7 +13,7 @@ import fewbench
 from fewbench import Scale, Track
 from fewbench._names import signed
 from fewbench.decide.track_result import Change, Point
-from fewbench.evaluation.estimate import Interval
+from fewbench.evaluation.interval import Interval
 from fewbench.show.html import render_report
 from fewbench.testing import simulate
 

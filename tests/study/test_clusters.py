@@ -208,6 +208,16 @@ if __name__ == "__main__":
         process.communicate()
 
 
+def test_a_connection_lost_between_calls_and_results_is_named():
+    comm = pytest.importorskip("distributed.comm")
+
+    def lose(shared, item):
+        raise comm.CommClosedError("in <TCP (closed)>: Stream is closed")
+
+    with open_pool("dask-local") as pool, pytest.raises(ClusterError, match="connection was lost"):
+        list(pool.each(lose, 2, [3]))
+
+
 def test_a_lost_scheduler_is_a_clear_stop(tmp_path, assert_same, alone, caplog, monkeypatch):
     """Finished cells are kept, and the same command goes on from them. Dask's logs stay silent."""
     pytest.importorskip("distributed")

@@ -106,13 +106,12 @@ class Audit(Shown):
         """Return everything as indented JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def page(self, source: str = "", *, details: bool = False) -> Page:
+    def page(self, source: str = "") -> Page:
         """Return the findings, which methods to use, and what is behind them.
 
-        `source` is the file of the scores, for the commands to run next. With `details`, the text
-        does not refer to --details.
+        `source` is the file of the scores, for the commands to run next.
         """
-        return audit_page(self, source, details)
+        return audit_page(self, source)
 
     def of_kind(self, kind: str) -> Finding | None:
         """Return the finding of a kind, or None."""

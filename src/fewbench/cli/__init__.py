@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import typer
 
+from fewbench._text import say
 from fewbench.cli.app import COMMANDS, app, load_command
-from fewbench.cli.text import say
 from fewbench.errors import EstimateWarning, FewbenchError, first_line
 
 INTERRUPTED = 130

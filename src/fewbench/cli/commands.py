@@ -7,19 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
 from fewbench._progress import at_work, progress_bar, status_line
-from fewbench.cli.options import (
-    AverageOption,
-    Cluster,
-    Json,
-    load,
-    open_evaluation,
-    split_names,
-)
+from fewbench.cli import completion
+from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -308,10 +302,13 @@ def _options(
         if is_needed or default in (None, ()):
             default = ... if is_needed else None
             kind = kind if is_needed else kind | None
-        made: Any = typer.Argument(metavar=name.upper(), help=words)
+        is_choice = any(get_origin(one) is Literal for one in (kind, *get_args(kind)))
+        shell = None if is_choice else completion.BY_NAME.get(name)
+        made: Any = typer.Argument(metavar=name.upper(), help=words, autocompletion=shell)
         if name in SHORT or one.kind is one.KEYWORD_ONLY or default is not ...:
             own = [flags.get(name, _flag(name)), *SHORT.get(name, "").split()]
-            made = typer.Option(*([] if default is True else own), help=words)
+            flagged = [] if default is True else own
+            made = typer.Option(*flagged, help=words, autocompletion=shell)
         if name in arguments:
             made = typer.Argument(metavar=name.upper(), help=words)
         options.append(_parameter(name, Annotated[kind, made], default))

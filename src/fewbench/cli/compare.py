@@ -1,15 +1,17 @@
-"""fewbench compare: compare methods on models with known full scores."""
+"""fewbench compare, plan: judge methods on models with known full scores."""
 
 import shlex
 import sys
 from pathlib import Path
 
+from fewbench._text import echo
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import say_shares, split_names
 from fewbench.cli.outputs import FORMATS, check_outputs, write
 from fewbench.errors import StudyError
-from fewbench.study import Comparison, SplitSettings
+from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings
 from fewbench.study import compare as run_study
+from fewbench.study import plan as make_plan
 
 GAP = 0.2  # DISCO's: targets from the best 30%, sources from the worst 50%
 
@@ -105,5 +107,30 @@ given          the column role of the models names sources and targets
 chronological  the newest models are targets
 performance    the strongest models are targets; with --gap, sources are much weaker
 group          whole families (or another column, --group-by) are targets
+""",
+)
+
+
+def _plan(call: Call) -> Plan | SamplePlan:
+    """Also print a first answer."""
+
+    def early(first: Plan) -> None:
+        echo(f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n")
+
+    made: Plan | SamplePlan = call(on_first=None if call.given["as_json"] else early)
+    return made
+
+
+plan = command(
+    make_plan,
+    work="backtesting",
+    hidden=["on_first"],
+    around=_plan,
+    page=lambda found, given: found.page(str(given["scores"]), given["costs"] or "items"),
+    examples="""
+fewbench plan scores.parquet --error 0.02
+fewbench plan scores.parquet --half-width 0.03 --target stronger
+fewbench plan scores.parquet --budget 100 -o plan.html
+fewbench plan scores.parquet --difference 0.01 --costs tokens
 """,
 )

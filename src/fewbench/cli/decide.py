@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import counted
-from fewbench._progress import at_work, status_line
+from fewbench._progress import ESTIMATING, at_work, status_line
+from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder
-from fewbench.cli.text import echo, say
 from fewbench.decide import Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
@@ -26,8 +26,6 @@ from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
 from fewbench.scores import Average, Scores, Sources
 from fewbench.scores.cell_words import CellWords
-
-MEASURING = "measuring errors on held-out source models …"
 
 
 def _run(
@@ -96,7 +94,7 @@ def _run(
 
 versus = command(
     compare_two,
-    work=MEASURING,
+    work=ESTIMATING,
     around=_run,
     arguments=["program"],
     details=True,
@@ -113,7 +111,7 @@ fewbench versus new old --run run --scores scores.parquet -n 160 -- python answe
 
 gate = command(
     check_target,
-    work=MEASURING,
+    work=ESTIMATING,
     page=lambda found, given: found.page(given["target"].removesuffix(f":{found.target}")),
     about="The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided.",
     examples="""
@@ -126,7 +124,7 @@ fewbench gate run --at-least 0.70 --sequential --json
 
 rank = command(
     rank_targets,
-    work=MEASURING,
+    work=ESTIMATING,
     examples="""
 fewbench rank run
 fewbench rank run-a run-b --models old-model
@@ -277,7 +275,7 @@ def _tell(evaluation: Evaluation, told: Scores, name: str) -> int:
 
 track = command(
     follow,
-    work=MEASURING,
+    work=ESTIMATING,
     around=_track,
     arguments=["answers"],
     read={"checkpoints": (Path, _checkpoints, "")},

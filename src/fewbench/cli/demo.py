@@ -7,11 +7,11 @@ import numpy as np
 import typer
 
 from fewbench._progress import progress_bar
+from fewbench._text import echo
 from fewbench.cli.outputs import Force, check_outputs
-from fewbench.cli.text import echo
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.sampling import expected_random_error
 from fewbench.scores import Scale, Scores, Unit
+from fewbench.uncertainty.sampling import expected_random_error
 
 if TYPE_CHECKING:
     from fewbench.datasets.digits import Newcomer
@@ -26,22 +26,28 @@ OWN = Path("demo-output")  # here the demo replaces its report
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = OWN,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the report and example files.")
+    ] = OWN,
     seed: Annotated[int, typer.Option(help="Random seed of the new model and the selection.")] = 0,
     workers: Annotated[int, typer.Option(help="Number of processes for the comparison.")] = 2,
     force: Force = False,
 ) -> None:
     """Estimate a new classifier from a few of 1,000 items.
 
+    Also writes the files that the examples of the README use.
+
     \b
     fewbench demo
     """
-    from fewbench.datasets import load_zoo, train_newcomer, zoo_file
+    from fewbench.datasets import load_zoo, train_newcomer, write_example, zoo_file
+    from fewbench.datasets.zoo import EXAMPLE
     from fewbench.show.html import write_report
     from fewbench.study import SplitSettings, compare
 
     page = output / "report.html"
-    check_outputs(page, force=force or output == OWN)
+    files = [output / name for name in EXAMPLE]
+    check_outputs(page, *files, force=force or output == OWN)
     zoo = load_zoo()
     echo(
         f"Source models: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
@@ -87,8 +93,10 @@ def demo(
     echo(_saved(outcome, zoo, "random", "models like the source models"))
     echo(_saved(outcome, zoo, "group", "models of families that no source model belongs to"))
     write_report(outcome, page)
+    write_example(output)
     echo(
         f"\nReport of this comparison: {page.resolve()}\n"
+        f"Files for the examples of the README: {output.resolve()}\n"
         "Next: share the chosen images as a file, and start an evaluation from it:\n\n"
         f"  fewbench pack {zoo_file()} -m greedy-ridge -n 50 -o zoo-50.few\n"
         "  fewbench start zoo-50.few -o run"

@@ -1,4 +1,4 @@
-"""fewbench start, ask, estimate, repair: an evaluation in a folder."""
+"""fewbench start, ask, estimate, view, repair: an evaluation in a folder."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench._names import counted, some
-from fewbench._progress import MEASURING, at_work
+from fewbench._progress import ESTIMATING, at_work
+from fewbench._text import echo, say
+from fewbench.cli import completion
 from fewbench.cli.options import (
     SHARE,
     AverageOption,
@@ -32,7 +34,6 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.cli.text import echo, say
 from fewbench.errors import EvaluationError, MethodError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def start(
             "-m",
             help="Method name, see `fewbench methods` (default: auto, chosen by a quick backtest "
             "on the source models).",
+            autocompletion=completion.methods,
         ),
     ] = None,
     budget: Annotated[
@@ -65,6 +67,8 @@ def start(
         typer.Option(
             "--target",
             "-t",
+            metavar="NAME",
+            autocompletion=completion.targets,
             help="Name of a target model. Repeat it for several. In a folder that has other "
             "targets, it is asked their items first.",
         ),
@@ -124,8 +128,8 @@ def start(
     from pydantic import ValidationError
 
     from fewbench.evaluation import Evaluation, Stop
+    from fewbench.evaluation.evaluation import chosen_note
     from fewbench.evaluation.journal import HEADER, Journal
-    from fewbench.evaluation.select import chosen_note
     from fewbench.methods import Subset
     from fewbench.methods.base import AUTO
     from fewbench.runners.joining import LeadingRun, join_targets, reopened
@@ -195,7 +199,7 @@ def start(
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
-        with at_work(MEASURING):
+        with at_work(ESTIMATING):
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
@@ -360,7 +364,7 @@ def estimate(
         names = [target]
     elif len(evaluation.targets) > 1:
         names = evaluation.finished() or None
-    with at_work(MEASURING):
+    with at_work(ESTIMATING):
         estimates = evaluation.estimate(level, names, workers=workers, executor=cluster)
     echo(estimates.to_json() if as_json else str(estimates))
     for name in evaluation.targets if target is None else ():
@@ -376,6 +380,37 @@ def estimate(
         found = RunResult.of_folder(folder, estimates) or estimates
         source = "" if path is None else path.name
         write(found.page(evaluation, source=source), found, report)
+
+
+def view(
+    folder: Folder,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.9,
+    port: Annotated[
+        int, typer.Option(help="Port on this machine (default: any free one).", min=0, max=65535)
+    ] = 0,
+    scores: MovedScores = None,
+) -> None:
+    """Serve a page on this machine that follows an evaluation.
+
+    The page shows the estimates and updates as answers come, until you press Ctrl-C. The folder is
+    only read. Only this machine can open the address, and only with the token in it.
+
+    \b
+    fewbench view run
+    fewbench view run --port 8000
+    """
+    from fewbench.evaluation.view import view as serve
+
+    try:
+        serve(
+            folder,
+            level=level,
+            port=port,
+            on_ready=lambda url: echo(f"{url}\nStop with Ctrl-C."),
+            opened=lambda copy: open_evaluation(copy, scores),
+        )
+    except KeyboardInterrupt:
+        say("stopped")
 
 
 def repair(folder: Folder) -> None:

@@ -5,11 +5,10 @@ from pathlib import Path
 
 from fewbench._names import counted
 from fewbench._progress import at_work, progress_bar
-from fewbench._text import table
+from fewbench._text import echo, say, table
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import split_names
 from fewbench.cli.outputs import check_outputs
-from fewbench.cli.text import echo, say
 from fewbench.errors import PublicError
 from fewbench.public import (
     PublicFiles,

@@ -1,6 +1,7 @@
-"""fewbench import: read results of other models into a scores file."""
+"""fewbench import, add: put results of other models, or finished runs, into a scores file."""
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -8,15 +9,16 @@ from pathlib import Path
 from fewbench._files import only_process, written_whole
 from fewbench._names import as_cell, counted
 from fewbench._progress import at_work
+from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
-from fewbench.cli.text import echo, say
-from fewbench.errors import ReaderError
+from fewbench.errors import EstimateWarning, FewbenchError, ReaderError
+from fewbench.evaluation import add as add_runs
 from fewbench.readers import Columns, Reading, join_attributes, read
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
-from fewbench.scores import Scores, save_scores
+from fewbench.scores import Scores, load_scores, save_scores
 
 LONG = 10.0
 """Seconds of reading after which a failed import keeps what was read."""
@@ -155,5 +157,60 @@ A wide table:   fewbench import r.csv --model llm -o scores.parquet
 Arrays:         fewbench import r.npz -o scores.parquet
 Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
 Attributes:     fewbench import logs/ --models models.csv --items items.csv -o scores.parquet
+""",
+)
+
+
+def _add(call: Call, *, output: Path) -> None:
+    """Add runs to a file.
+
+    Parameters
+    ----------
+    output
+        Scores file to write (.parquet). If it exists and --scores is not given, the models are
+        added to it.
+    """
+    if output.suffix != ".parquet":  # before the work
+        raise FewbenchError(
+            f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
+        )
+    grows = output.exists() and call.given["scores"] is None
+    check_outputs(output, inputs=call.paths(), force=grows or call.given["force"])
+    lock = output.with_name(f".{output.name}.lock")
+    with (
+        only_process(lock, f"{output}: another fewbench add is writing it"),
+        warnings.catch_warnings(record=True) as accepted,
+    ):
+        warnings.simplefilter("always", EstimateWarning)
+        table: Scores = call(scores=load_scores(output)) if grows else call()
+        save_scores(table, output)
+    for one in accepted:
+        say(f"note: {one.message}")
+    runs = counted(len(call.given["runs"]), "run")
+    echo(f"{output}: {runs} added; {described(table)}")
+
+
+def _named(_: Call, typed: list[str]) -> dict[str, str]:
+    pairs = [one.rpartition("=") for one in typed]
+    if wrong := [one for one, (where, _, name) in zip(typed, pairs, strict=True)
+                 if not where or not name]:  # fmt: skip
+        raise FewbenchError(f"{wrong[0]}: no folder and name", hint="write DIR=NAME")
+    return {where: name for where, _, name in pairs}
+
+
+add = command(
+    add_runs,
+    work="adding",
+    report=None,
+    around=_add,
+    read={
+        "runs": (list[Path], lambda _, typed: typed, ""),
+        "names": (list[str], _named, "Written as DIR=NAME or DIR:TARGET=NAME; can be repeated."),
+    },
+    examples="""
+The first runs:  fewbench add run-a run-b -o scores.parquet
+One more:        fewbench add run-c -o scores.parquet
+With a name:     fewbench add run-d --name run-d=my-model -o scores.parquet
+Then:            fewbench run command scores.parquet -n 50 -o run-e -- python answer.py
 """,
 )

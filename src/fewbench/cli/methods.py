@@ -2,15 +2,16 @@
 
 import inspect
 import json
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fewbench._text import table
+from fewbench._text import echo, table, wrapped
+from fewbench.cli import completion
 from fewbench.cli.options import Json, load
-from fewbench.cli.text import echo
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, Need, StaticMethod, find_method
 from fewbench.methods.base import AUTO
@@ -29,13 +30,20 @@ from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
 from fewbench.scores import Scores
 
+FIRST = (
+    "fewbench", "fewbench-static", "greedy-ridge", "aipw", "random", "tailored", "collaborative",
+    "disco-pds-rf", "bento-sim", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
+)  # fmt: skip
+"""The methods to choose from, and one of each paper; the others are variants."""
+
 
 def methods(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="Show one method in detail, or the methods of a paper or an author.",
+            autocompletion=completion.methods,
         ),
     ] = None,
     scores_path: Annotated[
@@ -45,12 +53,14 @@ def methods(
     parts: Annotated[
         bool, typer.Option("--parts", help="List the parts that can be combined.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List all methods, with variants.")] = False,
     as_json: Json = False,
 ) -> None:
     """List methods: which to use, and what each does.
 
     \b
     fewbench methods
+    fewbench methods --all
     fewbench methods greedy-ridge
     fewbench methods DISCO
     fewbench methods --scores scores.parquet
@@ -65,16 +75,22 @@ def methods(
         raise MethodError(f"unknown method {name!r}", hint=suggested(str(name), lists))
     cannot = {key: _obstacle(key, scores) for key in names}
     if as_json:
-        rows = [
-            {"name": key, "parts": _written(key), "summary": ALL[key].summary}
-            | {"citation": ALL[key].citation, "cannot": cannot[key], "use_for": _uses(key)}
+        rows: list[dict[str, object]] = [
+            {
+                "name": key,
+                "parts": _written(key),
+                "summary": ALL[key].summary,
+                "citation": ALL[key].citation,
+                "cannot": cannot[key],
+                "use_for": _uses(key),
+            }
             for key in names
         ]
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif parts:
         _print_parts()
     elif name is None:
-        _print_all(cannot)
+        _print_list(cannot, tuple(ALL) if every else FIRST)
     elif len(names) == 1:
         _print_one(names[0], cannot[names[0]])
     else:
@@ -113,22 +129,25 @@ def _uses(name: str) -> list[str]:
     return [one.when for one in ADVICE if name in one.methods]
 
 
-def _print_all(cannot: dict[str, str | None]) -> None:
+def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
     echo("Recommended:\n")
-    uses = [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE]
-    echo(table(["targets", "methods", "reason"], uses, left=3))
-    echo(f"\nWithout --method, fewbench start and select use {AUTO}: {AUTO_SAYS}.")
+    for one in ADVICE:
+        echo(wrapped(f"{one.when}: {', '.join(one.methods)}", 2))
+        echo("  " + wrapped(one.reason, 2))
+    echo("\n" + wrapped(f"Without --method, fewbench start and select use {AUTO}: {AUTO_SAYS}."))
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
-        if reason is not None:
+        if reason is not None and name in shown:
             reasons.setdefault(reason, []).append(name)
     if reasons:
         echo("\nThese cannot run here:\n")
         said = [[", ".join(names), reason] for reason, names in reasons.items()]
         echo(table(["methods", "reason"], said, left=2))
-    echo("\nAll methods:\n")
-    rows = [[_typed(name), entry.summary] for name, entry in ALL.items()]
+    echo("\nMethods:\n")
+    rows = [[_typed(name), ALL[name].summary] for name in shown]
     echo(table(["method", "what it does"], rows, left=2))
+    if len(shown) < len(ALL):
+        echo(f"\nAll {len(ALL)}, with variants of these: fewbench methods --all.")
     echo("\nDetails: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fewbench._progress import at_work
-from fewbench.cli.text import say
+from fewbench._text import say
+from fewbench.cli import completion
 from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
@@ -22,12 +23,21 @@ ScoresOrPack = Annotated[
         "items without any scores (.csv, .jsonl or .parquet with a column id).",
     ),
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
-TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="Folder of the evaluation.", autocompletion=completion.runs),
+]
+TargetName = Annotated[
+    str | None,
+    typer.Option(
+        "--target", "-t", metavar="NAME", help="Target model.", autocompletion=completion.targets
+    ),
+]
 ItemsOf = Annotated[
     str | None,
     typer.Option(
         metavar="RUN",
+        autocompletion=completion.runs,
         help="Ask the items of another run first, so that the two can be compared item by item: "
         "its folder, or FOLDER:TARGET.",
     ),
@@ -78,7 +88,12 @@ WrongTexts = Annotated[
         "--wrong", help="Table: texts for the worst score, such as FAIL. Comma-separated."
     ),
 ]
-Metric = Annotated[str | None, typer.Option(help="Logs: metric to read if there are several.")]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="Logs: metric to read if there are several.", autocompletion=completion.metrics
+    ),
+]
 Filter = Annotated[
     str | None, typer.Option("--filter", help="Logs: filter to read if there are several.")
 ]
@@ -102,15 +117,6 @@ AcceptDifferences = Annotated[
         "models: other prompts, settings, answer keys. Estimates then carry a warning.",
     ),
 ]
-
-
-def group_of_commands() -> typer.Typer:
-    """Return an empty group of commands."""
-    return typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )
 
 
 def load_sources(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Sources":

@@ -9,7 +9,7 @@ import typer
 
 from fewbench._files import written_whole
 from fewbench._names import as_cell
-from fewbench.cli.text import echo, say
+from fewbench._text import echo, say
 from fewbench.errors import FewbenchError
 from fewbench.show.page import Page, as_markdown, as_text
 

@@ -1,21 +1,72 @@
-"""fewbench pack: a benchmark's few items, with all that estimates need, in one file."""
+"""fewbench select, pack: choose items, as a subset file or with all that estimates need."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
-
+from fewbench._files import written_whole
+from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
-from fewbench.cli.text import say
+from fewbench.cli.help import Commands, ListedGroup
+from fewbench.cli.options import say_shares
 from fewbench.errors import PackError
+from fewbench.evaluation import select_items
+from fewbench.methods import Subset, find_method
 from fewbench.packs import Pack, open_pack, refresh_pack
 from fewbench.packs import pack as make_pack
+from fewbench.runners import export_items
+from fewbench.scores import Scores
 from fewbench.scores.pack_files import SUFFIX
 
 
-class _MakesByDefault(TyperGroup):
+def _select(call: Call, *, harness: str = "ids", output: Path | None = None) -> None:
+    """Print or write the items.
+
+    Parameters
+    ----------
+    harness
+        Output format: ids, lm-eval or inspect (for their own options).
+    output
+        JSON file for the chosen items (default: print the ids).
+    """
+    subset: Subset = call()
+    say_shares([call.given["budget"]], call.read["scores"])
+    made = subset.provenance
+    assert made is not None
+    whole = find_method(made.method).asks_once
+    then = "estimate with the same method" if whole else f"the first of {made.budget} to run"
+    give_subset(subset, call.read["scores"], output, harness, then)
+
+
+def give_subset(
+    subset: Subset, scores: Scores, output: Path | None, harness: str, then: str
+) -> None:
+    """Write a subset to a file or print its items, and print its notes."""
+    for note in subset.notes:
+        say(f"note: {note}")
+    if output is None:
+        echo(export_items(scores, subset.items, harness))
+        return
+    with written_whole(output) as temporary:
+        temporary.write_text(subset.to_json() + "\n", encoding="utf-8")
+    say(f"{output}: {len(subset.items)} items of {scores.n_items}; {then}")
+
+
+select = command(
+    select_items,
+    work="choosing items",
+    report=None,
+    writes=["output"],
+    around=_select,
+    examples="""
+fewbench select scores.parquet --method greedy-ridge --budget 50 -o subset.json
+fewbench select scores.parquet --method greedy-ridge --budget 50 --for lm-eval
+Later:  fewbench start scores.parquet --subset subset.json -o run
+""",
+)
+
+
+class _MakesByDefault(ListedGroup):
     """A group in which a first argument that is no command is the scores file of `make`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -24,12 +75,7 @@ class _MakesByDefault(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-pack = typer.Typer(
-    cls=_MakesByDefault,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+pack = Commands(_MakesByDefault)
 
 
 @pack.callback()

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from fewbench._progress import at_work
-from fewbench.cli.options import Key, group_of_commands
+from fewbench.cli.help import Commands
+from fewbench.cli.options import Key
 from fewbench.cli.running import Settings, run_and_print, run_command, run_in_inspect
 from fewbench.errors import RunError
 
-run = group_of_commands()
+run = Commands()
 
 
 @run.callback()
@@ -61,7 +62,7 @@ def lm_eval(
     fewbench run lm-eval scores.parquet -m fluid -n 30 -o run -- --model hf --model_args \\
         pretrained=X --include_path tasks
     """
-    from fewbench.runners.lm_eval import LOGS, LmEvalRunner
+    from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
 
     accepts = settings.of_run["accept_differences"]
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
@@ -98,7 +99,7 @@ def inspect(
     fewbench run inspect scores.parquet -m fluid --half-width 0.03 -o run -- task.py@name \\
         --model openai/gpt-4o -T level=hard --max-connections 20
     """
-    from fewbench.runners.inspect import run_inspect
+    from fewbench.runners.inspect.runner import run_inspect
 
     run_in_inspect(partial(run_inspect, arguments, metric=metric), settings)
 

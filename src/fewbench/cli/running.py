@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperCommand
 
-from fewbench._progress import MEASURING, status_line
+from fewbench._progress import ESTIMATING, status_line
+from fewbench._text import echo, say
+from fewbench.cli import completion
+from fewbench.cli.help import PlainCommand
 from fewbench.cli.options import (
     SHARE,
     AcceptDifferences,
@@ -31,7 +33,6 @@ from fewbench.cli.outputs import (
     check_outputs,
     write,
 )
-from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine, shown
@@ -130,6 +131,7 @@ def _settings(
             "-m",
             help="Method name, see fewbench methods (auto: chosen by a quick backtest on the "
             "source models).",
+            autocompletion=completion.methods,
         ),
     ] = "auto",
     budget: Annotated[
@@ -168,6 +170,8 @@ def _settings(
         typer.Option(
             "--target",
             "-t",
+            metavar="NAME",
+            autocompletion=completion.targets,
             help="Name of a target model (default: the model's name). Repeat it for several. In a "
             "folder that has other targets, it is asked their items first.",
         ),
@@ -274,7 +278,7 @@ def run_command(
     return add
 
 
-class _WithArguments(TyperCommand):
+class _WithArguments(PlainCommand):
     """A command that keeps what follows -- for a program or a harness."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -363,7 +367,7 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
             quiet=settings.as_json,
             on_notes=told.tell,
             on_progress=ProgressLine(update),
-            on_end=lambda: update(MEASURING),
+            on_end=lambda: update(ESTIMATING),
             **settings.of_run,
         )
     print_result(result, scores, settings, told)
@@ -371,5 +375,5 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
 
 def _only_end(text: str) -> None:
     """Say what happens after Inspect's own display."""
-    if text == MEASURING:
+    if text == ESTIMATING:
         say(text)

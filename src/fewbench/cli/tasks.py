@@ -10,6 +10,7 @@ import numpy as np
 
 from fewbench._files import written_whole
 from fewbench._names import some
+from fewbench._text import echo, say
 from fewbench.bento import (
     TaskAnalysis,
     TaskMatrix,
@@ -23,9 +24,9 @@ from fewbench.bento import (
 )
 from fewbench.bento.held_out import CostlyTasks
 from fewbench.cli.commands import command
-from fewbench.cli.options import group_of_commands, load
-from fewbench.cli.select import give_subset
-from fewbench.cli.text import echo, say
+from fewbench.cli.help import Commands
+from fewbench.cli.options import load
+from fewbench.cli.pack import give_subset
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods.tasks.choosers import ListedTasks
@@ -36,7 +37,7 @@ from fewbench.scores import Average, Scores
 
 DEFAULT = "bento-sim"
 
-tasks = group_of_commands()
+tasks = Commands()
 
 
 @tasks.callback()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench._names import counted, some
+from fewbench._text import echo, say
 from fewbench.cli.options import (
     AcceptDifferences,
     Filter,
@@ -26,7 +27,6 @@ from fewbench.cli.options import (
     open_evaluation,
     split_texts,
 )
-from fewbench.cli.text import echo, say
 from fewbench.errors import AnswersError, ScoresError
 
 if TYPE_CHECKING:

@@ -292,7 +292,7 @@ def _again(
 
 def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
     names, evaluation = [one.name for one in group], group[0].evaluation
-    sources, _ = source_models(sources)
+    sources = source_models(sources)[0].table()
     if evaluation is None:
         subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))
         return Evaluation(sources, METHOD, len(subset.items), names, subset=subset)

@@ -24,12 +24,12 @@ from fewbench.decide.random_pairs import items_if_known, items_needed
 from fewbench.decide.versus import check_margin
 from fewbench.decide.versus_result import needed
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.sampling import check_level
+from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Sources, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.uncertainty.sampling import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,7 +208,7 @@ def gate(
     level: float = 0.9,
     sequential: bool = False,
 ) -> Gate:
-    """Check whether a target reaches a threshold or is no worse than a baseline.
+    """Pass or fail a target by a threshold or a baseline.
 
     The interval is the one that fewbench estimate prints. With two conditions, each may be wrong in
     half of the allowed share of cases.

@@ -10,11 +10,11 @@ from fewbench.decide.versus import compare
 from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Stop
-from fewbench.evaluation.errors import looks_of
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores
 from fewbench.study.multiple import Adjust
+from fewbench.uncertainty.held_out import looks_of
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import OnProgress, Runner

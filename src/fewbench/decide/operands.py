@@ -15,19 +15,19 @@ from fewbench._files import folder_name
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.contrast import (
+from fewbench.evaluation.estimating import scored
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.journal import Journal
+from fewbench.methods.sources import is_known
+from fewbench.scores import Sources
+from fewbench.uncertainty.contrast import (
     Contrast,
     held_out_correlation,
     look_factor,
     sample_correlation,
 )
-from fewbench.evaluation.errors import looks_of
-from fewbench.evaluation.estimating import scored
-from fewbench.evaluation.evaluation import Evaluation
-from fewbench.evaluation.journal import Journal
-from fewbench.evaluation.uncertainty import Scored, Uncertainty
-from fewbench.methods.sources import is_known
-from fewbench.scores import Sources
+from fewbench.uncertainty.held_out import looks_of
+from fewbench.uncertainty.intervals import Scored, Uncertainty
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""

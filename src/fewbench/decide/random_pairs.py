@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
-from fewbench.evaluation.contrast import Contrast
-from fewbench.evaluation.uncertainty import Uncertainty
 from fewbench.scores import Scores, Sources
+from fewbench.uncertainty.contrast import Contrast
+from fewbench.uncertainty.intervals import Uncertainty
 
 PAIRS = 20
 """Source models by whose pairs two targets' disagreement is guessed, those closest in score."""

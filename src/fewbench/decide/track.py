@@ -18,12 +18,12 @@ from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track, Verdict
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.contrast import Contrast
-from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.sampling import check_level
-from fewbench.evaluation.uncertainty import Uncertainty
+from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scores
 from fewbench.study.multiple import adjusted_p_values
+from fewbench.uncertainty.contrast import Contrast
+from fewbench.uncertainty.intervals import Uncertainty
+from fewbench.uncertainty.sampling import check_level
 
 CONTENDERS = 25
 """Checkpoints of the highest scores that may be the best; the others have probability 0."""

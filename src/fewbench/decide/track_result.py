@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
 from fewbench._warned import in_cell
-from fewbench.evaluation.estimate import Interval
+from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts.estimating import tracked
 from fewbench.show.page import Page, Section, Shown, Table

@@ -25,11 +25,11 @@ from fewbench.decide.operands import (
 from fewbench.decide.random_pairs import items_if_known, items_needed, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.sampling import check_level
+from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, Sources
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
+from fewbench.uncertainty.sampling import check_level
 
 
 def versus(

@@ -8,12 +8,12 @@ from fewbench._names import p_value
 from fewbench._warned import in_cell
 from fewbench.decide.operands import Pairing
 from fewbench.decide.random_pairs import RandomPairs
-from fewbench.evaluation.estimate import Interval
-from fewbench.evaluation.uncertainty import basis
+from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import ADJUSTS, Adjust
+from fewbench.uncertainty.intervals import basis
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,7 +33,7 @@ def add(
     names: Mapping[str, str] | None = None,
     accept_differences: bool = False,
 ) -> Scores:
-    """Add evaluated models to a table of scores, as source models of the next evaluations.
+    """Make source models of finished runs.
 
     Each target with answers becomes a row. Items that it did not run stay empty. The table also
     keeps how the items were asked and scored, as far as the answers came from logs. A run that was

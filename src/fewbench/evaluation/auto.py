@@ -20,16 +20,16 @@ from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, FewbenchError
-from fewbench.evaluation.errors import FOLDS, HeldOut, measure
 from fewbench.evaluation.opening import Stop, check_budget
-from fewbench.evaluation.replay import replay
-from fewbench.evaluation.sampling import expected_random_error, sampling_effect
 from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import RELIABLE, distinct_sources, is_known, known_scores, reliability
 from fewbench.scores import Scores
+from fewbench.uncertainty.held_out import FOLDS, HeldOut, measure
+from fewbench.uncertainty.replay import replay
+from fewbench.uncertainty.sampling import expected_random_error, sampling_effect
 
 RANDOM = "random"
 OWN = ("fewbench", "fewbench-static")

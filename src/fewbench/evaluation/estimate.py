@@ -10,6 +10,7 @@ from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.costs import Cost
+from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
 from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Unit
@@ -19,40 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fewbench.evaluation.evaluation import Evaluation
-
-
-class Interval(BaseModel):
-    """A range on the user's scale."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    low: float
-    high: float
-
-
-class RankInterval(BaseModel):
-    """The ranks at the ends of a score's interval; 1 is best."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    best: int
-    worst: int
-
-
-class RandomSampling(BaseModel):
-    """Plain random sampling of as many items.
-
-    Attributes
-    ----------
-    half_width, expected_error
-        Half the width of its interval, at the level and the score of the estimate, and its mean
-        absolute error there.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    half_width: float
-    expected_error: float
 
 
 class Estimate(Shown, BaseModel):
@@ -131,7 +98,7 @@ class Estimate(Shown, BaseModel):
     @property
     def interval_basis(self) -> str:
         """What the interval rests on, in words."""
-        from fewbench.evaluation.uncertainty import basis
+        from fewbench.uncertainty.intervals import basis
 
         if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
             return "exact if the answered items are a random sample of all"

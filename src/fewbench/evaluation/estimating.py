@@ -9,19 +9,20 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, past_scores, places
 from fewbench.evaluation.choosing import Choosing
-from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
-from fewbench.evaluation.intervals import Judge
+from fewbench.evaluation.estimate import Estimate, Estimates
+from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
-from fewbench.evaluation.sampling import error_within, sampling_effect
-from fewbench.evaluation.uncertainty import Scored, stricter
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import Answers, Method, Prediction, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Sources, Unit
 from fewbench.scores.conditions import disagreements
+from fewbench.uncertainty.bounds import Past, bound_score, fit_tasks, past_scores, places
+from fewbench.uncertainty.intervals import Scored, stricter
+from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.sampling import error_within, sampling_effect
 
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score outside "

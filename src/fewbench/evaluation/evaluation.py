@@ -20,7 +20,6 @@ from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
-    FEWEST,
     Stop,
     check_followed,
     check_targets,
@@ -29,13 +28,14 @@ from fewbench.evaluation.opening import (
 )
 from fewbench.evaluation.packed import stronger_warning
 from fewbench.evaluation.page import among_sources
-from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources, source_models
 from fewbench.show.page import Page
+from fewbench.uncertainty.intervals import FEWEST
+from fewbench.uncertainty.sampling import check_level
 
 if TYPE_CHECKING:
     from fewbench.evaluation.estimating import Estimating
@@ -607,7 +607,7 @@ class Evaluation:
         Without an interval, which is measured on the sources and takes long on large tables.
         EvaluationError if the target has no answers.
         """
-        from fewbench.evaluation.bounds import bound_score
+        from fewbench.uncertainty.bounds import bound_score
 
         found = float(self.prediction(target, tasks=False).scores[0])
         answers = self.record.answers(target)
@@ -669,3 +669,59 @@ class Evaluation:
     def answer_notes(self, target: str) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
         return self._ledger.notes(target)
+
+
+def select_items(
+    scores: Scores, method: str | Method = AUTO, *, budget: int | str, seed: int = 0
+) -> Subset:
+    """Choose items to run.
+
+    For adaptive methods, only the first batch.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models.
+    method : str or Method
+        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
+        the source models chooses the method.
+    budget : int or str
+        Number of items to run, or a share of each task's items, such as 10%: at least 20 of each
+        task, or all of a smaller one.
+    seed : int
+        Random seed.
+
+    Raises
+    ------
+    MethodError
+        If the method cannot run on these scores, or the budget does not fit.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> len(select_items(simulate(20, 60), "random", budget=5).items)
+    5
+    """
+    evaluation = Evaluation(scores, method, budget, seed=seed)
+    notes = evaluation.notes
+    if evaluation.reason is not None:
+        notes = (chosen_note(evaluation), *notes)
+    subset = evaluation.subset
+    if subset is not None:
+        return subset.model_copy(update={"notes": (*notes, *subset.notes)})
+    (items,) = evaluation.ask().values()
+    made = evaluation.provenance
+    then = ""
+    if len(items) < made.budget:
+        then = f" of {made.budget}, and chooses the others after the answers"
+    note = (
+        f"{made.method} asks for these {len(items)} items{then}. Use fewbench start SCORES "
+        f"--method '{made.method}' --budget {made.budget} --seed {made.seed} "
+        f"--average {made.average} -o DIR, then ask and tell"
+    )
+    return Subset(items=tuple(items), notes=(*notes, note), provenance=made)
+
+
+def chosen_note(evaluation: Evaluation) -> str:
+    """Return which method `auto` chose, and why."""
+    return f"method auto chose {evaluation.provenance.method}: {evaluation.reason}"

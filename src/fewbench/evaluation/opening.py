@@ -31,8 +31,6 @@ SCORES = "scores.parquet"
 """File in the folder of an evaluation whose sources include evaluated models: the sources."""
 AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<after>[^\d\s.][^\d.]*)?\s*")
 """A number with its unit, before or after it."""
-FEWEST = 10
-"""Fewest answers before a half width may end the run."""
 
 
 class Stop(BaseModel):

@@ -10,10 +10,10 @@ from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Scale, Sources, Unit
-from fewbench.scores.sources import Origin
+from fewbench.scores.table import Origin
 
 if TYPE_CHECKING:
-    from fewbench.evaluation.errors import HeldOut
+    from fewbench.uncertainty.held_out import HeldOut
 
 
 def provenance_of(origin: Origin, n_items: int) -> Provenance:
@@ -96,7 +96,7 @@ def known_errors(scores: Sources, method: Method, made: Provenance) -> "HeldOut 
     own = provenance_of(scores.origin, scores.n_items)
     if (own.settings, own.budget, own.seed) != (method.describe(), made.budget, made.seed):
         return None
-    from fewbench.evaluation.errors import HeldOut
+    from fewbench.uncertainty.held_out import HeldOut
 
     try:
         return HeldOut.of(scores.origin.errors)

@@ -149,6 +149,11 @@ class DaskPool(Pool):
         future.theirs = theirs  # type: ignore[attr-defined]  # else Dask forgets it
         return future
 
+    def fault(self, error: BaseException) -> BaseException:
+        """Return a call's own error, or that the connection was lost while Dask sent its result."""
+        is_lost = isinstance(error, import_module("distributed.comm").CommClosedError)
+        return lost_cluster(self.name, error) if is_lost else super().fault(error)
+
     def cancel(self, future: Any) -> None:
         """Give up a call."""
         if self.client.status == "running":

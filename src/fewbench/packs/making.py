@@ -16,10 +16,8 @@ from fewbench._version import __version__
 from fewbench.errors import MethodError, PackError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
-from fewbench.evaluation.errors import looks_of, measure
+from fewbench.evaluation.evaluation import chosen_note
 from fewbench.evaluation.opening import count_items
-from fewbench.evaluation.sampling import sampling_effect
-from fewbench.evaluation.select import chosen_note
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.base import AUTO
@@ -48,6 +46,8 @@ from fewbench.scores.table import (
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
+from fewbench.uncertainty.held_out import looks_of, measure
+from fewbench.uncertainty.sampling import sampling_effect
 
 KEPT_COLUMNS = (
     *("task", "group", "harness", "doc_id", "sample_id", "metric", "filter"),

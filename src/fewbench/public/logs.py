@@ -100,10 +100,10 @@ def find_helm(ask: Ask, fetcher: Fetcher) -> Found:
         if (named := MODEL_OF_RUN.search(run)) and ask.split in (None, run.partition(":")[0])
     }
     # Runs write ORG_MODEL.
-    named = {model.replace("_", "/", 1): model for model in model_of.values()}
+    written = {model.replace("_", "/", 1): model for model in model_of.values()}
     chosen = set(sampled(model_of.values(), ask.sample))
     if not isinstance(ask.models, int | None):
-        chosen = {named[name] for name in sampled(named, ask.models)}
+        chosen = {written[name] for name in sampled(written, ask.models)}
     runs = {f"{base}/runs/{suites[run]}/{run}": model_of[run] for run in model_of}
     runs = {place: model for place, model in runs.items() if model in chosen}
     # A suite is listed in pages of 1,000 files, which is fewer requests than one for each run.

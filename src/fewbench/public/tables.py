@@ -1,6 +1,6 @@
 """Sources that publish tables or lists of scores."""
 
-import pickle
+import pickletools
 import re
 import zipfile
 from collections import Counter
@@ -299,14 +299,9 @@ def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
 
 MOST_ITEMS = 6000
 """Items that the authors' program takes of a benchmark."""
-OF_ARRAYS = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-    ("_codecs", "encode"),
-}
-"""All that an array of arrays is made of."""
+FLOATS = re.compile("f[48]")
+SMALLEST_ARRAY = 8
+"""Bytes of the smallest inner array: of two float32."""
 
 
 def find_tailoredbench(ask: Ask, fetcher: Fetcher) -> Found:
@@ -336,15 +331,23 @@ def read_tailoredbench(ask: Ask, found: Found, folder: Path) -> Reading:
         whole = np.concatenate(parts)
         n_items = min(whole.shape[1], MOST_ITEMS)
         items = [f"{ask.benchmark}-{at + 1:04d}" for at in range(n_items)]
-        named = {"models": models, "items": items, "tasks": [str(ask.benchmark)] * n_items}
+        tasks = [str(ask.benchmark)] * n_items
         if whole.dtype == object or whole.ndim == 3:
             # Of two files of labels the authors' program reads the one with a longer name.
             right = _array(_ending(found, folder, "/gt_label")).astype(np.intp)[:n_items]
             options, n_options = _padded(whole[:, :n_items])
             values = (options.argmax(axis=2) == right).astype(np.float64)
-            scores = from_arrays(values, **named, probabilities=options, n_options=n_options)
+            scores = from_arrays(
+                values,
+                models=models,
+                items=items,
+                tasks=tasks,
+                probabilities=options,
+                n_options=n_options,
+            )
         else:
-            scores = from_arrays(whole[:, :n_items].astype(np.float64), **named)
+            values = whole[:, :n_items].astype(np.float64)
+            scores = from_arrays(values, models=models, items=items, tasks=tasks)
     roles = {model: {"role": model.partition("-")[0]} for model in models}
     notes = ["names of models are in the paper's Tables 14 to 16, not with the arrays"]
     if n_items < whole.shape[1]:
@@ -358,24 +361,24 @@ def _ending(found: Found, folder: Path, part: str) -> Path:
 
 
 def _array(path: Path) -> NDArray[Any]:
-    """Return an array of numbers, or of arrays of numbers; no other object is unpickled."""
+    """Return an array of numbers, or of arrays of numbers, whose bytes are read without unpickling.
+
+    NumPy pickles each inner array with its type (float32 or float64) and its bytes.
+    """
     with laid_out(path), path.open("rb") as file:
-        major, _ = np.lib.format.read_magic(file)
+        version, _ = np.lib.format.read_magic(file)
         header = np.lib.format.read_array_header_1_0
-        shape, _, dtype = (header if major == 1 else np.lib.format.read_array_header_2_0)(file)
-        if dtype.hasobject:
-            return cast(NDArray[Any], _Arrays(file).load().reshape(shape))
-        file.seek(0)
-        return cast(NDArray[Any], np.load(file, allow_pickle=False))
-
-
-class _Arrays(pickle.Unpickler):
-    """Unpickles arrays of NumPy alone."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in OF_ARRAYS:
-            raise ValueError(f"{module}.{name} in an array")
-        return super().find_class(module, name)
+        shape, _, dtype = (header if version == 1 else np.lib.format.read_array_header_2_0)(file)
+        if not dtype.hasobject:
+            file.seek(0)
+            return cast(NDArray[Any], np.load(file, allow_pickle=False))
+        arguments = [argument for _, argument, _ in pickletools.genops(file)]
+        kinds = {one for one in arguments if isinstance(one, str) and FLOATS.fullmatch(one)}
+        data = [one for one in arguments if isinstance(one, bytes) and len(one) >= SMALLEST_ARRAY]
+        (kind,) = kinds
+        cells = np.empty(len(data), dtype=object)
+        cells[:] = [np.frombuffer(one, kind) for one in data]
+        return cells.reshape(shape)
 
 
 def _padded(cells: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.intp]]:

@@ -23,9 +23,9 @@ from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key
-from fewbench.runners.inspect import run_inspect
-from fewbench.runners.inspect_feed import inspect_with_sources
-from fewbench.runners.inspect_samples import OWN_ID
+from fewbench.runners.inspect.feed import inspect_with_sources
+from fewbench.runners.inspect.runner import run_inspect
+from fewbench.runners.inspect.samples import OWN_ID
 from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
 from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fewbench._progress import MEASURING, status_line
+from fewbench._progress import ESTIMATING, pace, status_line
 from fewbench.evaluation import Estimate
 from fewbench.runners.result import Progress
 from fewbench.runners.run import Run
@@ -31,6 +31,7 @@ class ProgressLine:
         self._update, self._clock = update, clock
         self._started, self._used, self._last = clock(), 0.0, 0.0
         self._shown = 0.0
+        self._first: dict[str, tuple[float, int]] = {}  # time and answers of the first batch
         self.estimates: dict[str, Estimate] = {}
 
     def __call__(self, run: Run, target: str) -> None:
@@ -50,12 +51,14 @@ class ProgressLine:
             self._used += self._last
         if found.estimate is not None:
             self.estimates[target] = found.estimate
-        self._update(progress_text(found, self.estimates.get(target)))
+        since, before = self._first.setdefault(target, (now, found.answered))
+        speed = pace(found.answered - before, found.of - before, now - since)
+        self._update(progress_text(found, self.estimates.get(target), speed))
 
 
-def progress_text(found: Progress, last: Estimate | None = None) -> str:
+def progress_text(found: Progress, last: Estimate | None = None, speed: str = "") -> str:
     """Return how far a target is, in a line, with the interval of its last estimate."""
-    said = [f"{found.target}: {found.answered:,} of {found.of:,} items"]
+    said = [f"{found.target}: {found.answered:,} of {found.of:,} items{speed}"]
     if found.score is not None:
         said.append(f"score {Unit(found.scale).score(found.score)}")
     if last is not None:
@@ -80,5 +83,5 @@ def shown(
     with status_line(f"running {name}") as update:
         yield {
             "on_progress": on_progress or ProgressLine(update),
-            "on_end": lambda: update(MEASURING),
+            "on_end": lambda: update(ESTIMATING),
         }

@@ -23,10 +23,10 @@ from fewbench._names import counted
 from fewbench._text import plain
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.evaluation import chosen_note
 from fewbench.evaluation.journal import HEADER, Journal
-from fewbench.evaluation.opening import BENCHMARK, COST, FEWEST
+from fewbench.evaluation.opening import BENCHMARK, COST
 from fewbench.evaluation.packed import check_settings, provenance_of
-from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batch, Batches
@@ -36,6 +36,7 @@ from fewbench.scores import Benchmark, Scores, Sources, open_sources
 from fewbench.scores.conditions import count_uncompared
 from fewbench.scores.costs import amount
 from fewbench.scores.table import as_sources
+from fewbench.uncertainty.intervals import FEWEST
 
 LOCK = "run.lock"
 OUTAGE = 10

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from fewbench.errors import RunError
-from fewbench.runners.inspect_kept import first_of
+from fewbench.runners.inspect.kept import first_of
 
 PATIENCE = 10.0  # seconds to connect
 PORTS = {"http": 80, "https": 443}

@@ -6,8 +6,7 @@ from fewbench.scores.costs import read_costs
 from fewbench.scores.files import load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale, Unit
-from fewbench.scores.sources import Sources
-from fewbench.scores.table import Scores
+from fewbench.scores.table import Scores, Sources
 
 __all__ = [
     "Average",

@@ -24,12 +24,12 @@ from fewbench._json import loads
 from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, ScoresError, first_line
-from fewbench.scores import item_files
 from fewbench.scores.cells import Unread
+from fewbench.scores.item_files import FORMAT as BY_ITEMS
+from fewbench.scores.item_files import layout, read_cells, read_options, write_by_items
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.scale import Scale
-from fewbench.scores.sources import Sources
-from fewbench.scores.table import Scores
+from fewbench.scores.table import Scores, Sources
 
 FORMAT = 1
 MODELS = b"fewbench.models"
@@ -68,10 +68,10 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         "digest": scores.digest,
         "fingerprint": scores.fingerprint,
         "missing_shares": scores.missing_shares.tolist(),
-    } | (item_files.layout(scores) if by_items else {})
+    } | (layout(scores) if by_items else {})
     metadata = {b"fewbench": json.dumps(meta).encode(), MODELS: _packed(scores.models)}
     if by_items:
-        item_files.write_by_items(scores, meta, metadata, target)
+        write_by_items(scores, meta, metadata, target)
         return target
     table = _long(scores).replace_schema_metadata(metadata)
     with written_whole(target) as temporary:
@@ -186,19 +186,19 @@ def _opened(
                 )
             meta = loads(known[b"fewbench"])
             _check_format(source, meta)
-            by_items = meta["format"] == item_files.FORMAT
+            by_items = meta["format"] == BY_ITEMS
             items = _first_rows(file, meta["shape"][1], ["item", *meta["item_columns"]])
             low, high, lower_is_better = meta["scale"]
             parts = {
                 "items": _frame(items),
                 "models": _frame(_read_models(known)),
-                "probabilities": item_files.read_options(file, source, meta) if by_items else None,
+                "probabilities": read_options(file, source, meta) if by_items else None,
                 "scale": Scale(low, high, lower_is_better),
                 "average": meta["average"],
             }
             cells = None
             if with_cells:
-                cells = item_files.read_cells(file, meta) if by_items else _cells(file, meta)
+                cells = read_cells(file, meta) if by_items else _cells(file, meta)
         yield parts, meta, cells
     except FewbenchError as error:
         if str(source.parent / source.stem) in error.message:
@@ -238,10 +238,10 @@ def _cells(file: Any, meta: dict[str, Any]) -> FloatArray:
 
 
 def _check_format(source: Path, meta: dict[str, Any]) -> None:
-    if meta["format"] not in (FORMAT, item_files.FORMAT):
+    if meta["format"] not in (FORMAT, BY_ITEMS):
         raise ScoresError(
             f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT} and "
-            f"{item_files.FORMAT}",
+            f"{BY_ITEMS}",
             hint="upgrade fewbench",
         )
 

@@ -28,8 +28,7 @@ from fewbench.errors import FewbenchError, PackError, first_line
 from fewbench.scores.benchmark import Average
 from fewbench.scores.packed import ChosenAnswers
 from fewbench.scores.scale import Scale
-from fewbench.scores.sources import Origin, Sources
-from fewbench.scores.table import Scores
+from fewbench.scores.table import Origin, Scores, Sources
 
 SUFFIX = ".few"
 SCHEMA = 1
@@ -53,7 +52,7 @@ class PartRecord(_Record):
     keeps : str
         "answers": the source models' answers on the chosen items; "table": on all items.
     provenance, subset
-        See `fewbench.scores.sources.Origin`.
+        See `fewbench.scores.table.Origin`.
     scale : tuple
         Lowest and highest score, and whether lower is better.
     items, models : mapping of str to list

@@ -12,7 +12,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.errors import PackError
 from fewbench.scores.benchmark import Average, check_labels
 from fewbench.scores.scale import Scale
-from fewbench.scores.sources import Origin, Sources
+from fewbench.scores.table import Origin, Sources
 
 
 @dataclass(eq=False, repr=False)

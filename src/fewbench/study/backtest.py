@@ -15,7 +15,6 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.auto import RANDOM, pick
-from fewbench.evaluation.errors import HeldOut
 from fewbench.methods import Method, find_method
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores
@@ -29,6 +28,7 @@ from fewbench.study.inference import (
     two_way,
 )
 from fewbench.study.splits import SplitSettings, make_split
+from fewbench.uncertainty.held_out import HeldOut
 
 Measure = Literal["error", "half_width", "difference"]
 """What a curve is of: the mean absolute error, the half width of the interval, or the squared error
@@ -425,11 +425,11 @@ class Backtest:
         chosen, preferred = pick(list(shares), means, beats), next(iter(shares))
         if chosen == RANDOM:
             return Chosen(RANDOM, NOTHING, False)
-        said = "its error is clearly below that of random sampling"
+        said = f"{chosen} has a significantly lower error than random sampling"
         if chosen != preferred and beats(chosen, preferred, len(shares) - 1):
-            said += f", and clearly below that of {preferred}"
+            said += f" and than {preferred}"
         elif chosen != preferred:
-            said += f", which that of {preferred} is not"
+            said += f"; {preferred} has not"
         return Chosen(chosen, said, True)
 
 

@@ -16,16 +16,16 @@ from fewbench._types import BoolArray, FloatArray
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
-from fewbench.evaluation.contrast import Contrast, held_out_correlation, sample_correlation
-from fewbench.evaluation.errors import HeldOut
-from fewbench.evaluation.intervals import Judge
-from fewbench.evaluation.replay import Replay, replay
-from fewbench.evaluation.uncertainty import Scored, Uncertainty
 from fewbench.methods import Answers, Method, find_method
 from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
+from fewbench.uncertainty.contrast import Contrast, held_out_correlation, sample_correlation
+from fewbench.uncertainty.held_out import HeldOut
+from fewbench.uncertainty.intervals import Scored, Uncertainty
+from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.replay import Replay, replay
 
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]

@@ -13,7 +13,6 @@ from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import RANDOM, Auto
 from fewbench.evaluation.opening import check_budget, count_items
-from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.base import AUTO
@@ -27,6 +26,7 @@ from fewbench.study.comparison import REFERENCES, Comparison
 from fewbench.study.inference import FEWEST_TARGETS
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
 from fewbench.study.summary import summarise
+from fewbench.uncertainty.sampling import check_level
 
 LEAST = 3
 """Models: two sources and a target."""

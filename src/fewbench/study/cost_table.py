@@ -46,7 +46,8 @@ def cost_section(plan: "Plan", unit: str) -> Section:
     Costs are in `unit`, or in that of the price if the plan has one.
     """
     one = plan.forecasts[0]
-    head = [("Cost", False), (unit if plan.price is None else "At the price", True)]
+    head = [("Cost", False)]
+    head += [(unit.capitalize() if plan.price is None else "At the price", True)]
     head += [("Of a full run", True), ("Storage", True)]
     size = plan.bytes_per_item
     rows = [
@@ -66,17 +67,19 @@ def cost_section(plan: "Plan", unit: str) -> Section:
             ),
             [
                 f"The {plan.n_models:,} source models, if you run them",
-                f"{plan.n_models * one.full_cost:,.6g}",
+                _amount(plan.n_models * one.full_cost),
                 "–",
                 _bytes(size * plan.n_models * plan.n_items),
             ],
             ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * one.items)],
         ]
         if one.breakeven is not None:
-            said = f"If you run the source models yourself, you break even after {one.breakeven:,} "
-            said += "new models that are not run in full"
+            said = (
+                f"Running the source models pays after {one.breakeven:,} new models, compared with "
+            )
+            said += "running these in full"
             if one.breakeven_random is not None:
-                said += f", or after {one.breakeven_random:,} in place of random sampling"
+                said += f"; after {one.breakeven_random:,}, compared with random items"
             lines.append(f"{said}.")
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
@@ -84,7 +87,16 @@ def cost_section(plan: "Plan", unit: str) -> Section:
 
 
 def _row(what: str, cost: float, full: float, stored: str) -> list[str]:
-    return [what, f"{cost:,.6g}", f"{cost / full:.1%}", stored]
+    return [what, _amount(cost), f"{cost / full:.1%}", stored]
+
+
+def _amount(cost: float) -> str:
+    """Write a cost with four digits, or to a unit if it is larger.
+
+    >>> _amount(127.373), _amount(0.0006), _amount(36000), _amount(123456.7)
+    ('127.4', '0.0006', '36,000', '123,457')
+    """
+    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"
 
 
 def _bytes(count: float) -> str:

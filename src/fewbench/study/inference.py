@@ -6,6 +6,7 @@ replacement, and each error has the product of its two counts as weight (Owen 20
 bootstrap", Ann. Appl. Stat. 1(2)).
 """
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +17,13 @@ from scipy import stats
 
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.evaluation.sampling import drawn_error, hypergeometric_error
 from fewbench.methods.sources import source_groups
 from fewbench.scores import Scores
-from fewbench.study.multiple import holm
+from fewbench.uncertainty.sampling import drawn_error, hypergeometric_error
 
 LEVEL = 0.9
 RESAMPLES = 1999
-"""Resamples; the smallest p-value is 0.001, enough for Holm's rule."""
+"""Resamples; the smallest p-value is 0.001."""
 FEWEST_REPEATS = 3
 FEWEST_TARGETS = 15
 """Fewest targets of a table in a mean over tables."""
@@ -358,10 +358,12 @@ def tied_with_best(
 ) -> Best:
     """Return the method with the lowest mean error, and all that are tied with it.
 
-    A method is tied with the best if the interval of its paired difference to the best contains
-    0, by Holm's rule over the methods. A method with an exact error is judged by that one, not by
-    the errors that were drawn: its p-value is that of the best's ratio to it, times the number of
-    other methods, as any of them could have been the best by chance (Bonferroni).
+    The best is chosen by the same errors that judge the others, so by chance alone it is further
+    from them than a method chosen beforehand. A method is therefore worse than the best only if
+    their difference, in standard errors, is larger than the largest difference between any two
+    methods is by chance at this level (`_told_apart`). Measured on two real tables with six equal
+    methods, 90% and 3 to 10 repeats: another method is worse than the best in .07 to .13 of the
+    studies; by Holm's rule for a best that was chosen beforehand it was .12 to .16.
 
     Parameters
     ----------
@@ -370,10 +372,10 @@ def tied_with_best(
         Each method's mean errors (`TwoWay.parts`).
     level : float
     exact : mapping of str to ndarray, optional
-        Expected errors of methods that are among `errors`, in the same form.
+        Expected errors of methods that are among `errors`, in the same form. These methods are
+        judged by them, not by the errors that were drawn.
     """
-    exact = exact or {}
-    errors = {name: exact.get(name, parts) for name, parts in errors.items()}
+    errors = {name: (exact or {}).get(name, parts) for name, parts in errors.items()}
     means = {name: float(resampled.mean(parts)[0]) for name, parts in errors.items()}
     means = {name: mean for name, mean in means.items() if math.isfinite(mean)}
     if not means:
@@ -381,22 +383,46 @@ def tied_with_best(
     best = min(means, key=lambda name: means[name])
     if not resampled.has_intervals:
         return Best(best, frozenset(), False)
-    others = [name for name in means if name != best and name not in exact]
-    worse = set(
-        holm(
-            {
-                name: resampled.p_value(resampled.difference(errors[name], errors[best]))
-                for name in others
-            },
-            1 - level,
-        )
-    )
-    drawn = means.keys() - exact.keys()
-    for name in exact.keys() & means.keys() - {best}:
-        ratio = resampled.ratio(errors[best], errors[name])
-        if len(drawn) * resampled.p_value(ratio, 1.0, ratio=True) <= 1 - level + 1e-12:
-            worse.add(name)
+    pairs = list(itertools.combinations(means, 2))
+    differences = [resampled.difference(errors[one], errors[other]) for one, other in pairs]
+    apart = _told_apart(resampled, differences, 1 - level)
+    worse = {max(pair, key=means.__getitem__) for pair in itertools.compress(pairs, apart)
+             if best in pair}  # fmt: skip
     return Best(best, frozenset(means) - worse, True)
+
+
+def _told_apart(resampled: TwoWay, differences: Sequence[FloatArray], alpha: float) -> list[bool]:
+    """Return which differences are not 0, with a chance of `alpha` for any false one.
+
+    Each difference has a one-sided p-value for either sign. They are compared with the quantile of
+    the least p-value over all resamples; those found are left out and the others are judged again
+    (Romano & Wolf 2005, Econometrica 73(4): stepwise multiple testing).
+    """
+    p_values, about = [], []
+    for statistic in differences:
+        variance, freedom = resampled.variance(statistic)
+        resamples = np.split(statistic[1:], 3)[0]
+        deviation = float(np.nanstd(resamples, ddof=1))
+        if not variance > 0 or not deviation > 0:  # no interval, or equal in all repeats
+            p_values.append(1.0)
+            about.append(np.zeros(len(resamples)))
+            continue
+        p_values.append(2 * float(stats.t.sf(abs(statistic[0]) / math.sqrt(variance), freedom)))
+        about.append(np.nan_to_num((resamples - statistic[0]) / deviation))
+    if not p_values:
+        return []
+    sign = np.array([1 if statistic[0] >= 0 else -1 for statistic in differences])
+    drawn, p = np.array(about) * sign[:, None], np.array(p_values)
+    apart = np.zeros(len(p), dtype=np.bool_)
+    while not apart.all():
+        # Of a difference that was found, only the opposite sign is still to be judged.
+        largest = np.maximum(drawn[~apart].max(axis=0), -drawn.min(axis=0))
+        least = 2 * float(stats.norm.sf(np.quantile(largest, 1 - alpha)))
+        found = ~apart & (p <= least)
+        if not found.any():
+            break
+        apart |= found
+    return apart.tolist()
 
 
 # Plain random sampling's exact error

@@ -17,7 +17,7 @@ import numpy as np
 from fewbench._names import did_you_mean
 from fewbench._types import FloatArray
 from fewbench.errors import StudyError
-from fewbench.evaluation.bounds import EXACT, ranks_among
+from fewbench.uncertainty.bounds import EXACT, ranks_among
 
 TOP = 10
 TIED = 1.5 * 10.0**-EXACT

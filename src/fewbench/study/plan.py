@@ -8,12 +8,11 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from fewbench._names import did_you_mean
+from fewbench._names import did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench._version import __version__
 from fewbench.errors import StudyError
-from fewbench.evaluation.opening import count_items
-from fewbench.evaluation.sampling import check_level
+from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.executors import Executor, open_pool
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
@@ -25,12 +24,12 @@ from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
 from fewbench.study.cost_table import bytes_per_item
 from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
-from fewbench.study.goal import read_goal
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
 from fewbench.study.sample_plan import SamplePlan, plan_sample
 from fewbench.study.splits import count_twins
+from fewbench.uncertainty.sampling import check_level
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
@@ -40,6 +39,36 @@ LEAST = 4
 """Models that can be divided into sources and targets."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
+
+
+def _read_goal(
+    scores: Scores, error: float | None, half_width: float | None, budget: int | None,
+    difference: float | None, span: float,
+) -> tuple[str, float]:  # fmt: skip
+    """Return the name and the value of the one goal that is given."""
+    given = {"error": error, "half_width": half_width, "budget": budget, "difference": difference}
+    named = {name: value for name, value in given.items() if value is not None}
+    if len(named) != 1:
+        raise StudyError(
+            f"{some(named, 4)} given" if named else "nothing to plan for",
+            hint="give exactly one of error, half_width (--half-width), budget and difference",
+        )
+    ((goal, wanted),) = named.items()
+    if goal == "budget":
+        if isinstance(wanted, float) and not wanted.is_integer():
+            raise StudyError(f"the budget is {wanted} items", hint="give a whole number")
+        check_budget(int(wanted), scores.n_items)
+        if int(wanted) == scores.n_items:
+            raise StudyError(
+                f"a budget of all {scores.n_items} items needs no plan",
+                hint="give a smaller budget",
+            )
+    elif not 0 < wanted < span:
+        raise StudyError(
+            f"{goal} is {wanted:g}, and the scores range over {span:g}",
+            hint=f"give a number between 0 and {span:g}, on the scale of the scores",
+        )
+    return goal, float(wanted)
 
 
 def plan(
@@ -139,7 +168,7 @@ def plan(
     check_level(level)
     span = scores.scale.high - scores.scale.low
     n = count_items(budget, scores) if isinstance(budget, str) else budget
-    goal, wanted = read_goal(scores, error, half_width, n, difference, span)
+    goal, wanted = _read_goal(scores, error, half_width, n, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",
@@ -171,12 +200,12 @@ def plan(
     }
 
     def made(
-        runs: list[dict[Target, Backtest]], forecasts: list[Forecast],
+        runs: list[dict[Target, Backtest]], curves: pd.DataFrame, forecasts: list[Forecast],
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
             goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
-            _curves(runs, span), learning,
+            curves, learning,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             scores.n_items, scores.n_models, bytes_per_item(scores), price, scores.scale, facts,
         )  # fmt: skip
@@ -188,10 +217,12 @@ def plan(
             scores.n_models, seed, pool, store, progress,
         )  # fmt: skip
         found = planner.choose(choosing)
+        first_curves = _curves("choosing", choosing, span)
         if on_first is not None:
-            on_first(made([choosing], planner.first(choosing, found)))
+            on_first(made([choosing], first_curves, planner.first(choosing, found)))
         forecasts, learning = planner.judge(judging, found)
-    return made([judging, choosing], forecasts, learning)
+    curves = pd.concat([_curves("judging", judging, span), first_curves], ignore_index=True)
+    return made([judging, choosing], curves, forecasts, learning)
 
 
 def models_to_backtest(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
@@ -298,11 +329,18 @@ def _scaled(one: Forecast, span: float) -> Forecast:
     return Forecast(**(values | own))
 
 
-def _curves(runs: Sequence[Mapping[Target, Backtest]], span: float) -> pd.DataFrame:
-    """Return all that was measured of the error, each number by the first run that has it."""
+def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFrame:
+    """Return all that a backtest measured of the error."""
     made = pd.DataFrame(
-        [{"target": t} | row for run in runs for t, one in run.items() for row in one.rows()],
-        columns=["target", "method", "items", "error", "error_low", "error_high", "random_error"],
-    ).drop_duplicates(["target", "method", "items"], ignore_index=True)
-    made[made.columns[3:]] *= span
+        [
+            {"target": target, "backtest": name} | row
+            for target, backtest in run.items()
+            for row in backtest.rows()
+        ],
+        columns=[
+            "target", "method", "backtest", "items", "error", "error_low", "error_high",
+            "random_error",
+        ],
+    )  # fmt: skip
+    made[made.columns[4:]] *= span
     return made

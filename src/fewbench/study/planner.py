@@ -9,8 +9,6 @@ from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError
 from fewbench.evaluation.auto import RANDOM, candidates
-from fewbench.evaluation.errors import MOST_JUDGED, HeldOut, measure
-from fewbench.evaluation.replay import replay
 from fewbench.executors import Pool
 from fewbench.methods import find_method
 from fewbench.scores import Scores
@@ -23,6 +21,8 @@ from fewbench.study.differences import Told
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
 from fewbench.study.learning_curve import LearningCurve, learning_curve
+from fewbench.uncertainty.held_out import MOST_JUDGED, HeldOut, measure
+from fewbench.uncertainty.replay import replay
 
 FEW_JUDGED = 24
 """Held-out models on which the intervals of the first answer rest."""

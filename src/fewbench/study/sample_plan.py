@@ -21,12 +21,12 @@ from fewbench._version import __version__
 from fewbench.algorithms.kriging import SampleModel
 from fewbench.algorithms.kriging.sample import PILOT, sizes_of
 from fewbench.errors import StudyError
-from fewbench.evaluation.sampling import expected_random_error, interval_at
-from fewbench.evaluation.uncertainty import NORMAL, wilson
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.uncertainty.intervals import NORMAL, wilson
+from fewbench.uncertainty.sampling import expected_random_error, interval_at
 
 SCORES = tuple(at / 10 for at in range(1, 10))
 WORST = 0.5
@@ -102,7 +102,7 @@ class SamplePlan(Shown):
         if one.items >= self.n_items:
             run = f"Run all {self.n_items:,} items: no part of them is enough"
         whose = "as good as those of the table" if self.n_models else "at the worst score"
-        width = f"interval ±{unit.points(one.half_width)} at {self.level:.0%}"
+        width = f"half width {unit.points(one.half_width)} at {self.level:.0%}"
         expected = f"{width}, expected error {unit.points(one.error)}"
         return f"{run}: {expected}, for a model {whose} ({unit.score(one.score)})."
 

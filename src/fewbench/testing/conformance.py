@@ -45,7 +45,6 @@ from threadpoolctl import threadpool_limits
 
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
 from fewbench.scores import OptionProbabilities
 from fewbench.testing.playing import (
@@ -61,6 +60,7 @@ from fewbench.testing.playing import (
     reordered,
 )
 from fewbench.testing.quality import Dependence, Quality
+from fewbench.uncertainty.replay import replay
 
 __all__ = ["MethodConformance", "Played", "StaticConformance", "play"]
 

@@ -10,10 +10,10 @@ import pytest
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.bounds import known_bounds
 from fewbench.methods import Answers, Method, Prediction
 from fewbench.scores import OptionProbabilities, Scores
 from fewbench.testing.simulation import simulate
+from fewbench.uncertainty.bounds import known_bounds
 
 CLOSE = 1e-9
 """Equal but for the order in which a matrix product adds up."""

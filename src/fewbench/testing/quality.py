@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
 from fewbench.scores import Scale
 from fewbench.testing.playing import (
@@ -20,6 +19,7 @@ from fewbench.testing.playing import (
     mean_and_error,
 )
 from fewbench.testing.simulation import simulate
+from fewbench.uncertainty.replay import replay
 
 
 class Dependence(Promises):

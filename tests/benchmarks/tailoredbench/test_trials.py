@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import MethodError, StudyError
-from fewbench.evaluation.replay import replay
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.study.metrics import point_metrics
 from fewbench.testing import simulate
+from fewbench.uncertainty.replay import replay
 from papers.methods.tailored import TailoredVariant
 from tailoredbench.trials import (
     by_count,

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError, MissingExtraError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.written import split, with_settings
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings, play
+from fewbench.uncertainty.replay import replay
 
 
 def tables(n_targets=3, **kind):

@@ -8,7 +8,6 @@ from scipy.optimize import minimize_scalar
 
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.fluid import Fluid, _mean_off
 from fewbench.methods.item_response import source_model
@@ -16,6 +15,7 @@ from fewbench.scores import from_arrays
 from fewbench.study.inference import expected_random_mae
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings, play
+from fewbench.uncertainty.replay import replay
 
 PRINTED = {"random": 0.0, "estimate": "answers"}  # items and answers as in the paper
 OPTIONS = [

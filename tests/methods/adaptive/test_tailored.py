@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError
-from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings
+from fewbench.uncertainty.replay import replay
 
 OPTIONS = ["tailored(probe=4,company=sources)", "tailored(probe=4,printed=true)"]
 

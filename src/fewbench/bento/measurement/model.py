@@ -75,7 +75,7 @@ class HarnessModel:
     def load(self) -> Any:
         """Return the model with its cache; RunError if lm-eval cannot make it."""
         os.environ.setdefault("TQDM_DISABLE", "1")  # fewbench shows the progress
-        from fewbench.runners.lm_eval_setup import Setup, cached, check_installed, make_model
+        from fewbench.runners.lm_eval.setup import Setup, cached, check_installed, make_model
 
         check_installed()
         arguments = import_module("lm_eval.utils").simple_parse_args_string(self.model_args)

@@ -20,8 +20,8 @@ from fewbench._json import loads
 from fewbench._version import __version__
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate
-from fewbench.runners.lm_eval_setup import Setup
-from fewbench.runners.lm_eval_tasks import Task
+from fewbench.runners.lm_eval.setup import Setup
+from fewbench.runners.lm_eval.tasks import Task
 
 MARK = "fewbench"
 """Key of a results file that marks it as an estimate."""

@@ -11,9 +11,9 @@ from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.errors import MethodError
-from fewbench.evaluation.bounds import bound_score, fit_tasks
 from fewbench.methods.base import Answers, Method, Session
 from fewbench.scores import Scores
+from fewbench.uncertainty.bounds import bound_score, fit_tasks
 
 
 @dataclass(frozen=True, eq=False)

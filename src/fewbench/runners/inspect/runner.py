@@ -1,6 +1,6 @@
 """Run chosen samples in Inspect: `estimated` for a task of one's own, `run_inspect` for any.
 
-Inspect runs the model; its loop asks for samples (see `fewbench.runners.inspect_feed`). Each
+Inspect runs the model; its loop asks for samples (see `fewbench.runners.inspect.feed`). Each
 answer is in the folder before the next is taken up, and logs are ordinary logs of Inspect.
 """
 
@@ -20,10 +20,10 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
-from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sources
-from fewbench.runners.inspect_kept import close_logs
-from fewbench.runners.inspect_pool import Pool, Settings
-from fewbench.runners.inspect_samples import task_in
+from fewbench.runners.inspect.feed import adapt, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect.kept import close_logs
+from fewbench.runners.inspect.pool import Pool, Settings
+from fewbench.runners.inspect.samples import task_in
 from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, limits_of, saved_benchmark

@@ -17,8 +17,8 @@ from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.options import COMPARED
 from fewbench.readers.values import as_number, describe
 from fewbench.runners.exports import POSITION, check_origin
-from fewbench.runners.lm_eval_logs import dump
-from fewbench.runners.lm_eval_tasks import Task
+from fewbench.runners.lm_eval.logs import dump
+from fewbench.runners.lm_eval.tasks import Task
 from fewbench.runners.run import check_score
 from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings

@@ -18,10 +18,10 @@ from fewbench.errors import RunError, first_line
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.join.table import Preference, require
 from fewbench.runners.exports import POSITION
-from fewbench.runners.lm_eval_logs import header_of
-from fewbench.runners.lm_eval_setup import Setup
-from fewbench.runners.lm_eval_sources import settings_of
-from fewbench.runners.lm_eval_tasks import Task, make_manager
+from fewbench.runners.lm_eval.logs import header_of
+from fewbench.runners.lm_eval.setup import Setup
+from fewbench.runners.lm_eval.sources import settings_of
+from fewbench.runners.lm_eval.tasks import Task, make_manager
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import WEIGHT
 from fewbench.scores.table import HARNESS_VERSION, KEYS, SETTINGS

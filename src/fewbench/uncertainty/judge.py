@@ -27,19 +27,14 @@ from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
 from fewbench.algorithms.assisted import SampleErrors
-from fewbench.evaluation.bounds import known_bounds, task_bounds
-from fewbench.evaluation.errors import HeldOut, looks_of, measure, units_of
-from fewbench.evaluation.opening import FEWEST
-from fewbench.evaluation.quantiles import Quantiles
-from fewbench.evaluation.sampling import (
-    betting_interval,
-    exact_interval,
-    interval_at,
-    sampling_effect,
-    standard_error,
-    within_strata,
-)
-from fewbench.evaluation.uncertainty import (
+from fewbench.executors import Pool
+from fewbench.methods.base import Answers, Method
+from fewbench.methods.sources import is_known, source_groups
+from fewbench.scores import Sources
+from fewbench.uncertainty.bounds import known_bounds, task_bounds
+from fewbench.uncertainty.held_out import HeldOut, Quantiles, looks_of, measure, units_of
+from fewbench.uncertainty.intervals import (
+    FEWEST,
     NORMAL,
     TINY,
     Kind,
@@ -51,10 +46,14 @@ from fewbench.evaluation.uncertainty import (
     student,
     wilson,
 )
-from fewbench.executors import Pool
-from fewbench.methods.base import Answers, Method
-from fewbench.methods.sources import is_known, source_groups
-from fewbench.scores import Sources
+from fewbench.uncertainty.sampling import (
+    betting_interval,
+    exact_interval,
+    interval_at,
+    sampling_effect,
+    standard_error,
+    within_strata,
+)
 
 FEWEST_GROUPS = 3
 ENOUGH = 60

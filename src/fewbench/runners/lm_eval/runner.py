@@ -2,7 +2,7 @@
 
 Every document that may be run is found by its hash, wherever lm-eval has it now. Its prompt is
 compared with the prompt of the source models before the model is asked. Few-shot examples are
-those of a whole run (`fewbench.runners.lm_eval_tasks`). Answers are logged as lm-eval logs them,
+those of a whole run (`fewbench.runners.lm_eval.tasks`). Answers are logged as lm-eval logs them,
 then read as any log is, with the same checks.
 """
 
@@ -22,11 +22,11 @@ from fewbench.methods import Method
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
 from fewbench.runners.exports import POSITION
-from fewbench.runners.lm_eval_benchmark import Chosen, choose_tasks
-from fewbench.runners.lm_eval_logs import Logs, header_of
-from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
-from fewbench.runners.lm_eval_sources import Documents, without_sampler
-from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, run_documents
+from fewbench.runners.lm_eval.benchmark import Chosen, choose_tasks
+from fewbench.runners.lm_eval.logs import Logs, header_of
+from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
+from fewbench.runners.lm_eval.sources import Documents, without_sampler
+from fewbench.runners.lm_eval.tasks import Task, check_runnable, load_tasks, run_documents
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE

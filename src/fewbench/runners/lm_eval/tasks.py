@@ -18,7 +18,7 @@ from fewbench.errors import ReaderError, RunError, first_line
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.lm_eval.samples import choices_of
 from fewbench.readers.values import ID_LENGTH, field_value
-from fewbench.runners.lm_eval_setup import Setup
+from fewbench.runners.lm_eval.setup import Setup
 
 
 class Task:

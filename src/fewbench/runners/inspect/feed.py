@@ -2,7 +2,7 @@
 
 Inspect asks a `Feed` for samples whenever none is running (`SampleSource`), and tells it of every
 sample that ends. The solver, the scorer and everything else are the task's own. Several feeds may
-share a run (`fewbench.runners.inspect_pool`): a benchmark may consist of several tasks, and several
+share a run (`fewbench.runners.inspect.pool`): a benchmark may consist of several tasks, and several
 models may run at the same time.
 """
 
@@ -30,9 +30,9 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
     scores_of,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
-from fewbench.runners.inspect_kept import kept_logs
-from fewbench.runners.inspect_pool import Loss, Pool
-from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
+from fewbench.runners.inspect.kept import kept_logs
+from fewbench.runners.inspect.pool import Loss, Pool
+from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_score
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Scores, Sources, from_arrays

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
 from fewbench.runners.driving import OnProgress
-from fewbench.runners.inspect_samples import benchmark_of
+from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
 from fewbench.scores import Scores, Sources
 from fewbench.scores.table import as_sources
 
 if TYPE_CHECKING:
-    from fewbench.runners.inspect_feed import Feed
+    from fewbench.runners.inspect.feed import Feed
 
 WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
 

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
-from fewbench.evaluation import Evaluation, errors
+from fewbench.evaluation import Evaluation
 from fewbench.evaluation.auto import choose_method
-from fewbench.evaluation.errors import HeldOut, deal, looks_of, measure, no_errors, units_of
-from fewbench.evaluation.sampling import standard_error
 from fewbench.methods import Method, Prediction, Subset, find_method, kriging
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.sources import source_groups
@@ -20,6 +18,9 @@ from fewbench.study import SplitSettings
 from fewbench.study.backtest import Backtest
 from fewbench.study.cell import run_cell
 from fewbench.testing import simulate
+from fewbench.uncertainty import held_out
+from fewbench.uncertainty.held_out import HeldOut, deal, looks_of, measure, no_errors, units_of
+from fewbench.uncertainty.sampling import standard_error
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,10 @@ class _Learner(Method):
 def test_methods_that_adapt_are_judged_on_a_part_of_many_sources():
     table = simulate(130, 30, seed=2)
     held = measure(_Learner(), table, 5, 0)
-    assert len(held.models) == errors.MOST_JUDGED
+    assert len(held.models) == held_out.MOST_JUDGED
     assert np.array_equal(held.errors, measure(_Learner(), replace(table), 5, 0).errors)
     every = measure(find_method("random-ridge"), table, 5, 0)  # on several divisions
-    assert len(every.models) == 130 * errors.DIVISIONS
+    assert len(every.models) == 130 * held_out.DIVISIONS
     assert len(np.unique(every.models)) == 130
 
 
@@ -167,7 +168,7 @@ def test_a_unit_is_between_the_method_s_own_error_and_that_of_random_sampling():
 def test_a_sample_needs_no_errors_of_sources():
     """8 sources: all items are a sample, whose own standard error is its interval's."""
     held = measure(find_method("fewbench"), simulate(8, 60, seed=1), 12, 0)
-    assert (held.units[:, 0, 0] == errors.SAMPLED).all()
+    assert (held.units[:, 0, 0] == held_out.SAMPLED).all()
     assert np.isnan(held.relative[:, 0, 0]).all()
     assert held.mean_error > 0
 
@@ -201,7 +202,7 @@ def test_errors_are_measured_once_a_folder(tmp_path, monkeypatch):
     evaluation.tell_table(target)
     estimates = evaluation.estimate()
     [kept] = (tmp_path / "run").rglob("errors-*.npz")
-    monkeypatch.setattr(errors, "_measure", None)
+    monkeypatch.setattr(held_out, "_measure", None)
     assert Evaluation.open(tmp_path / "run", replace(sources)).estimate() == estimates
     kept.write_bytes(kept.read_bytes()[:99])
     with pytest.raises(TypeError):  # it is measured anew, by what was taken away here

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
-from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.opening import check_budget
-from fewbench.evaluation.replay import replay
 from fewbench.methods import find_method
 from fewbench.testing import simulate
+from fewbench.uncertainty.bounds import known_bounds
+from fewbench.uncertainty.replay import replay
 
 
 def test_the_method_is_told_what_it_asked_and_no_more(two_rounds):

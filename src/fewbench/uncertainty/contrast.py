@@ -23,8 +23,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
-from fewbench.evaluation.errors import HeldOut, equal_weights, looks_of
-from fewbench.evaluation.uncertainty import TINY, Uncertainty
+from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
+from fewbench.uncertainty.intervals import TINY, Uncertainty
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from fewbench.errors import FewbenchError
-from fewbench.evaluation.sampling import (
+from fewbench.uncertainty.sampling import (
     betting_interval,
     error_within,
     exact_interval,

@@ -29,6 +29,8 @@ NORMAL = math.sqrt(2 / math.pi)
 TINY = 1e-9
 
 
+FEWEST = 10
+"""Fewest answers before a half width may end the run."""
 LOOKS = 0.7
 """Share of the misses that an interval may have where it ends the run, so that with all looks there
 are as many as the level allows. For right and wrong answers the coverage over all scores, looks and

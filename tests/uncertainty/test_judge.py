@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.errors import measure
-from fewbench.evaluation.quantiles import CONFORMAL, Quantiles
-from fewbench.evaluation.sampling import exact_interval, interval_at
-from fewbench.evaluation.uncertainty import stricter, wilson
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
+from fewbench.uncertainty.held_out import CONFORMAL, Quantiles, measure
+from fewbench.uncertainty.intervals import stricter, wilson
+from fewbench.uncertainty.sampling import exact_interval, interval_at
 
 
 def estimates(method, sources, targets, budget, level=0.9):

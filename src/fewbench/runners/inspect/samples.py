@@ -22,7 +22,7 @@ from fewbench.readers.values import content_id
 from fewbench.scores import Benchmark, Sources
 
 if TYPE_CHECKING:
-    from fewbench.runners.inspect_feed import Feed
+    from fewbench.runners.inspect.feed import Feed
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"

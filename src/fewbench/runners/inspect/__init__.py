@@ -1,0 +1,1 @@
+"""Evaluations run with Inspect."""
