@@ -2,6 +2,6 @@
 
 from fewbench.checks.audit import Audit, Fit, audit
 from fewbench.checks.dropping import DROPS, drop, with_families
-from fewbench.checks.finding import Finding, Table
+from fewbench.checks.finding import DetailTable, Finding
 
-__all__ = ["DROPS", "Audit", "Finding", "Fit", "Table", "audit", "drop", "with_families"]
+__all__ = ["DROPS", "Audit", "DetailTable", "Finding", "Fit", "audit", "drop", "with_families"]

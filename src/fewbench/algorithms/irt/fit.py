@@ -252,7 +252,7 @@ class _Fit:
 
     def _cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return regression weights and weighted responses, both (models, items)."""
-        weights = _single(self.models.second()) @ _single(self.items.second()).T
+        weights = _float32(self.models.second()) @ _float32(self.items.second()).T
         np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
         weights = curvature(weights)
         if self.form != "3pl":
@@ -261,7 +261,7 @@ class _Fit:
         share = known_share(self.models.means @ self.items.means.T, self.guessing)
         guessed = (self.right * (1.0 - share)).sum(axis=0) + GUESSES[0]
         self.guessing = guessed / (self.run_cells.sum(axis=0) + sum(GUESSES))
-        known = _single(self.right * share)
+        known = _float32(self.right * share)
         counted = self.run_cells - self.right + known
         return weights * counted, known - np.float32(0.5) * counted
 
@@ -271,16 +271,16 @@ class _Fit:
         if self.form == "1pl":
             slope = self.items.means[:, :1]
             precision = 1.0 / self.prior_variance[1] + weights.sum(axis=0)
-            pull = told.sum(axis=0) - (weights.T @ _single(self.models.means[:, :1]) * slope)[:, 0]
+            pull = told.sum(axis=0) - (weights.T @ _float32(self.models.means[:, :1]) * slope)[:, 0]
             pull += self.prior_mean[1] / self.prior_variance[1]
             covariances = np.zeros((len(slope), 2, 2))
             if self.variational:
                 covariances[:, 1, 1] = 1.0 / precision
             self.items = _Moments(np.column_stack([slope, pull / precision]), covariances)
         else:
-            precision = _double(weights.T @ _single(self.models.second())).reshape(-1, size, size)
+            precision = _float64(weights.T @ _float32(self.models.second())).reshape(-1, size, size)
             precision += np.diag(1.0 / self.prior_variance)
-            pull = told.T @ _single(self.models.means) + self.prior_mean / self.prior_variance
+            pull = told.T @ _float32(self.models.means) + self.prior_mean / self.prior_variance
             self.items = self._solved(precision, pull)
         if self.variational:
             self._learn_priors()
@@ -295,9 +295,9 @@ class _Fit:
     def _update_models(self) -> None:
         weights, told = self._cells()
         size, d = self.dimensions + 1, self.dimensions
-        second = _double(weights @ _single(self.items.second())).reshape(-1, size, size)
+        second = _float64(weights @ _float32(self.items.second())).reshape(-1, size, size)
         precision = second[:, :d, :d] + np.eye(d)
-        pull = told @ _single(self.items.means[:, :d]) - second[:, :d, d]
+        pull = told @ _float32(self.items.means[:, :d]) - second[:, :d, d]
         abilities = self._solved(precision, pull)
         covariances = np.zeros((len(second), size, size))
         covariances[:, :d, :d] = abilities.covariances
@@ -354,11 +354,11 @@ def _leading(table: FloatArray, k: int) -> FloatArray:
     return np.asarray(scores / np.maximum(np.linalg.norm(scores, axis=0), 1e-9))
 
 
-def _single(array: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+def _float32(array: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     return array.astype(np.float32)
 
 
-def _double(array: NDArray[np.floating[Any]]) -> FloatArray:
+def _float64(array: NDArray[np.floating[Any]]) -> FloatArray:
     return array.astype(np.float64)
 
 

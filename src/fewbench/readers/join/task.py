@@ -50,10 +50,10 @@ class JoinedTask:
     def prompts(self) -> list[str]:
         """Return the text of prompt hashes for each item."""
 
-        def text(hashed: int, run: LogRun) -> str:
+        def hash_text(hashed: int, run: LogRun) -> str:
             return f"{hashed:016x}@{run.prompt_form}" if run.prompt_form else f"{hashed:016x}"
 
-        return self._hashes("prompt", text, self._alike("prompt", with_form=True))
+        return self._hashes("prompt", hash_text, self._alike("prompt", with_form=True))
 
     def keys(self) -> list[str]:
         """Return the text of key hashes for each item, of the harness that the table names."""
