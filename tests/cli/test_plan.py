@@ -78,7 +78,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
     path = save_scores(replace(table, values=answers.astype(float)), tmp_path / "s.parquet")
     lines = halves(ok("plan", path, "--error", 0.04, *QUICK))[1]
     assert " items with random: " in lines[0]
-    assert lines[1].startswith("Use plain random sampling: no method is significantly better")
+    assert lines[1].startswith("Use random sampling: no method is significantly better")
     assert "support nothing better than plain random sampling" in " ".join(lines)
 
 
