@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from fewbench.cli.app import COMMANDS, load_command
-from fewbench.cli.commands import NAMES
+from fewbench.cli.documented import NAMES
 
 SHARED = {
     *("average", "scores", "cluster", "cache", "cached", "details", "output", "report"),
