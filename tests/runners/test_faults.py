@@ -207,7 +207,7 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
 
 def test_a_half_width_ends_a_run_early():
     stop = Stop(items=70, half_width=0.15)
-    found = fewbench.run(SOURCES, "random", stop, TRUTH.get).targets["answer"]
+    found = fewbench.run(SOURCES, "random", stop, TRUTH.get).targets["target"]
     assert found.items_run < 70
     assert found.estimate.interval.high - found.estimate.interval.low <= 0.3
 

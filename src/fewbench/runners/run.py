@@ -377,6 +377,9 @@ class Run:
         answered = max(1, len(self.evaluation.record.answered(target)))
         if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
             self._limited[target] = f"the limit of {stop.tokens:,} tokens was reached"
+        if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
+            said = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
+            self.halt(f"{said}, so the limit on {silent[0]} cannot be kept", is_failure=True)
         return self.stopped is not None or target in self._limited
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
@@ -549,19 +552,20 @@ class Run:
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        spent, items = self._spent(), self.evaluation.scores.items
-        silent = [
-            name
-            for name, limit, used in (
-                ("cost", self.stop.cost, spent.cost or COST in items),
-                ("tokens", self.stop.tokens, spent.tokens),
-            )
-            if limit is not None and not used
+        notes = [
+            f"no {name} reported: the limit on {name} was not kept"
+            for name in self._silent_limits()
         ]
-        for name in silent:
-            note = f"no {name} reported: the limit on {name} was not kept"
-            if note not in self.notes:
-                self.notes.append(note)
+        self.notes += [note for note in notes if note not in self.notes]
+
+    def _silent_limits(self) -> list[str]:
+        """Return the limits of which nothing was reported."""
+        stop, spent = self.stop, self._spent()
+        limits = (
+            ("cost", stop.cost, spent.cost or COST in self.evaluation.scores.items),
+            ("tokens", stop.tokens, spent.tokens),
+        )
+        return [name for name, limit, used in limits if limit is not None and not used]
 
 
 def check_score(score: float, scores: Sources, what: str) -> None:
