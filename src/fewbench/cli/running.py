@@ -120,8 +120,10 @@ class RunOptions:
     @property
     def of_run(self) -> dict[str, Any]:
         """Further arguments of `Run.open`, by name."""
-        names = ("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions")
-        names += ("accept_changes", "strict", "retry_skipped")
+        names = [
+            *("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions"),
+            *("accept_changes", "strict", "retry_skipped"),
+        ]
         passed = {name: getattr(self, name) for name in names}
         return passed | {"folder": self.output, "scores_path": self.scores}
 
