@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fewbench import Evaluation, add, import_results, load_scores
+from fewbench import Evaluation, add, import_results, load_scores, versus
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
@@ -293,6 +294,18 @@ def test_a_checkpoint_that_joins_answers_for_itself(zoo, tmp_path):
         assert both.estimate(warn=False)[name].score == alone.estimates[name].score
     asked = [Counter(model.asked) for model in models.values()]
     assert asked[0] == asked[1]
+
+
+def test_equal_checkpoints_are_compared_in_pairs(zoo, tmp_path):
+    for name in ("step-1", "step-2"):
+        models = {name: made.scripted(NEW)}
+        run_lm_eval(None, "auto", 16, arguments(zoo, "made_sums"), models=models, folder=tmp_path)
+    both = Evaluation.open(tmp_path)
+    found = versus((both, "step-1"), "step-2")
+    assert (found.items_common, found.pairing, found.difference) == (16, None, 0)
+    ends = [one.interval for one in both.estimate(warn=False).values()]
+    apart = np.hypot(*[one.high - one.low for one in ends])  # of samples drawn apart
+    assert found.interval.high - found.interval.low < 0.7 * apart
 
 
 @pytest.mark.parametrize(

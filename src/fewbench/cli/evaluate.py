@@ -53,7 +53,7 @@ def start(
     level: float = 0.9,
     cost: str | None = None,
     subset: Path | None = None,
-    purpose: Annotated[str, typer.Option("--for")] = "score",
+    purpose: str = "score",
     seed: Seed = 0,
     average: AverageOption = None,
     check: bool = True,
@@ -69,7 +69,7 @@ def start(
     fewbench start scores.parquet -m random --half-width 0.03 -o run
     fewbench start scores.parquet --budget 50 -t step-3000 -o run       joins the targets in run
     fewbench start scores.parquet --subset subset.json -o run
-    fewbench start scores.parquet --for difference -n 160 -t new -t old -o run
+    fewbench start scores.parquet --purpose difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
 
     Parameters
@@ -161,6 +161,8 @@ def start(
             )  # fmt: skip
         for note in join_targets(evaluation, target or ["target"], lead):
             say(f"note: {note}")
+    for note in () if joins else evaluation.notes:
+        say(f"note: {note}")
     if evaluation.reason is not None:
         say(f"note: {chosen_note(evaluation)}")
     method = evaluation.provenance.method
@@ -177,7 +179,8 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
-    sources = f"{counted(scores.n_models, 'model')} × " if scores.n_models else ""
+    n_sources = evaluation.scores.n_models
+    sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"
@@ -190,10 +193,12 @@ def _for_difference(
     from fewbench.decide.live import difference_method
 
     if purpose != "difference":
-        raise EvaluationError(f"unknown purpose {purpose!r}", hint="use --for score or difference")
+        raise EvaluationError(
+            f"unknown purpose {purpose!r}", hint="use --purpose score or difference"
+        )
     if method not in (None, "fewbench") or subset is not None:
         raise EvaluationError(
-            "--for difference chooses items by fewbench's own method",
+            "--purpose difference chooses items by fewbench's own method",
             hint="leave out --method and --subset",
         )
     return difference_method(len(targets))

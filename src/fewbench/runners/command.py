@@ -200,7 +200,7 @@ def _program_name(command: Sequence[str]) -> str:
 
 
 def _files_of(command: Sequence[str]) -> dict[str, str]:
-    """Return what the files that a command names contain, also as in --settings=FILE."""
+    """Return what the files that a command names contain, also as in --OPTION=FILE."""
     found = {}
     for word in command:
         path = next((one for one in (word, word.partition("=")[2]) if os.path.isfile(one)), None)

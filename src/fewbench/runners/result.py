@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
+from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
 from fewbench.evaluation.costs import Cost
@@ -265,7 +266,10 @@ class RunResult(Shown, _Frozen):
             if one.failed:
                 item, why = next(iter(one.failed.items()))
                 failed = f"{counted(len(one.failed), 'item')} failed and skipped"
-                lines.append(f"{name}: {failed}: {some(one.failed)}; {item!r}: {why}")
+                lines.append(
+                    f"{name}: {failed}: {some(one.failed)}; {item!r}: {why}. To ask again, pass "
+                    "--retry-skipped (in Python retry_skipped=True)"
+                )
         time = self.spent
         said = (
             f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "
@@ -290,7 +294,7 @@ class RunResult(Shown, _Frozen):
 
     def to_json(self) -> str:
         """Return the result as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; an existing file is replaced."""

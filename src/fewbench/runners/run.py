@@ -100,6 +100,7 @@ class Run:
         self._report_costs()
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
+        self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
         self._own = 0.0  # fewbench's own seconds since the last line
         self._is_timed = False
@@ -387,8 +388,10 @@ class Run:
         silent, before = self._silent[target], self._batches.failures(target)
         if is_answered:
             silent.clear()
+            self._in_doubt[target].clear()
         if is_answered or not failed:
             return True
+        self._in_doubt[target] |= failed.keys()
         # An item that failed when the model answered others says nothing about the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
@@ -398,12 +401,12 @@ class Run:
         return not never and len(silent) < OUTAGE
 
     def _give_up(self, target: str) -> None:
-        """End the run, as the model fails as a whole; the items that failed are asked again."""
+        """End the run, as the model fails as a whole; ask again what failed since an answer."""
         silent = self._silent[target]
         why = next(iter(silent.values()))  # later ones may follow from it
         said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
         self.halt(said, is_failure=True)
-        self._retry(target, silent)
+        self._retry(target, self._in_doubt[target])
 
     def _retry(self, target: str, items: Iterable[str]) -> None:
         """Forget that items failed, and ask again for those that were skipped."""
