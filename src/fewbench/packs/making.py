@@ -35,7 +35,14 @@ from fewbench.scores.pack_files import (
     encode_scores,
     scores_of,
 )
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, as_sources
+from fewbench.scores.table import (
+    HARNESS_VERSION,
+    KEYS,
+    PROMPTS,
+    SETTINGS,
+    as_sources,
+    source_models,
+)
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -75,9 +82,9 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack contains the chosen items and everything that estimates from them need. Every model runs
-    the same items, unless you name a method that chooses items as answers arrive: the pack then
-    contains no item set, and says so.
+    A pack contains the chosen items and all that is needed to estimate full scores. Every model
+    runs the same items, unless you name a method that chooses items as answers arrive: the pack
+    then contains no item set, and says so.
 
     Parameters
     ----------
@@ -189,8 +196,9 @@ class _Maker:
     ) -> None:  # fmt: skip
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
-        scores, self.notes = whole_sources(scores, LEAST, "a pack")
-        self.notes += missing_note(scores)
+        sources, set_aside = source_models(scores)
+        scores, self.notes = whole_sources(sources.table(), LEAST, "a pack")
+        self.notes += [*set_aside, *missing_note(scores)]
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance

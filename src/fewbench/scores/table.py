@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -223,6 +223,39 @@ class Scores(Sources):
                 )
             if "n_options" not in self.items:
                 raise ScoresError("there are option probabilities but no column 'n_options'")
+
+    def __len__(self) -> int:
+        """Return the number of models."""
+        return self.n_models
+
+    def __bool__(self) -> bool:
+        """Return True: a table without models is a table."""
+        return True
+
+    @overload
+    def __getitem__(self, models: str) -> "pd.Series[float]": ...
+    @overload
+    def __getitem__(self, models: list[str]) -> "Scores": ...
+    def __getitem__(self, models: "str | list[str]") -> "pd.Series[float] | Scores":
+        """Return the scores of a model by item, on the user's scale; of a list, their table.
+
+        ScoresError names unknown models.
+
+        Examples
+        --------
+        >>> from fewbench import from_arrays
+        >>> scores = from_arrays([[1, 0], [0, 0]], models=["a", "b"], items=["x", "y"])
+        >>> len(scores), scores["a"].to_dict(), scores[["b"]].model_ids
+        (2, {'x': 1.0, 'y': 0.0}, ['b'])
+        """
+        if isinstance(models, str):
+            row = self.cells[self.model_positions([models])][0]
+            return pd.Series(self.scale.from_unit(row), self.items.index, name=models)
+        return self.take(models=self.model_positions(models))
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return [name for name in super().__dir__() if not name.startswith("_") or "__" in name]
 
     # -- cells -------------------------------------------------------------------------------
 
@@ -563,3 +596,30 @@ def frozen(array: FloatArray) -> FloatArray:
     """Return the array, from now on read-only."""
     array.flags.writeable = False
     return array
+
+
+def source_models(scores: Sources) -> tuple[Sources, tuple[str, ...]]:
+    """Return the scores without models whose `role` is target, and a note if there are any.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> table = from_arrays([[1, 0], [0, 1]], models=["a", "b"])
+    >>> table = table.changed(models=table.models.assign(role=["source", "target"]))
+    >>> sources, notes = source_models(table)
+    >>> sources.model_ids, notes[0]
+    (['a'], '1 of 2 models has the role target and is not used as a source model')
+    """
+    if scores.origin is not None or "role" not in scores.models:
+        return scores, ()
+    is_target = (scores.models["role"] == "target").to_numpy(dtype=bool)
+    count = int(is_target.sum())
+    if not count:
+        return scores, ()
+    of = counted(scores.n_models, "model")
+    note = f"{count} of {of} have the role target and are not used as source models"
+    if count == 1:
+        note = f"1 of {of} has the role target and is not used as a source model"
+    if count == scores.n_models:
+        return as_sources(scores.benchmark), (note,)
+    return scores.table().take(models=np.flatnonzero(~is_target)), (note,)
