@@ -118,6 +118,7 @@ def assisted(
     >>> found.scores.round(2).tolist(), found.errors.round(2).tolist()
     ([0.85], [0.16])
     """
+    # Weights in proportion to 1 / variance give the mean of unbiased estimates least variance.
     precision = np.array([1 / max(phase.variance, 1e-12) for phase in phases])
     shares = precision / precision.sum()
     n, wanted = len(answers), len(phases[0].known)
@@ -138,8 +139,10 @@ def assisted(
     about = residuals - (loads @ residuals / totals)[:, None]
     relative = (counts[:, None] * loads / totals[:, None]) ** 2
     observed = (relative * about**2).sum(axis=1)
+    # PRIOR more answers with the variance that the model expects: equal answers do not give 0.
     prior = PRIOR * (relative * noise).sum(axis=1) / np.maximum(counts, 1)
     variance = (observed + prior) / (counts + PRIOR - 1) / np.maximum(counts, 1)
+    # Items that were run are known: sampling without replacement leaves 1 - n / N.
     variance *= np.maximum(1 - counts / sizes, 0.0) * totals**2
     return Assisted(
         estimates,

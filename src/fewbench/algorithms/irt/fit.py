@@ -59,6 +59,7 @@ def fit_by_quadrature(
         expected_run = posterior.sum(axis=0)[None] if whole else run.T @ posterior
         if form == "3pl":
             share = known_share(np.outer(a, nodes) + b[:, None], g[:, None])
+            # A guess says nothing of the ability: its item counts as not run.
             guessed = (expected_right * (1.0 - share)).sum(axis=1) + GUESSES[0]
             g = guessed / (expected_run.sum(axis=1) + sum(GUESSES))
             not_guessed = expected_right * share
@@ -127,6 +128,7 @@ def _improved(
         slope_a = residual @ nodes - (a - a_prior) / A_VARIANCE
         h_aa = weight @ nodes**2 + 1.0 / A_VARIANCE
         h_ab = weight @ nodes
+        # Newton's step in both at once: discrimination and intercept are correlated.
         area = h_aa * h_bb - h_ab**2
         step_a = (h_bb * slope_a - h_ab * slope_b) / area
         step_b = (h_aa * slope_b - h_ab * slope_a) / area
@@ -252,6 +254,8 @@ class _Fit:
 
     def _cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return regression weights and weighted responses, both (models, items)."""
+        # The bound is tightest where it touches at the root of the expected squared logit. With x
+        # the logit, a cell then adds (y - 1/2) x - weight x² / 2: a regression on y - 1/2.
         weights = _float32(self.models.second()) @ _float32(self.items.second()).T
         np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
         weights = curvature(weights)

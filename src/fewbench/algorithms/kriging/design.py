@@ -49,10 +49,12 @@ class VarianceReduction:
 
     def gains(self) -> FloatArray:
         """Return the share of the remaining variance that each item would take, (candidates,)."""
+        # Of Gaussians, an answer x takes cov(y, x)² / var(x) of the variance of the score y.
         return np.asarray(self._covariance**2 / np.maximum(self._variance, 1e-9) / self.left)
 
     def take(self, item: int) -> None:
         """Condition on one more item."""
+        # One more row of the Cholesky factor: the other rows stay as they are.
         column = self._factors[:, item] @ self._factors
         column[item] += self._noise[item]
         used = self._rows[: self._used]

@@ -168,6 +168,7 @@ class Beyond:
             joint[:, places, places] += noise[:, some]
             lower = np.linalg.cholesky(joint)
             off = part - self.chances[:, items[some]] - np.matmul(load, mean[:, :, None])[:, :, 0]
+            # In units of the Cholesky factor, each answer's error is given the answers before it.
             solved = np.linalg.solve(lower, np.concatenate([along, off[:, :, None]], axis=2))
             gain, off = solved[:, :, :-1], solved[:, :, -1]
             deviation = lower[:, places, places]
