@@ -6,9 +6,11 @@ from importlib.resources import files
 
 import pandas as pd
 
+import fewbench.public.agents as agents
+import fewbench.public.logs as logs
+import fewbench.public.tables as tables
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
-from fewbench.public import agents, logs, tables
 from fewbench.public.source import HUB, Files, Find, Read, Source
 
 WAYS: dict[str, tuple[Find, Read]] = {

@@ -17,7 +17,6 @@ from fewbench.scores import Scale, Unit
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
 from fewbench.show.page import Page, Section, Shown, Table
-from fewbench.study.cost_table import cost_section
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
@@ -233,7 +232,7 @@ class Plan(Shown):
                 lines=[f"{_title(one.target)}: {one.reason}" for one in self.forecasts],
                 commands=[start] if first.items < self.n_items else [],
             ),
-            cost_section(self, unit),
+            _cost_section(self, unit),
             Section(
                 "items",
                 "Error and items",
@@ -371,3 +370,63 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else None
     return int(value) if isinstance(value, np.integer) else value
+
+
+def _cost_section(plan: Plan, unit: str) -> Section:
+    """Return what models cost and store, and after how many new models the sources have paid.
+
+    Costs are in `unit`, or in that of the price if the plan has one.
+    """
+    one = plan.forecasts[0]
+    head = [("Cost", False), (unit if plan.price is None else "At the price", True)]
+    head += [("Of a full run", True), ("Storage", True)]
+    size = plan.bytes_per_item
+    rows = [
+        _cost_row(f"A new model, all {plan.n_items:,} items", one.full_cost, one.full_cost,
+             _bytes(size * plan.n_items)),
+        _cost_row(f"A new model, {one.items:,} items with {one.method}", one.cost, one.full_cost,
+             _bytes(size * one.items)),
+    ]  # fmt: skip
+    lines = []
+    if one.is_better:
+        rows += [
+            _cost_row(
+                f"A new model, {one.random_items:,} random items for the same",
+                one.random_cost,
+                one.full_cost,
+                _bytes(size * one.random_items),
+            ),
+            [
+                f"The {plan.n_models:,} source models, if you run them",
+                f"{plan.n_models * one.full_cost:,.6g}",
+                "–",
+                _bytes(size * plan.n_models * plan.n_items),
+            ],
+            ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * one.items)],
+        ]
+        if one.breakeven is not None:
+            said = f"If you run the source models yourself, you break even after {one.breakeven:,} "
+            said += "new models that are not run in full"
+            if one.breakeven_random is not None:
+                said += f", or after {one.breakeven_random:,} in place of random sampling"
+            lines.append(f"{said}.")
+    if plan.price is not None:
+        lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
+    return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines)
+
+
+def _cost_row(what: str, cost: float, full: float, stored: str) -> list[str]:
+    return [what, f"{cost:,.6g}", f"{cost / full:.1%}", stored]
+
+
+def _bytes(count: float) -> str:
+    """Write a size in powers of 1,000.
+
+    >>> _bytes(950), _bytes(224_672), _bytes(86_540_000)
+    ('950 B', '225 KB', '86.5 MB')
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError
