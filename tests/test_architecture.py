@@ -238,18 +238,13 @@ NAMED_TWICE = {
         "Comparison",
         "Cost",
     ),
-    *("Difference", "Documents", "Found", "Line", "Origin", "Past"),
+    *("Difference", "Documents", "Found", "Line", "Origin"),
     *("Pool", "Reduction", "Ridge", "Run", "Scored", "Settings", "Table", "Taken", "Task"),
     *("Told", "Unit"),
 }
-CIRCLES = {"evaluation": 4, "public": 4, "runners": 3}
+CIRCLES = {"runners": 3}
 """Files of a package in circles of more than two."""
-OWN_JSON = {
-    *("checks.audit", "decide.gate", "decide.rank", "decide.track_result", "decide.versus_result"),
-    *("evaluation.estimate", "methods.subset", "packs.contents", "packs.refresh", "runners.result"),
-    *("show.html", "study.comparison", "study.forecast", "study.sample_plan"),
-    "bento.selection",
-}
+OWN_JSON = {"bento.selection", "methods.subset"}
 """Modules with a `to_json` of their own; `show.page` is to have the one of all results."""
 SCRIPT = Path(__file__).parents[1] / "scripts/code_lines.py"
 

@@ -140,10 +140,6 @@ class Gate(Shown, BaseModel):
         ]
         return pd.DataFrame(rows).set_index("rule").assign(warnings=in_cell(self.warnings))
 
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
-
     def page(self, folder: str = "DIR") -> Page:
         """Return the verdict, the checks, and what would decide them.
 

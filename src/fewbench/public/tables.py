@@ -18,7 +18,10 @@ from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
 from fewbench.public.hosts import HOSTS
 from fewbench.public.source import (
     Ask,
+    Files,
+    Find,
     Found,
+    Read,
     day_of,
     from_rows,
     rows_of,
@@ -307,3 +310,51 @@ def read_tailoredbench(ask: Ask, found: Found, folder: Path) -> Reading:
     long["task"] = "gsm8k"
     roles = {model: {"role": model.partition("-")[0]} for model in rows}
     return from_rows(long, models=ask.models, what="TailoredBench", attributes=roles)
+
+
+WAYS: dict[str, tuple[Find, Read]] = {
+    "livebench": (
+        Files("hub:livebench/model_judgment", ("data/leaderboard-*.parquet",)),
+        read_livebench,
+    ),
+    "livecodebench": (find_livecodebench, read_livecodebench),
+    "openeval": (
+        Files("hub:human-centered-eval/OpenEval", ("response/*.parquet", "item/*.parquet")),
+        read_openeval,
+    ),
+    "measurement-db": (
+        Files(
+            "hub:aims-foundations/measurement-db",
+            ("{benchmark}/response*",),
+            under="{benchmark}",
+            optional=("{benchmark}/subjects.*", "{benchmark}/benchmarks.*"),
+        ),
+        read_measurement,
+    ),
+    "mmlu-pro": (
+        Files("github:TIGER-AI-Lab/MMLU-Pro", ("*.zip",), under="eval_results", sample=slice(None)),
+        read_mmlu_pro,
+    ),
+    "alpaca-eval": (
+        Files(
+            "github:tatsu-lab/alpaca_eval",
+            ("*/weighted_alpaca_eval_gpt4_turbo/annotations.json",),
+            under="results",
+            sample=slice(None),
+        ),
+        read_alpaca,
+    ),
+    "metabench": (
+        Files("zenodo:12819251", ("*{benchmark}*.csv",), is_one=True),
+        read_metabench,
+    ),
+    "tailoredbench": (
+        Files(
+            "github:marvelcell/TailoredBench",
+            tuple(f"*/gsm8k/{role}_model_alldata_acc_0.npy" for role in ROLES),
+            under="BenchmarkDatasets",
+        ),
+        read_tailoredbench,
+    ),
+}
+"""How the files of each source are found and read."""

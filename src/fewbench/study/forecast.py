@@ -1,6 +1,5 @@
 """The outcome of a plan: what to run, what to expect, and how sure that is."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
-from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
@@ -181,34 +179,6 @@ class Plan(Shown):
         """Return one row per relation of the target to the sources."""
         return pd.DataFrame([asdict(one) for one in self.forecasts]).set_index("target")
 
-    def plot(self, section: str = "items", target: str | None = None) -> Any:
-        """Return an Altair chart.
-
-        Parameters
-        ----------
-        section : str
-            items (error by number of items) or sources (error by number of source models).
-        target : str, optional
-            Of items: like, family or stronger (default: that of the answer).
-
-        Raises
-        ------
-        FewbenchError
-            If there is no such chart.
-        """
-        if section != "items":
-            if target is not None:
-                raise StudyError(
-                    f"the chart {section!r} has no targets", hint="leave out target, or draw items"
-                )
-            return super().plot(section)
-        rows = self.to_dict()["curves"]
-        known = list(dict.fromkeys(row["target"] for row in rows))
-        wanted = self.forecasts[0].target if target is None else target
-        if wanted not in known:
-            raise StudyError(f"no errors for targets {wanted!r}", hint=f"use {' or '.join(known)}")
-        return figures.error_by_items(rows, wanted, Unit(self.scale))
-
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
 
@@ -350,10 +320,6 @@ class Plan(Shown):
             "facts": self.facts,
         }
         return dict(_plain(made))
-
-    def to_json(self) -> str:
-        """Return the plan as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
 
 
 def _title(target: str) -> str:
