@@ -18,7 +18,6 @@ from fewbench.checks import audit
 from fewbench.errors import FewbenchError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
-from fewbench.methods import find_method
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.kriging import source_kriging
 from fewbench.methods.sources import reliability
@@ -143,7 +142,6 @@ def test_results_do_not_depend_on_blocks(small_blocks):
                 difficulty_index(scores),
                 whole_tasks(scores), kriging.inside.all_sources.wanted_noise,
                 kriging.beyond.wanted_factors, np.abs(kriging.inside.along),
-                find_method("variance+mean").start(scores, 9, 0, ["x"]).ask()["x"],
             ]  # fmt: skip
 
         before, found = measured(replace(whole)), audit(whole).to_dict()

@@ -8,8 +8,10 @@ from unicodedata import normalize
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")  # and the quote put before them
 
 
-def some(names: Iterable[object], most: int = 3) -> str:
-    """Return the first `most` names in quotes and how many more there are.
+def some(names: Iterable[object], most: int = 3, *, quotes: bool = True) -> str:
+    """Return the first `most` names and how many more there are.
+
+    In quotes in messages, which name what a user typed; without on pages.
 
     Examples
     --------
@@ -17,7 +19,7 @@ def some(names: Iterable[object], most: int = 3) -> str:
     "'a', 'b' and 2 more"
     """
     listed = [str(name) for name in names]
-    head = ", ".join(repr(name) for name in listed[:most])
+    head = ", ".join(repr(name) if quotes else name for name in listed[:most])
     return head if len(listed) <= most else f"{head} and {len(listed) - most} more"
 
 

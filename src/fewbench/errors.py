@@ -69,8 +69,8 @@ class EstimateWarning(UserWarning):
     """
 
 
-def first_line(error: BaseException) -> str:
-    r"""Return the first line that an error says; its type's name if it says nothing.
+def first_line(error: BaseException | str) -> str:
+    r"""Return the first line of an error or a text; an error's type if it says nothing.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def first_line(error: BaseException) -> str:
     ('no such column', 'KeyError')
     """
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return lines[0] if lines else "" if isinstance(error, str) else type(error).__name__
 
 
 class ScoresError(FewbenchError):

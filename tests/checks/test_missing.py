@@ -23,7 +23,7 @@ def test_random_gaps_are_random_and_patterned_ones_are_not(make):
     found = audit(make(patterned))
     finding = found.of_kind("missing-not-at-random")
     assert finding.severity == "caution"
-    assert "'task-0': lab/model-02 lacks 90% of it" in finding.what
+    assert "task-0: lab/model-02 lacks 90% of it" in finding.what
     where = found.of_kind("missing").what
     assert "90 cells (0.8%) were not run, in 1 model of 30 and on 90 items of 400" in where
     assert "lab/model-02 lacks most: 22% of the items, 100% of all missing cells" in where

@@ -38,7 +38,7 @@ def test_the_first_line_is_the_answer(ok, graded):
     assert early[0].startswith("First answer, from a few held-out models: Run ")
     assert lines[0].startswith("Run ")
     assert " items with greedy-ridge: expected error " in lines[0]
-    assert "(interval ±" in lines[0]
+    assert "(half width " in lines[0]
     assert lines[1].startswith("How sure: the error is between ")
     assert any(line.startswith("Plain random sampling needs ") for line in lines)
     items = lines[0].split()[1]
@@ -60,11 +60,11 @@ def test_every_kind_of_target_is_a_row_and_stronger_ones_are_in_the_headline(ok,
 
 def test_costs_are_in_the_unit_of_their_column(ok, graded):
     out = ok("plan", graded, "--budget", 20, "--costs", "tokens", *QUICK)
-    assert re.search(r"\nCost +tokens  Of a full run +Storage\n", out)
+    assert re.search(r"\nCost +Tokens  Of a full run +Storage\n", out)
     assert re.search(r"\nA new model, all 120 items +6,000 +100\.0% +120 B\n", out)
     assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d% +20 B\n", out)
     assert re.search(r"\nThe 60 source models, if you run them +360,000 +– +7\.2 KB\n", out)
-    assert "you break even after" in " ".join(out.split())
+    assert "Running the source models pays after" in " ".join(out.split())
     priced = ok("plan", graded, "--budget", 20, "--price", 0.5, *QUICK)
     assert re.search(r"\nA new model, all 120 items +60 +100\.0% ", priced)
     assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7% ", priced)
@@ -84,7 +84,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
 
 def test_differences_and_widths(ok, graded):
     assert "are distinguished" in ok("plan", graded, "--difference", 0.1, *QUICK)
-    assert "interval ±6." in ok("plan", graded, "--half-width", 0.07, *QUICK)
+    assert "half width 6." in ok("plan", graded, "--half-width", 0.07, *QUICK)
 
 
 def test_json_and_files(cli, ok, graded, tmp_path):
@@ -139,7 +139,7 @@ def test_the_command_plans_from_a_file_of_items(ok, tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("id,task,tokens\n" + "".join(f"q{n},t{n % 3},{n + 1}\n" for n in range(300)))
     out = " ".join(ok("plan", path, "--half-width", 0.05, "--costs", "tokens").split())
-    assert "items of 300: interval ±5.0 pp" in out
+    assert "items of 300: half width 5.0 pp" in out
     assert "Nothing is known of the items" in out
     assert "Cost of a run: " in out
     page = tmp_path / "plan.html"

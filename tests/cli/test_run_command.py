@@ -215,5 +215,8 @@ def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     cost = json.loads(ok("estimate", "run", "--json"))["python"]["cost"]
     assert (cost["spent"], cost["is_limit"], cost["unit"]) == (target["cost"], True, "$")
     assert ok("ask", "run").strip() == ""  # nothing more is affordable
+    said = cli("run", "command", "agents.parquet", "--cost", "75$", "-o", "silent", *START, free)
+    assert said.code == 1
+    assert "reported no cost for 10 items, so the limit on cost cannot be kept" in said.out
     said = ok("start", "priced.parquet", "-m", "fewbench", "--cost", "20 $", "-o", "own")
     assert 2 <= len(ok("ask", "own").split()) <= 5

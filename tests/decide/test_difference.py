@@ -62,7 +62,7 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
     assert found.checked_at == looks_of(40)
     answered = dict.fromkeys(names, lambda item: 1 / 0)  # nothing is run again
     assert fewbench.run_versus(sources, answered, 40, folder=tmp_path / "run") == found
-    models[names[0]] = lambda item: 1 / 0 if int(item[-1]) % 3 else 1.0
+    models[names[0]] = lambda item: 1 / 0 if int(item[-1]) < 3 else 1.0
     assert any(
         "failed and left" in one for one in fewbench.run_versus(sources, models, 12).warnings
     )
@@ -108,3 +108,11 @@ def test_a_random_sample_stays_one(sources, targets, play, monkeypatch):
     monkeypatch.delattr("fewbench.decide.next_items.source_kriging")  # which would choose
     found = fewbench.versus(first, second, next_items=15)
     assert len(set(found.next_items)) == 15
+    benchmark = sources.benchmark
+    first, second, longer = (
+        play(Evaluation(benchmark, "fewbench", n, [name]))
+        for n, name in zip((20, 20, 35), targets.model_ids, strict=False)
+    )
+    found = fewbench.versus(first, second, next_items=15)
+    asked = benchmark.item_ids[longer.record.asked(targets.model_ids[2])].tolist()
+    assert [*found.next_items] == asked[20:]

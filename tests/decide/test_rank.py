@@ -1,5 +1,8 @@
 """The order of several targets: how often ranges of ranks hold, and what to run next."""
 
+import os
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -37,6 +40,25 @@ def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, 
     assert not found.is_settled
     assert 1 <= len(found.next_targets) <= 2
     assert "<table" in found._repr_html_()
+
+
+def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, targets, play, tmp_path):
+    runs = []
+    for at, name in enumerate(targets.model_ids[:3]):
+        runs.append(Evaluation(sources, "random", 40, [name]))
+        play(runs[-1])
+        runs[-1].save(tmp_path / name)
+        os.utime(tmp_path / name / "evaluation.json", (1e9 - 86_400 * at, 1e9 - 86_400 * at))
+    assert fewbench.rank(*runs[:2], models=[sources.model_ids[0]]).history[0].change is None
+    found = fewbench.rank(*runs)
+    assert [row.target for row in found.history] == list(targets.model_ids[2::-1])
+    assert [row.date[:10] for row in found.history] == ["2001-09-07", "2001-09-08", "2001-09-09"]
+    for before, row in pairwise(found.history):
+        assert row.change == pytest.approx(row.score - before.score)
+        assert row.change_interval.low < row.change < row.change_interval.high
+    page = found.page()
+    history = next(section for section in page.sections if section.id == "history")
+    assert history.charts[0][1]() is not None
 
 
 def test_known_models_and_mistakes(sources, targets, play):

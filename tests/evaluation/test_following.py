@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fewbench import versus
 from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.testing import simulate
@@ -78,6 +79,9 @@ def test_items_chosen_for_an_unlike_target_are_left():
     assert len(own) == 40
     found = first.estimate(warn=False)["strong"].interval
     assert found.low <= strong.mean() <= found.high
+    apart = versus((first, "weak"), "strong")  # said of items that a method chose, too
+    assert f"share {apart.items_common} of 40 items" in apart.pairing.note
+    assert apart.items_common < 20
 
 
 @pytest.mark.parametrize("n_sources", [8, 30])

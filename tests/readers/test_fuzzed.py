@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from fewbench.errors import FewbenchError
 from fewbench.readers import Reading, read
 from fewbench.readers.gather import find_units
-from fewbench.readers.harness import Harness, Unit, Wants
+from fewbench.readers.harness import Harness, LogUnit, Wants
 from fewbench.readers.harnesses import HARNESSES
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -48,7 +48,7 @@ class Case:
     root: Path
     file: Path
     harness: Harness | None = None
-    unit: Unit | None = None
+    unit: LogUnit | None = None
 
     def copied_to(self, folder: Path) -> Path:
         """Copy all that is read together, with its folders; return the copy of the file."""
@@ -78,7 +78,7 @@ def find_cases() -> list[Case]:
     found = []
     for root in roots:
         files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-        by_file: dict[Path, tuple[Harness, Unit]] = {}
+        by_file: dict[Path, tuple[Harness, LogUnit]] = {}
         for harness, unit in find_units(files, list(HARNESSES)).units:
             for path in (unit.path, *unit.beside):
                 by_file.setdefault(path, (harness, unit))

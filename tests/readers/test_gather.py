@@ -9,7 +9,7 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers import gather, read
 from fewbench.readers.gather import load_part, save_part
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.lm_eval import LmEval
 
 
@@ -86,7 +86,7 @@ def test_results_that_changed_count_too(several, tmp_path):
 
 def test_a_part_holds_all_of_a_run(several, tmp_path):
     file = next(several.rglob("samples_*"))
-    runs = LmEval().read(Unit(file, tuple(file.parent.glob("results_*"))), Wants())
+    runs = LmEval().read(LogUnit(file, tuple(file.parent.glob("results_*"))), Wants())
     save_part(runs, tmp_path / "a.part")
     for kept, run in zip(load_part(tmp_path / "a.part"), runs, strict=True):
         assert set(kept.columns) == set(run.columns)
@@ -113,7 +113,7 @@ class Killed(LmEval):
 
 def test_a_killed_process_is_told(several, tmp_path, monkeypatch):
     monkeypatch.setattr(gather, "PARALLEL_FROM", 0)
-    units = [(Killed(), Unit(file)) for file in several.rglob("samples_*")]
+    units = [(Killed(), LogUnit(file)) for file in several.rglob("samples_*")]
     with pytest.raises(ReaderError, match=r"was killed.*--workers 1"):
         gather.gather(units, Wants(), work=tmp_path, workers=2)
 

@@ -84,7 +84,8 @@ def test_checkpoints_in_one_folder_run_the_same_items_once(go, tmp_path, way, sc
 @pytest.mark.parametrize("scores", [SOURCES, TABLE.benchmark], ids=["sources", "none"])
 def test_items_of_another_folder(go, tmp_path, way, scores):
     go(way, scores, "ckpt-1", tmp_path / "one")
-    go(way, scores, "ckpt-2", tmp_path / "two", None, items_of=tmp_path / "one")
+    benchmark = None if way == "command" and scores is not SOURCES else scores  # that of the run
+    go(way, benchmark, "ckpt-2", tmp_path / "two", None, items_of=tmp_path / "one")
     go(way, scores, "ckpt-3", tmp_path / "more", 60, items_of=f"{tmp_path / 'two'}:ckpt-2")
     one, two = (
         items_of(tmp_path / "one", "ckpt-1", scores),

@@ -701,7 +701,11 @@ def test_ctrl_c_ends_a_run_with_the_estimate_so_far(zoo, scores, tmp_path):
     assert len(asked_documents(model)) == 12 - n_first
 
 
-def test_without_lm_eval_the_error_names_the_extra(monkeypatch):
+def test_without_lm_eval_or_with_an_old_one_the_error_says_what_to_install(monkeypatch):
+    with monkeypatch.context() as older:
+        older.delattr("lm_eval.tasks.TaskManager.load")
+        with pytest.raises(MissingExtraError, match=r"older than 0\.4\.12"):
+            LmEvalRunner(["--model", "dummy"])
     monkeypatch.setattr("fewbench.runners.lm_eval.setup.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"fewbench\[lm-eval\]"):
         LmEvalRunner(["--model", "dummy"])

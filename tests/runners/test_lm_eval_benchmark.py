@@ -8,12 +8,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fewbench import Evaluation, add, import_results, load_scores
+from fewbench import Evaluation, add, import_results, load_scores, versus
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
-from fewbench.runners.lm_eval.benchmark import flattened
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.scores.table import PROMPTS
 
@@ -144,18 +144,6 @@ def test_a_group_keeps_its_weights_beside_other_tasks_and_a_note_says_how_it_cou
     assert any(note.startswith(said) for note in result.notes)
     alone = run(zoo, "evenly", 18, folder=tmp_path / "alone")
     assert not any("the full score counts" in note for note in alone.notes)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_groups_of_older_versions_are_the_same(zoo):
-    manager = tasks_in(zoo / "tasks")
-    nested = manager.load_task_or_group(["by_size_outside", "made_sums"])
-    tasks, groups = flattened(nested)
-    assert set(tasks) == {"made_sums", "made_order", "made_words", "made_more"}
-    assert groups["by_size_outside"].parts == ("evenly", "made_more")
-    assert groups["by_size_outside"].by_size == {"acc": True}
-    assert groups["evenly"].by_size == {"acc": False}
-    assert groups["evenly"].filters == {"acc": "none"}
 
 
 def test_a_sample_is_spread_over_tasks_and_its_notes_name_the_metric(zoo, tmp_path):
@@ -306,6 +294,18 @@ def test_a_checkpoint_that_joins_answers_for_itself(zoo, tmp_path):
         assert both.estimate(warn=False)[name].score == alone.estimates[name].score
     asked = [Counter(model.asked) for model in models.values()]
     assert asked[0] == asked[1]
+
+
+def test_equal_checkpoints_are_compared_in_pairs(zoo, tmp_path):
+    for name in ("step-1", "step-2"):
+        models = {name: made.scripted(NEW)}
+        run_lm_eval(None, "auto", 16, arguments(zoo, "made_sums"), models=models, folder=tmp_path)
+    both = Evaluation.open(tmp_path)
+    found = versus((both, "step-1"), "step-2")
+    assert (found.items_common, found.pairing, found.difference) == (16, None, 0)
+    ends = [one.interval for one in both.estimate(warn=False).values()]
+    apart = np.hypot(*[one.high - one.low for one in ends])  # of samples drawn apart
+    assert found.interval.high - found.interval.low < 0.7 * apart
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_view_follows_a_folder_and_leaves_it_alone(run):
         assert written != before
         body = until(lambda: body_of(seen["url"]), lambda b: "6 of 10 asked items answered" in b)
         assert "scores 50.0%" in " ".join(body.replace("</b>", "").split())
+        assert "Estimate by answered items" not in body  # of one estimate there is no course
         assert files(folder) == written
     finally:
         over.set()

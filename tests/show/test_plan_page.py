@@ -27,5 +27,12 @@ def test_everything_that_the_plan_says(balanced, body):
         assert note[1:] in plain
     for words in ("Like the source models", "Of a new family", "Stronger than all source models"):
         assert plain.count(words) == 3  # a row, its reason and a picture
+    chart = made.plot()
+    spec = str(chart.to_dict())
+    assert "number of items (log scale)" in spec
+    values = next(iter(chart.to_dict()["datasets"].values()), None) if "datasets" in spec else None
+    rows = values or chart.to_dict()["layer"][1]["data"]["values"]
+    assert {row["backtest"] for row in rows} == {"judging", "choosing"}
+    assert chart.to_dict()["layer"][1]["encoding"]["detail"][1]["field"] == "backtest"
     assert "NaN" not in text
     assert "None" not in text

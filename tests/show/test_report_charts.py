@@ -40,7 +40,9 @@ def test_looks_are_distinct_and_do_not_depend_on_results():
     found = theme.looks(["random", *names], "random")
     assert len({(v.color, v.shape) for v in found.values()}) == 12
     assert found["random"].color == "ref"
-    assert theme.looks(names)["m3"] == found["m3"]
+    assert theme.looks(["random", "aipw", "fewbench"], "random")["fewbench"].color == "m0"
+    one, other = theme.looks(["ssepy", "fewbench"]), theme.looks(["aipw", "fewbench", "ssepy"])
+    assert [one[name] for name in one] == [other[name] for name in one]
 
 
 def test_few_methods_all_keep_their_color_many_only_the_best_and_the_reference():

@@ -54,7 +54,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     >>> scores = from_arrays([[1, 0, 1], [1, 1, 1]], models=["a", "b"])
     >>> left, said = drop(scores, audit(scores), ["constant"])
     >>> left.item_ids.tolist(), said
-    (['item-1'], ("constant: 2 items left out: 'item-0', 'item-2'",))
+    (['item-1'], ('constant: 2 items left out: item-0, item-2',))
     """
     unknown = [word for word in words if word not in DROPS]
     if unknown:
@@ -80,7 +80,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             gone[of].update(more)
             ids += more
         said.append(
-            f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids)}"
+            f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids, quotes=False)}"
             if ids
             else f"{word}: none found"
         )
@@ -91,12 +91,16 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     ran = scores.run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
     if alone.any():
-        n, names = counted(int(alone.sum()), "item"), some(scores.item_ids[kept[alone]])
+        n, names = (
+            counted(int(alone.sum()), "item"),
+            some(scores.item_ids[kept[alone]], quotes=False),
+        )
         said.append(f"{n} left out that no remaining model ran: {names}")
         kept, ran = kept[~alone], ran[:, ~alone]
     idle = ~ran.any(axis=1)
     if idle.any():
-        n, names = counted(int(idle.sum()), "model"), some(scores.model_ids[m] for m in left[idle])
+        n = counted(int(idle.sum()), "model")
+        names = some((scores.model_ids[m] for m in left[idle]), quotes=False)
         said.append(f"{n} left out that ran no remaining item: {names}")
         left = left[~idle]
     return scores.take(left, kept), tuple(said)

@@ -106,7 +106,7 @@ def _random_or_not(scores: Scores, found: Missingness) -> Finding:
     if found.p_task * 3 <= LEVEL:
         model, task = _most_heaped(scores, found)
         against.append(
-            f"they concentrate in tasks (most in {scores.tasks[task]!r}: "
+            f"they concentrate in tasks (most in {scores.tasks[task]}: "
             f"{scores.model_ids[model]} lacks {share(float(found.by_task[model, task]))} of it)"
         )
     if found.p_item * 3 <= LEVEL:

@@ -15,21 +15,18 @@ MOST_MODELS, MOST_TASKS = 60, 24
 
 
 @page_of.register
-def audit_page(found: Audit, source: str = "", *, details: bool = False) -> Page:
+def audit_page(found: Audit, source: str = "") -> Page:
     """Return the findings, which methods to use, and what is behind them.
 
-    `source` is the file of the scores, for the commands to run next. With `details`, the text does
-    not refer to --details.
+    `source` is the file of the scores, for the commands to run next.
     """
     shape, numbers = found.table, found.numbers
     counts = [(s, sum(one.severity == s for one in found.findings)) for s in ("problem", "caution")]
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
     lesser = [_shape(shape)]
     n = sum(one.severity == "fact" for one in found.findings)
-    if n and not details:
-        lesser.append(f"{counted(n, 'fact')} about these scores: fewbench audit --details.")
     if found.changed:
-        lesser.append(f"These are the scores without the changes in {found.changed['written']}.")
+        lesser.append(f"This is the audit of {found.changed['written']}, after the changes.")
     path = shlex.quote(source) if source else "SCORES"
     head = [("Severity", False), ("Finding", False), ("Advice", False)]
     rows = [
@@ -56,7 +53,7 @@ def audit_page(found: Audit, source: str = "", *, details: bool = False) -> Page
             tables=[Table("Facts", head, facts)] if facts else [],
             detail=True,
         ),
-        *_methods(found, details),
+        *_methods(found),
         Section(
             "behind",
             "Which models and items",
@@ -120,7 +117,10 @@ def audit_page(found: Audit, source: str = "", *, details: bool = False) -> Page
         f"{problems} and {cautions} in {counted(shape['models'], 'model')}".capitalize(),
         lesser,
         sections=[one for one in sections if one.tables or one.charts or one.lines or one.facts],
-        next=[_compare(found, shlex.quote(found.changed["written"]) if found.changed else path)],
+        next=[_compare(found, path)],
+        hint=f"{counted(n, 'fact')} about these scores: fewbench audit {path} --details."
+        if n
+        else "",
     )
 
 
@@ -138,10 +138,10 @@ def _shape(shape: dict[str, Any]) -> str:
 def _named(finding: Finding) -> str:
     """Return a finding with its first names."""
     if finding.groups:
-        named = ["{" + some(group, 2) + "}" for group in finding.groups[:2]]
+        named = [f"({some(group, 2, quotes=False)})" for group in finding.groups[:2]]
         more = len(finding.groups) - len(named)
         return f"{finding.what}: {', '.join(named)}" + (f" and {more} more" if more else "")
-    return f"{finding.what}: {some(finding.ids)}" if finding.ids else finding.what
+    return f"{finding.what}: {some(finding.ids, quotes=False)}" if finding.ids else finding.what
 
 
 def _behind(finding: Finding) -> list[Table]:
@@ -174,7 +174,7 @@ def _marked(items: list[int]) -> str:
     return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
 
 
-def _methods(found: Audit, details: bool) -> list[Section]:
+def _methods(found: Audit) -> list[Section]:
     """Return which methods to use, and which cannot run."""
     rows = [(one.when, ", ".join(one.methods), one.reason) for one in found.use]
     reasons: dict[str, list[str]] = {}
@@ -185,14 +185,13 @@ def _methods(found: Audit, details: bool) -> list[Section]:
     can = sum(fit.verdict != "cannot" for fit in found.methods)
     lack = sum(fit.verdict == "works, but" for fit in found.methods)
     head = [("For", False), ("Methods", False), ("Because", False)]
-    listed = "" if details or not unfit else " (--details lists the others)"
     return [
         Section(
             "use",
             "Use these methods",
             ["Use only methods that beat random sampling in fewbench compare."],
             f"Use these methods; {counted(can, 'method')} can run"
-            f"{f', {lack} of them with a limitation' if lack else ''}{listed}.",
+            f"{f', {lack} of them with a limitation' if lack else ''}.",
             tables=[Table("Methods", head, rows)],
         ),
         Section(

@@ -29,7 +29,7 @@ def _tasks(scores: Scores) -> Finding:
         return Finding(
             "tasks",
             "fact",
-            f"{counted(scores.n_items, 'item')} of one task, {scores.tasks[0]!r}",
+            f"{counted(scores.n_items, 'item')} of one task, {scores.tasks[0]}",
             "import tasks if there are any (fewbench import … --task COLUMN, or --items items.csv)",
         )
     sizes = np.bincount(scores.task_of)
@@ -39,7 +39,7 @@ def _tasks(scores: Scores) -> Finding:
     means = scores.scale.from_unit(scores.task_scores().mean(axis=0))
     what = (
         f"{len(scores.tasks)} tasks of {sizes[smallest]:,} to {sizes[largest]:,} items, the "
-        f"largest {scores.tasks[largest]!r} ({share(sizes[largest] / scores.n_items)} of all)"
+        f"largest {scores.tasks[largest]} ({share(sizes[largest] / scores.n_items)} of all)"
         if sizes[largest] > sizes[smallest]
         else f"{len(scores.tasks)} tasks of {counted(int(sizes[largest]), 'item')} each"
     )

@@ -46,7 +46,7 @@ def _audit(
     if families:
         left, named = with_families(left, run_audit(left) if drop else found)
         said.append(named)
-        found = run_audit(left)  # its advice depends on families
+    found = run_audit(left)  # of what is left: the changes need no advice
     written = save_scores(left, output)
     say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
     return replace(found, changed={"said": said, "written": str(written)})
@@ -59,7 +59,9 @@ audit = command(
     details=True,
     writes=["output"],
     around=_audit,
-    page=lambda found, given: found.page(str(given["scores"]), details=given["details"]),
+    page=lambda found, given: found.page(
+        found.changed["written"] if found.changed else str(given["scores"])
+    ),
     examples="""
 fewbench audit scores.parquet
 fewbench audit scores.parquet --report audit.html

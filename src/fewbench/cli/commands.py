@@ -230,7 +230,8 @@ def command(
 
     run.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in typed}
-    run.functions = [one for one in (function, around) if one]  # type: ignore[attr-defined]
+    functions = [one for one in (function, around) if one]
+    vars(run).update(functions=functions, groups={*groups}, flags=dict(flags or {}))
     run.__doc__ = "\n\n".join(one for one in (summary, about, f"\b\n{examples.strip()}") if one)
     return run
 

@@ -9,7 +9,7 @@ import typer
 from fewbench._progress import at_work
 from fewbench.cli.help import Commands
 from fewbench.cli.options import Key
-from fewbench.cli.running import Settings, run_and_print, run_command, run_in_inspect
+from fewbench.cli.running import RunOptions, run_and_print, run_command, run_in_inspect
 from fewbench.errors import RunError
 
 run = Commands()
@@ -35,7 +35,7 @@ def _all() -> None:
 
 @run_command(run, "lm-eval", "tokens", "strict")
 def lm_eval(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     key: Key = None,
     metric: Annotated[
@@ -79,7 +79,7 @@ def lm_eval(
 
 @run_command(run, "inspect")
 def inspect(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     metric: Annotated[
         str | None,
@@ -106,7 +106,7 @@ def inspect(
 
 @run_command(run, "endpoint", "accept_fractions")
 def endpoint(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     model: Annotated[
         list[str],
@@ -165,7 +165,7 @@ def endpoint(
 
 @run_command(run, "command", "accept_differences", "strict")
 def command(
-    settings: Settings,
+    settings: RunOptions,
     arguments: list[str],
     timeout: Annotated[
         float | None,

@@ -49,7 +49,7 @@ AFTER = "fewbench arguments"
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunOptions:
     """The options that all commands share."""
 
     scores_path: Path | None
@@ -66,7 +66,7 @@ class Settings:
     of_run: Mapping[str, Any]
     """Further arguments of `Run.open`, by name."""
 
-    def without_scores(self) -> "tuple[Settings, Path]":
+    def without_scores(self) -> "tuple[RunOptions, Path]":
         """Return the settings of a run without scores, and what was named as scores."""
         if self.scores_path is None:
             raise RunError("no questions to ask", hint="name a file of questions")
@@ -210,8 +210,8 @@ def _settings(
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
-) -> Settings:
-    return Settings(
+) -> RunOptions:
+    return RunOptions(
         scores_path=scores,
         method=method,
         budget=budget,
@@ -291,7 +291,7 @@ class _WithArguments(PlainCommand):
         return list(super().parse_args(ctx, args))
 
 
-def run_and_print(runner: "Runner", settings: Settings) -> None:
+def run_and_print(runner: "Runner", settings: RunOptions) -> None:
     """Run, show progress, print estimates and costs, and write the result to the folder.
 
     Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
@@ -328,7 +328,7 @@ class Notes:
 
 
 def print_result(
-    result: "RunResult", scores: Sources | None, settings: Settings, told: Notes
+    result: "RunResult", scores: Sources | None, settings: RunOptions, told: Notes
 ) -> None:
     """Print a result, write it to the folder, and exit with its code if it is not whole."""
     from fewbench.runners.driving import INTERRUPTED
@@ -350,7 +350,7 @@ def print_result(
         raise typer.Exit(STOPPED)
 
 
-def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
+def run_in_inspect(run: "Callable[..., RunResult]", settings: RunOptions) -> None:
     """Run with the settings, show progress, and print the result.
 
     `run` takes scores, method, stop, and what else `run_inspect` takes.

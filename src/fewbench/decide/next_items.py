@@ -5,11 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from fewbench._seeds import child_seed
+from fewbench._threads import one_thread
 from fewbench._types import IntArray
 from fewbench.algorithms.kriging import Run, next_together
+from fewbench.algorithms.sampling import permanent_order
 from fewbench.decide.operands import Operand
 from fewbench.methods.kriging import source_kriging
 from fewbench.scores import Sources
+from fewbench.uncertainty.intervals import Uncertainty
 
 MOST = 200
 """Most items that a result names without being asked."""
@@ -19,9 +22,8 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     """Choose items that all these targets run next; positions, the first ones first.
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
-    chose the items so far. If one of the targets runs a random sample, it stays one: the items are
-    drawn at random for all. Items that were asked and not answered come
-    first.
+    chose the items so far. If the items of one of the targets are a sample, it goes on for all.
+    Items that were asked and not answered come first.
 
     Parameters
     ----------
@@ -50,11 +52,15 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
         rest = np.setdiff1d(np.arange(scores.n_items), closed)
         rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
         return np.concatenate([first, rng.permutation(rest)[:more]])
+    if any(isinstance(one.score, Uncertainty) and one.score.sample for one in targets):
+        order = permanent_order(scores.task_of, seed)
+        return np.concatenate([first, order[~np.isin(order, closed)][:more]])
     if scores.n_models < 2:
         return first
-    model = source_kriging(scores.table(), seed, len(closed) + more, closed)
-    runs = [Run(model) for _ in targets]
-    for run, one in zip(runs, targets, strict=True):
-        run.hear(np.searchsorted(model.candidates, one.items), one.answers)
-    chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
+    with one_thread():
+        model = source_kriging(scores.table(), seed, len(closed) + more, closed)
+        runs = [Run(model) for _ in targets]
+        for run, one in zip(runs, targets, strict=True):
+            run.hear(np.searchsorted(model.candidates, one.items), one.answers)
+        chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
     return np.concatenate([first, model.candidates[chosen]])

@@ -140,11 +140,8 @@ class Pairing(BaseModel):
 
 
 def pairing(sides: Sequence[Operand]) -> Pairing | None:
-    """Return which targets share less than half of their items, and how to pair them, or None.
-
-    Of targets whose items are a sample: their common items count in the interval of the difference.
-    """
-    open_ = sorted((one for one in sides if _is_sample(one)), key=lambda one: -len(one.items))
+    """Return which targets share less than half of their items, and how to pair them, or None."""
+    open_ = sorted((one for one in sides if not one.is_known), key=lambda one: -len(one.items))
     few = []
     for one, other in combinations(open_, 2):  # the first has more answers
         common = len(np.intersect1d(one.items, other.items))
@@ -161,10 +158,6 @@ def pairing(sides: Sequence[Operand]) -> Pairing | None:
         note=f"{note}; on the same items their difference is more precise",
         command=_pair(one, other),
     )
-
-
-def _is_sample(one: Operand) -> bool:
-    return isinstance(one.score, Uncertainty) and one.score.sample is not None
 
 
 def _pair(leader: Operand, other: Operand) -> str:

@@ -12,6 +12,7 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, own_variances
+from fewbench.decide.history import Dated, history_of, history_section
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
     ONE_LOOK,
@@ -95,6 +96,8 @@ class Ranking(Shown, BaseModel):
         Given if `next_items` says how many. Targets that need none are left out.
     pairing : Pairing or None
         How to run targets on the same items if some share few.
+    history : tuple of Dated
+        The targets that have a date, the oldest first, with the change from one to the next.
     warnings : tuple of str
     """
 
@@ -108,6 +111,7 @@ class Ranking(Shown, BaseModel):
     next_targets: tuple[str, ...]
     next_items: dict[str, tuple[str, ...]] = {}
     pairing: Pairing | None = None
+    history: tuple[Dated, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
@@ -127,7 +131,7 @@ class Ranking(Shown, BaseModel):
             [
                 *(one.target, str(one.rank), f"{one.rank_low} to {one.rank_high}"),
                 *(unit.score(one.score), f"{one.chance_best:.2f}", f"{one.chance_top:.2f}"),
-                *(f"{one.items_run:,}", some(one.tied_with)),
+                *(f"{one.items_run:,}", some(one.tied_with, quotes=False)),
             ]
             for one in self.targets
         ]
@@ -155,7 +159,11 @@ class Ranking(Shown, BaseModel):
             answer if self.is_settled else f"{answer} so far",
             lesser,
             self.warnings,
-            [ranks, *([Section("next", "Next items", facts=items)] if items else [])],
+            [
+                ranks,
+                *([history_section(self.history, unit, self.level)] if self.history else []),
+                *([Section("next", "Next items", facts=items)] if items else []),
+            ],
             [*([self.pairing.command] if self.pairing else []), *more],
             first=self.pairing.note if self.pairing else "",
         )
@@ -172,7 +180,8 @@ def rank(
 ) -> Ranking:
     """Rank several targets, with the probability of each rank.
 
-    The result is the order, each target's range of ranks, and which targets need more items. Two
+    The result is the order, each target's range of ranks, and which targets need more items. Its
+    page also shows the history: scores and changes in the order of the runs' dates. Two
     targets differ if the interval of their difference excludes 0, as in fewbench versus. With more
     than two targets, p values are adjusted by Holm's rule for the number of pairs.
 
@@ -294,6 +303,7 @@ def rank(
         next_targets=() if is_settled else _next(sides, errors, top),
         next_items=more,
         pairing=pairing(sides),
+        history=history_of(sides, scores, level),
         warnings=tuple(warnings),
     )
 

@@ -149,7 +149,7 @@ def _parts(
         drawn = [("", lambda: among_sources(one, scores))]
         title = "Against the source models"
         yield Section("sources", title, [note], "", drawn, [near], detail=True, tab=tab)
-    if history:
+    if history and len(history) > 1:
         drawn = [
             (
                 "The estimate and its interval by number of answers",

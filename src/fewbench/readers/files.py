@@ -1,6 +1,7 @@
 """Find files of harnesses, peek at them, and read JSON and Parquet."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,6 +56,12 @@ def _refuse(error: OSError) -> None:
 def head(path: Path) -> bytes:
     """Return a file's first 4 KB; b"" if it cannot be read."""
     return _head(path, state_of(path))
+
+
+def starts_as_results(path: Path, key: bytes) -> bool:
+    """Whether a file of JSON is named as results, and its first key has an object."""
+    is_named = path.suffix == ".json" and "results" in path.name
+    return is_named and re.match(rb'\s*\{\s*"%s":\s*\{' % key, head(path)) is not None
 
 
 def state_of(path: Path) -> tuple[int, int] | None:

@@ -20,14 +20,14 @@ from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, ReaderError, first_line
 from fewbench.executors import Executor, InProcess, Lost, Pool, open_pool
 from fewbench.readers.files import state_of
-from fewbench.readers.harness import Harness, Run, Unit, Wants
+from fewbench.readers.harness import Harness, LogRun, LogUnit, Wants
 from fewbench.readers.harnesses import HARNESSES
 
 FORMAT = 4
 SUFFIX = ".part"
 Pairs = tuple[tuple[str, Any], ...]
 Damaged = Literal["stop", "skip", "rows"]
-Answer = list[Run] | Path | FewbenchError  # runs, or the part that holds them
+Answer = list[LogRun] | Path | FewbenchError  # runs, or the part that holds them
 Progress = Callable[[int, int], None]
 PARALLEL_FROM = 256 * 2**20  # bytes; for fewer, processes take longer to start than they save
 SHOWN = 3
@@ -61,15 +61,15 @@ def _opened(path: Path) -> Any:
     return ipc.open_file(memory_map(str(path)))
 
 
-def part_of(unit: Unit, harness: str, wants: Wants, folder: Path) -> Path:
+def part_of(unit: LogUnit, harness: str, wants: Wants, folder: Path) -> Path:
     """Return the path of a unit's part; it changes with the files and settings."""
     states = [[str(path.absolute()), state_of(path)] for path in (unit.path, *unit.beside)]
-    known = [field.name for field in fields(Run)]
+    known = [field.name for field in fields(LogRun)]
     said = [FORMAT, __version__, known, harness, wants.key, wants.salvage, states]
     return folder / f"{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}{SUFFIX}"
 
 
-def save_part(runs: list[Run], path: Path) -> None:
+def save_part(runs: list[LogRun], path: Path) -> None:
     """Write the runs of a unit, whole or not at all."""
     import pyarrow as pa
 
@@ -86,13 +86,13 @@ def save_part(runs: list[Run], path: Path) -> None:
         file.write(batch)
 
 
-def load_part(path: Path) -> list[Run]:
+def load_part(path: Path) -> list[LogRun]:
     """Read the runs of a part; columns stay on disk until used."""
     headers = json.loads(_opened(path).schema.metadata[b"runs"])
     return [_run(header, path, at) for at, header in enumerate(headers)]
 
 
-def _run(header: dict[str, Any], path: Path, at: int) -> Run:
+def _run(header: dict[str, Any], path: Path, at: int) -> LogRun:
     header |= {
         "path": Path(header["path"]),
         "columns": StoredColumns(path, at, header["columns"]),
@@ -105,7 +105,7 @@ def _run(header: dict[str, Any], path: Path, at: int) -> Run:
         "unfit": {name: (place, what) for name, (place, what) in header["unfit"].items()},
         "higher_is_better": _mapping(tuple(header["higher_is_better"].items())),
     }
-    return Run(**header)
+    return LogRun(**header)
 
 
 @lru_cache(maxsize=4096)
@@ -120,17 +120,17 @@ def _mapping(pairs: Pairs) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundUnits:
     """The units of harnesses, and the files of no known harness."""
 
-    units: list[tuple[Harness, Unit]]
+    units: list[tuple[Harness, LogUnit]]
     others: list[Path]
 
 
-def find_units(files: Sequence[Path], names: Sequence[str]) -> Found:
+def find_units(files: Sequence[Path], names: Sequence[str]) -> FoundUnits:
     """Offer files to the named harnesses in turn."""
     left = list(files)
-    units: list[tuple[Harness, Unit]] = []
+    units: list[tuple[Harness, LogUnit]] = []
     for name in names:
         harness = HARNESSES[name]
         mine = harness.find(left)
@@ -139,11 +139,11 @@ def find_units(files: Sequence[Path], names: Sequence[str]) -> Found:
         left = [path for path in left if path not in taken]
     place = {path: at for at, path in enumerate(files)}
     units.sort(key=lambda pair: place.get(pair[1].path, len(place)))
-    return Found(units, left)
+    return FoundUnits(units, left)
 
 
 def gather(
-    units: Sequence[tuple[Harness, Unit]],
+    units: Sequence[tuple[Harness, LogUnit]],
     wants: Wants,
     *,
     work: Path | None = None,
@@ -151,7 +151,7 @@ def gather(
     executor: Executor = None,
     damaged: Damaged = "stop",
     progress: Progress | None = None,
-) -> tuple[list[Run], list[tuple[Path, str]]]:
+) -> tuple[list[LogRun], list[tuple[Path, str]]]:
     """Read all units.
 
     Parameters
@@ -178,7 +178,7 @@ def gather(
     ReaderError
         If files cannot be read and `damaged` is "stop". Names the first few and their number.
     """
-    answers: list[list[Run] | FewbenchError] = []
+    answers: list[list[LogRun] | FewbenchError] = []
     with open_pool(executor, workers) if work else open_pool() as pool:
         for answer in _each(units, (wants, work), pool):
             if isinstance(answer, MissingExtraError):
@@ -198,7 +198,7 @@ def gather(
 
 
 def _each(
-    units: Sequence[tuple[Harness, Unit]], how: tuple[Wants, Path | None], pool: Pool
+    units: Sequence[tuple[Harness, LogUnit]], how: tuple[Wants, Path | None], pool: Pool
 ) -> Iterator[Answer]:
     size = sum(unit.path.stat().st_size for _, unit in units if unit.path.is_file())
     if not pool.is_remote and size < PARALLEL_FROM:
@@ -212,7 +212,7 @@ def _each(
         yield answer
 
 
-def _part(path: Path) -> list[Run]:
+def _part(path: Path) -> list[LogRun]:
     """Load what a worker read."""
     try:
         return load_part(path)
@@ -223,7 +223,7 @@ def _part(path: Path) -> list[Run]:
         ) from error
 
 
-def _read_one(how: tuple[Wants, Path | None], pair: tuple[Harness, Unit]) -> Answer:
+def _read_one(how: tuple[Wants, Path | None], pair: tuple[Harness, LogUnit]) -> Answer:
     wants, work = how
     harness, unit = pair
     part = None if work is None else part_of(unit, harness.name, wants, work)

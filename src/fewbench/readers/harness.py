@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Run:
+class LogRun:
     """One model's answers to one task under one filter, from one file.
 
     Parameters
@@ -240,7 +240,7 @@ class Rows:
             else:
                 self.options.append(options)
 
-    def run(self, model: str, task: str, **known: Any) -> Run:
+    def run(self, model: str, task: str, **known: Any) -> LogRun:
         """Return the rows as a run; `known` sets further fields of `Run`.
 
         Raises
@@ -279,7 +279,7 @@ class Rows:
             columns |= OptionTable.columns(self.options)
         if any(self.replies):
             columns["reply"] = np.array(self.replies)
-        run = Run(
+        run = LogRun(
             path=self.path,
             model=model,
             task=task,
@@ -374,7 +374,7 @@ def _digest(columns: Columns, *names: str) -> str:
 
 
 @dataclass(frozen=True)
-class Unit:
+class LogUnit:
     """A file of answers (`path`) and the files that describe the same run (`beside`)."""
 
     path: Path
@@ -411,7 +411,7 @@ class Harness(Protocol):
     name: str
     files: str
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return this harness's units among files, in their order.
 
         Must be cheap, as it gets every file below the user's folders: decide by name, then by
@@ -419,7 +419,7 @@ class Harness(Protocol):
         `read` reports them.
         """
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return one run for each model, task and filter in a unit.
 
         Raises
@@ -427,6 +427,17 @@ class Harness(Protocol):
         ReaderError
             If a file is damaged or not what the harness writes. Names the file and line.
         """
+
+
+@runtime_checkable
+class WritesTotals(Protocol):
+    """A harness that also writes files with totals only; `remedy` is advice."""
+
+    name: str
+    remedy: str
+
+    def is_totals(self, path: Path) -> bool:
+        """Whether a file has a run's totals without the answers to single items."""
 
 
 @dataclass(frozen=True)

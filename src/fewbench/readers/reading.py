@@ -1,7 +1,6 @@
 """Read scores from any file or folder; find logs, join them and account for every file."""
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
@@ -15,9 +14,9 @@ from fewbench._content import is_lfs_pointer
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import ReaderError
 from fewbench.executors import Executor
-from fewbench.readers.files import head, list_files
+from fewbench.readers.files import list_files
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
-from fewbench.readers.harness import Harness, Reading, Unit, Wants
+from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
@@ -28,15 +27,6 @@ from fewbench.scores.files import is_saved
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
-LM_EVAL = re.compile(rb'^\s*\{\s*"results":\s*\{')
-LIGHTEVAL = re.compile(rb'^\s*\{\s*"config_general":\s*\{')
-HELM_TOTALS = {"stats.json", "run_spec.json"}
-HINTS = {
-    "lm-eval": "run lm-eval again with --log_samples --output_path FOLDER, and import that folder",
-    "lighteval": "run lighteval again with --save-details, and import its details folder",
-    "helm": "add per_instance_stats.json, which helm-run writes to the folder of each run",
-    "opencompass": "import the folder with predictions and results, not only the summary",
-}
 EVALUATION = "evaluation.json"
 DAMAGED = ("stop", "skip", "rows")
 SAME_MODEL = ("stop", "newest", "apart")
@@ -283,7 +273,7 @@ def _matches(task: str, patterns: str) -> bool:
 
 def _find_logs(
     sources: list[Path], form: str | None
-) -> tuple[list[tuple[Harness, Unit]], list[Path]]:
+) -> tuple[list[tuple[Harness, LogUnit]], list[Path]]:
     """Return units and other files; none if another form is named or the file is a table."""
     if form is not None and form not in HARNESSES:
         folder = next((source for source in sources if source.is_dir()), None)
@@ -329,7 +319,7 @@ def _find_logs(
 
 
 def _read_logs(
-    units: list[tuple[Harness, Unit]],
+    units: list[tuple[Harness, LogUnit]],
     others: list[Path],
     options: LogOptions,
     like: Sources | None,
@@ -406,30 +396,14 @@ def _is_result_pointer(path: Path) -> bool:
 
 def _totals_only(files: Sequence[Path]) -> tuple[str, str] | None:
     """Return which of the files have totals but no items, and a hint."""
-    found: dict[str, list[Path]] = {}
-    for path in files:
-        if (harness := _harness_of(path)) is not None:
-            found.setdefault(harness, []).append(path)
-    if not found:
+    writers = [harness for harness in HARNESSES.values() if isinstance(harness, WritesTotals)]
+    totals = [(list(filter(harness.is_totals, files)), harness) for harness in writers]
+    paths, harness = max(totals, key=lambda pair: len(pair[0]))
+    if not paths:
         return None
-    harness, paths = max(found.items(), key=lambda pair: len(pair[1]))
     holds = "holds totals" if len(paths) == 1 else "hold totals"
     return (
-        f"{counted(len(paths), 'file')} of {harness} {holds} without the answers to single items: "
-        f"{some(paths)}",
-        HINTS[harness],
+        f"{counted(len(paths), 'file')} of {harness.name} {holds} without the answers to single "
+        f"items: {some(paths)}",
+        harness.remedy,
     )
-
-
-def _harness_of(path: Path) -> str | None:
-    name = path.name
-    if path.suffix == ".json" and "results" in name:
-        start = head(path)
-        if LM_EVAL.match(start):
-            return "lm-eval"
-        return "lighteval" if LIGHTEVAL.match(start) else None
-    if name in HELM_TOTALS and not path.with_name("per_instance_stats.json").exists():
-        return "helm"
-    if name.startswith("summary_") and path.parent.name == "summary":
-        return "opencompass"
-    return None

@@ -35,7 +35,7 @@ LARGE = 1 << 28  # bytes
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
 
 
-class Line(BaseModel):
+class ProgramLine(BaseModel):
     """A line that the program prints."""
 
     model_config = ConfigDict(extra="ignore")
@@ -95,7 +95,7 @@ class CommandRunner:
         self.model_name = _program_name(command)
         self._program: _Program | None = None
         self._tasks: dict[str, str] = {}
-        self._said: dict[str, Line] = {}  # what it answered to each item when last asked
+        self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
 
@@ -140,7 +140,7 @@ class CommandRunner:
         self._program.end(PATIENCE)
         for text in self._program.unread():
             with suppress(ValueError):
-                self._check_again(Line.model_validate(loads(text)))
+                self._check_again(ProgramLine.model_validate(loads(text)))
 
     def close(self) -> None:
         """Close the program's input, and end it if it does not end by itself."""
@@ -176,7 +176,7 @@ class CommandRunner:
             self._has_answered, self._suspects = True, []
         return None
 
-    def _check_again(self, line: Line) -> bool:
+    def _check_again(self, line: ProgramLine) -> bool:
         """Whether an item had this answer before; RunError if it had another one."""
         before = self._said.get(line.item)
         if before is not None and before.score != line.score:
@@ -200,7 +200,7 @@ def _program_name(command: Sequence[str]) -> str:
 
 
 def _files_of(command: Sequence[str]) -> dict[str, str]:
-    """Return what the files that a command names contain, also as in --settings=FILE."""
+    """Return what the files that a command names contain, also as in --OPTION=FILE."""
     found = {}
     for word in command:
         path = next((one for one in (word, word.partition("=")[2]) if os.path.isfile(one)), None)
@@ -229,7 +229,7 @@ class _Found:
     def has(self, item: str) -> bool:
         return item in self.answers or item in self.failed or item in self.last_failed
 
-    def add(self, line: Line) -> None:
+    def add(self, line: ProgramLine) -> None:
         self.cost += line.cost
         self.tokens += line.tokens
         if line.score is None:
@@ -251,10 +251,10 @@ class _Found:
         )
 
 
-def _parsed(text: str) -> Line:
+def _parsed(text: str) -> ProgramLine:
     try:
         found: Any = loads(text)
-        return Line.model_validate(found)
+        return ProgramLine.model_validate(found)
     except ValueError as error:
         shown = text.strip()[:80]
         raise RunError(

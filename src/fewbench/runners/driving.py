@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.runners.joining import unnamed_target
+from fewbench.runners.joining import LeadingRun, unnamed_target
 from fewbench.runners.result import Progress, RunResult
 from fewbench.runners.run import Run, items_of, limits_of
 from fewbench.scores import Benchmark, Scores, Sources
@@ -192,7 +192,8 @@ def run_with(
     ----------
     runner : Runner
     scores : Scores, Benchmark, or None
-        As for `Run.open`; None for the items that the runner knows of (`KnowsItems`).
+        As for `Run.open`; None for the items that the runner knows of (`KnowsItems`), or else for
+        those of the run whose items are asked.
     method, stop, folder
         As for `Run.open`; a number as `stop` is a number of items.
     targets : sequence of str, optional
@@ -205,14 +206,17 @@ def run_with(
         Further arguments of `Run.open`.
     """
     try:
-        limits = limits_of(stop, scores, folder, settings.get("items_of"))
-        if scores is None:
-            if not isinstance(runner, KnowsItems):
-                raise RunError(
-                    f"{runner.name} cannot list the benchmark's items",
-                    hint="give scores of source models, or a file of items",
-                )
+        leader = settings.get("items_of")
+        limits = limits_of(stop, scores, folder, leader)
+        if scores is None and isinstance(runner, KnowsItems):
             scores = runner.benchmark()
+        elif scores is None and leader is not None:
+            scores, settings["scores_path"] = LeadingRun.read(leader).scores()
+        elif scores is None:
+            raise RunError(
+                f"{runner.name} cannot list the benchmark's items",
+                hint="give scores of source models, or a file of items",
+            )
         scores = as_sources(scores)
         facts, model = getattr(runner, "facts", None), getattr(runner, "model_name", None)
         names = list(targets or [unnamed_target(folder, facts, model)])

@@ -10,7 +10,7 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
 from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
-from fewbench.evaluation.opening import check_followed
+from fewbench.evaluation.opening import check_followed, started_scores
 from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batches
@@ -43,6 +43,11 @@ class LeadingRun:
                 hint="name the folder of a run, or FOLDER:TARGET, whose items are to be asked",
             )
         return cls(named[0], Journal(named[0]).header(), named[1])
+
+    def scores(self) -> tuple[Sources, Path | None]:
+        """Return what this run was started with, and its file."""
+        path = Journal(self.folder).scores_path()
+        return started_scores(self.folder, self.header.provenance, path, None), path
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can be asked there."""

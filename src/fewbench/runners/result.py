@@ -265,7 +265,10 @@ class RunResult(Shown, _Frozen):
             if one.failed:
                 item, why = next(iter(one.failed.items()))
                 failed = f"{counted(len(one.failed), 'item')} failed and skipped"
-                lines.append(f"{name}: {failed}: {some(one.failed)}; {item!r}: {why}")
+                lines.append(
+                    f"{name}: {failed}: {some(one.failed)}; {item!r}: {why}. To ask again, pass "
+                    "--retry-skipped (in Python retry_skipped=True)"
+                )
         time = self.spent
         said = (
             f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "

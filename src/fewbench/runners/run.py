@@ -100,6 +100,7 @@ class Run:
         self._report_costs()
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
+        self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
         self._own = 0.0  # fewbench's own seconds since the last line
         self._is_timed = False
@@ -377,6 +378,9 @@ class Run:
         answered = max(1, len(self.evaluation.record.answered(target)))
         if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
             self._limited[target] = f"the limit of {stop.tokens:,} tokens was reached"
+        if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
+            said = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
+            self.halt(f"{said}, so the limit on {silent[0]} cannot be kept", is_failure=True)
         return self.stopped is not None or target in self._limited
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
@@ -384,8 +388,10 @@ class Run:
         silent, before = self._silent[target], self._batches.failures(target)
         if is_answered:
             silent.clear()
+            self._in_doubt[target].clear()
         if is_answered or not failed:
             return True
+        self._in_doubt[target] |= failed.keys()
         # An item that failed when the model answered others says nothing about the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
@@ -395,12 +401,12 @@ class Run:
         return not never and len(silent) < OUTAGE
 
     def _give_up(self, target: str) -> None:
-        """End the run, as the model fails as a whole; the items that failed are asked again."""
+        """End the run, as the model fails as a whole; ask again what failed since an answer."""
         silent = self._silent[target]
         why = next(iter(silent.values()))  # later ones may follow from it
         said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
         self.halt(said, is_failure=True)
-        self._retry(target, silent)
+        self._retry(target, self._in_doubt[target])
 
     def _retry(self, target: str, items: Iterable[str]) -> None:
         """Forget that items failed, and ask again for those that were skipped."""
@@ -549,19 +555,20 @@ class Run:
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        spent, items = self._spent(), self.evaluation.scores.items
-        silent = [
-            name
-            for name, limit, used in (
-                ("cost", self.stop.cost, spent.cost or COST in items),
-                ("tokens", self.stop.tokens, spent.tokens),
-            )
-            if limit is not None and not used
+        notes = [
+            f"no {name} reported: the limit on {name} was not kept"
+            for name in self._silent_limits()
         ]
-        for name in silent:
-            note = f"no {name} reported: the limit on {name} was not kept"
-            if note not in self.notes:
-                self.notes.append(note)
+        self.notes += [note for note in notes if note not in self.notes]
+
+    def _silent_limits(self) -> list[str]:
+        """Return the limits of which nothing was reported."""
+        stop, spent = self.stop, self._spent()
+        limits = (
+            ("cost", stop.cost, spent.cost or COST in self.evaluation.scores.items),
+            ("tokens", stop.tokens, spent.tokens),
+        )
+        return [name for name, limit, used in limits if limit is not None and not used]
 
 
 def check_score(score: float, scores: Sources, what: str) -> None:

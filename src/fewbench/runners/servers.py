@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from fewbench.errors import RunError
-from fewbench.runners.inspect.kept import first_of
+from fewbench.errors import RunError, first_line
 
 PATIENCE = 10.0  # seconds to connect
 PORTS = {"http": 80, "https": 443}
@@ -70,12 +69,12 @@ def failure_of(sample: Any) -> str:
     """Return why a sample of Inspect failed, in the words of the server if it was asked."""
     if not sample.error:
         return "the scorer gave no score"
-    message = first_of(sample.error.message or "")
+    message = first_line(sample.error.message or "")
     errors = [one for one in sample.events or [] if one.event == "model" and one.error]
     if not message.startswith("RetryError") or not errors:
         return message
     last = errors[-1]
-    words = first_of(str(last.error))
+    words = first_line(last.error)
     if words == "Connection error.":  # of the package openai: the cause says more
         words += "".join(f" {cause}" for cause in CAUSE.findall(last.traceback or "")[:1])
     return words

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -216,17 +218,17 @@ def _scripts(charts: Charts, *, always: bool) -> str:
     """The data of the charts and the scripts; the bundle where there are charts, or will be."""
     parts = [f"{HOLDER}{charts.as_script()}</script>"]
     if charts.specs or always:
-        parts.append(f"<script>{_bundle()}</script>")
+        parts.append(f'<script type="text/plain" id="bundle">{_bundle()}</script>')
     return "\n".join([*parts, f"<script>{_read('page.js')}</script>"])
 
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script, which needs no network."""
+    """Vega, Vega-Lite and Vega-Embed, which need no network: compressed, a third of the weight."""
     import vl_convert
 
     made = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    return re.sub(r"<(?=/script|!--|script)", r"\\x3c", made, flags=re.IGNORECASE)
+    return b64encode(gzip.compress(made.encode(), mtime=0)).decode()
 
 
 def _palette() -> str:

@@ -27,6 +27,19 @@ function unpacked(value) {
   return made;
 }
 
+// The library of the charts is packed; it is unpacked once, when the first chart is drawn.
+let library;
+function loaded() {
+  library ??= (async () => {
+    const packed = Uint8Array.from(atob(document.getElementById("bundle").textContent), c => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+  })();
+  return library;
+}
+
 function draw(el) {
   if (views.has(el) || !waiting.delete(el)) return Promise.resolve();
   const spec = unpacked(charts.specs[el.dataset.chart]);
@@ -36,7 +49,7 @@ function draw(el) {
   views.set(el, null);
   const axisY = {...charts.config.axisY, labelLimit: 0.42 * spec.width};
   const config = {...charts.config, axisY};
-  return vegaEmbed(el, spec, {mode: "vega-lite", renderer: "svg", actions: false, config, tooltip: {theme: "custom"}})
+  return loaded().then(() => vegaEmbed(el, spec, {mode: "vega-lite", renderer: "svg", actions: false, config, tooltip: {theme: "custom"}}))
     .then(({view}) => {
       views.set(el, view);
       signals(view);

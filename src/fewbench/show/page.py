@@ -80,6 +80,8 @@ class Page:
         What the page is about, and the finding.
     first : str
         What to know before the finding is read.
+    hint : str
+        What a text leaves out, and how to see it; shown where it is left out.
     lesser : sequence of str
         Sentences below the finding.
     warnings : sequence of str
@@ -99,6 +101,7 @@ class Page:
     next: Sequence[str] = ()
     methods: Sequence[Any] = ()
     first: str = ""
+    hint: str = ""
 
     @property
     def top(self) -> list[str]:
@@ -193,7 +196,8 @@ def page_of(result: Any, *args: Any, **shown: Any) -> Page:
 
 def as_text(page: Page, *details: str) -> str:
     """Return a page for a terminal; of the details those that are named by their ids."""
-    blocks = [[*map(wrapped, page.top), *map(wrapped, page.lesser)]]
+    hint = [page.hint] if page.hint and not details else []
+    blocks = [[*map(wrapped, page.top), *map(wrapped, [*page.lesser, *hint])]]
     for one in _shown(page, details):
         lines = [wrapped(one.said)] if one.said else []
         for of in one.tables:

@@ -425,11 +425,11 @@ class Backtest:
         chosen, preferred = pick(list(shares), means, beats), next(iter(shares))
         if chosen == RANDOM:
             return Chosen(RANDOM, NOTHING, False)
-        said = "its error is clearly below that of random sampling"
+        said = f"{chosen} has a significantly lower error than random sampling"
         if chosen != preferred and beats(chosen, preferred, len(shares) - 1):
-            said += f", and clearly below that of {preferred}"
+            said += f" and than {preferred}"
         elif chosen != preferred:
-            said += f", which that of {preferred} is not"
+            said += f"; {preferred} has not"
         return Chosen(chosen, said, True)
 
 

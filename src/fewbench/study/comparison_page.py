@@ -42,10 +42,11 @@ def comparison_page(found: Comparison) -> Page:
     answers = [_answer(cells, split, f" on the {split} split", unit) for split in splits]
     if len(splits) == 1:
         answers = [_answer(cells, splits[0], "", unit)]
+    exact = _with_expected_random(cells)
     sections = [
-        *_numbers(cells[cells["split"].isin(splits)], unit),
+        *_numbers(exact[exact["split"].isin(splits)], unit),
         *_sources(found),
-        *_charts(cells, splits, unit),
+        *_charts(exact, splits, unit),
         *_models(found, splits),
         *_tasks(found, splits),
         *_every(cells, unit),
@@ -55,6 +56,29 @@ def comparison_page(found: Comparison) -> Page:
     order = figures.order_of(cells, splits[0])
     methods = [looks[name] for name in dict.fromkeys([*order, *looks])]
     return Page("compare", title, answers[0], answers[1:], warnings, sections, methods=methods)
+
+
+def _with_expected_random(cells: pd.DataFrame) -> pd.DataFrame:
+    """Give random sampling its expected error: one number, in the finding, tables and charts.
+
+    The error of the items that were drawn is among all numbers.
+    """
+    if "expected_random_mae" not in cells:
+        return cells
+    is_random = cells["method"] == figures.reference_of(cells)
+    is_random &= cells["expected_random_mae"].notna()
+    made = cells.copy()
+    expected = made.loc[is_random, "expected_random_mae"]
+    if "ratio_to_random_ridge" in made:
+        made.loc[is_random, "ratio_to_random_ridge"] *= expected / made.loc[is_random, "mae"]
+    made.loc[is_random, "mae"], made.loc[is_random, "ratio_to_random"] = expected, 1.0
+    chance = [
+        name
+        for name in map(str, made)
+        if re.fullmatch(r"(mae|ratio_to_random)_(sd|se|low|high)", name)
+    ]
+    made.loc[is_random, chance] = math.nan
+    return made
 
 
 def _failed(found: Comparison) -> Iterator[str]:
@@ -140,7 +164,9 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     found = list(cells.groupby(["split", "budget"], sort=False))
     notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
     if "mae_se" in cells and cells["mae_se"].notna().any():
-        notes.append("± one standard error. vs random: the error divided by the expected error.")
+        notes.append(
+            "± one standard error. random: the expected error. vs random: the error divided by it."
+        )
     if "tied_with_best" in cells and cells["tied_with_best"].notna().any():
         notes.append("* the best method, and methods without a significant difference to it.")
     sections: list[Section] = []
@@ -151,8 +177,6 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
         said = "{}, {} source models and {} targets per repeat".format(at, *counts)
         if "n_repeats" in rows:
             said += f", {rows['n_repeats'].max()} repeats"
-        if math.isfinite(expected := _number(ordered[0], "expected_random_mae")):
-            said += f"; expected error of random sampling: {unit.points(expected)}"
         table = Table(at, head, [_row(row, coverage, unit) for row in ordered])
         last = len(sections) + 1 == len(found)
         shown = notes if last else []

@@ -93,6 +93,13 @@ class Forecast:
     breakeven: int | None
     breakeven_random: int | None
 
+    @property
+    def why(self) -> str:
+        """Why this method, and whether the splits that judge it confirm that."""
+        if self.is_better and not self.ratio_high < 1:
+            return f"{self.reason}; on the splits that judge it, this may be chance"
+        return self.reason
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Shown):
@@ -109,8 +116,8 @@ class Plan(Shown):
     forecasts : tuple of Forecast
         One for each relation of the target to the sources; the first is the one of `answer`.
     curves : DataFrame
-        One row per relation, method and number of items: error with its 90% interval, and plain
-        random sampling's.
+        One row per relation, method, backtest (the splits that choose, or those that judge) and
+        number of items: error with its 90% interval, and plain random sampling's.
     learning : LearningCurve or None
         Error by number of sources; None if plain random sampling is the answer.
     notes : tuple of str
@@ -160,7 +167,7 @@ class Plan(Shown):
         elif one.items > self.n_items / 2:
             run = f"{one.items:,} of {self.n_items:,} items with {one.method}"
         expected = f"expected error {unit.points(one.error)}"
-        width = "" if math.isnan(one.half_width) else f"interval ±{unit.points(one.half_width)}"
+        width = "" if math.isnan(one.half_width) else f"half width {unit.points(one.half_width)}"
         if self.goal == "difference":
             apart = (
                 f"{self.power:.0%} of pairs that differ by {unit.points(self.wanted, exact=True)}"
@@ -195,11 +202,10 @@ class Plan(Shown):
                 "What to run",
                 [
                     "By the relation of the target to the source models. Brackets are 90% "
-                    "intervals over repeats and models of the backtest. The interval is the mean "
-                    "half width of an estimate’s interval."
+                    "intervals over repeats and models of the backtest."
                 ],
                 tables=[Table("What to run", *self._table())],
-                lines=[f"{_title(one.target)}: {one.reason}" for one in self.forecasts],
+                lines=[f"{_title(one.target)}: {one.why}." for one in self.forecasts],
                 commands=[start] if first.items < self.n_items else [],
             ),
             _cost_section(self, unit),
@@ -207,8 +213,9 @@ class Plan(Shown):
                 "items",
                 "Error and items",
                 [
-                    "Mean absolute error of the methods that were backtested, by number of items. "
-                    "The error of random sampling is exact."
+                    "Solid lines, with 90% intervals: the splits that judge the chosen method. "
+                    "Dashed lines: the splits by which it was chosen. Dotted: random sampling, "
+                    "exact."
                 ],
                 charts=[
                     (_title(one), partial(figures.error_by_items, curves, one, Unit(self.scale)))
@@ -277,8 +284,8 @@ class Plan(Shown):
     def _table(self) -> tuple[list[tuple[str, bool]], list[list[str]]]:
         squared = "vs random, squared" if self.goal == "difference" else "vs random"
         head = [("Target model", False), ("Method", False), ("Items", True)]
-        head += [("Error [90%]", True), (f"Interval {self.level:.0%}", True)]
-        head += [(f"{squared} [90%]", True), ("Random needs", True)]
+        head += [("Expected error [90%]", True), ("Half width", True)]
+        head += [(f"{squared} [90%]", True), ("Random items", True)]
         rows = []
         for one in self.forecasts:
             unit = Unit(self.scale)
@@ -286,7 +293,7 @@ class Plan(Shown):
             if one.error_low < one.error_high:
                 error += f" [{unit.points(one.error_low)}, {unit.points(one.error_high)}]"
                 ratio += f" [{fixed(one.ratio_low)}, {fixed(one.ratio_high)}]"
-            width = "–" if math.isnan(one.half_width) else f"±{unit.points(one.half_width)}"
+            width = "–" if math.isnan(one.half_width) else f"± {unit.points(one.half_width)}"
             row = [_title(one.target), one.method, f"{one.items:,}", error, width, ratio]
             rows.append([*row, f"{one.random_items:,}"])
         return head, rows
@@ -344,7 +351,8 @@ def _cost_section(plan: Plan, unit: str) -> Section:
     Costs are in `unit`, or in that of the price if the plan has one.
     """
     one = plan.forecasts[0]
-    head = [("Cost", False), (unit if plan.price is None else "At the price", True)]
+    head = [("Cost", False)]
+    head += [(unit.capitalize() if plan.price is None else "At the price", True)]
     head += [("Of a full run", True), ("Storage", True)]
     size = plan.bytes_per_item
     rows = [
@@ -364,17 +372,19 @@ def _cost_section(plan: Plan, unit: str) -> Section:
             ),
             [
                 f"The {plan.n_models:,} source models, if you run them",
-                f"{plan.n_models * one.full_cost:,.6g}",
+                _amount(plan.n_models * one.full_cost),
                 "–",
                 _bytes(size * plan.n_models * plan.n_items),
             ],
             ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * one.items)],
         ]
         if one.breakeven is not None:
-            said = f"If you run the source models yourself, you break even after {one.breakeven:,} "
-            said += "new models that are not run in full"
+            said = (
+                f"Running the source models pays after {one.breakeven:,} new models, compared with "
+            )
+            said += "running these in full"
             if one.breakeven_random is not None:
-                said += f", or after {one.breakeven_random:,} in place of random sampling"
+                said += f"; after {one.breakeven_random:,}, compared with random items"
             lines.append(f"{said}.")
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
@@ -382,7 +392,16 @@ def _cost_section(plan: Plan, unit: str) -> Section:
 
 
 def _cost_row(what: str, cost: float, full: float, stored: str) -> list[str]:
-    return [what, f"{cost:,.6g}", f"{cost / full:.1%}", stored]
+    return [what, _amount(cost), f"{cost / full:.1%}", stored]
+
+
+def _amount(cost: float) -> str:
+    """Write a cost with four digits, or to a unit if it is larger.
+
+    >>> _amount(127.373), _amount(0.0006), _amount(36000), _amount(123456.7)
+    ('127.4', '0.0006', '36,000', '123,457')
+    """
+    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"
 
 
 def _bytes(count: float) -> str:

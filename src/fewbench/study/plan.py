@@ -18,7 +18,7 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
-from fewbench.scores.table import as_scores
+from fewbench.scores.table import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
@@ -162,7 +162,8 @@ def plan(
     For `difference`, errors of differences are taken to be normal, with a variance that is known
     only as well as the backtest shows it.
     """
-    scores = as_scores(scores)
+    sources, set_aside = source_models(as_scores(scores))
+    scores = sources.table()
     check_level(level)
     span = scores.scale.high - scores.scale.low
     n = count_items(budget, scores) if isinstance(budget, str) else budget
@@ -181,7 +182,7 @@ def plan(
         return plan_sample(scores, goal, wanted, level, prices)
     scores, of_whole = whole_sources(scores, LEAST, "plan")
     table, notes = models_to_backtest(scores, seed)
-    notes += missing_note(scores)
+    notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
         backtests_by_relation(table, target, of, seed, level, margin, MOST_TARGETS)
@@ -198,12 +199,12 @@ def plan(
     }
 
     def made(
-        runs: list[dict[Target, Backtest]], forecasts: list[Forecast],
+        runs: list[dict[Target, Backtest]], curves: pd.DataFrame, forecasts: list[Forecast],
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
             goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
-            _curves(runs, span), learning,
+            curves, learning,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             scores.n_items, scores.n_models, bytes_per_item(scores), price, scores.scale, facts,
         )  # fmt: skip
@@ -215,10 +216,12 @@ def plan(
             scores.n_models, seed, pool, store, progress,
         )  # fmt: skip
         found = planner.choose(choosing)
+        first_curves = _curves("choosing", choosing, span)
         if on_first is not None:
-            on_first(made([choosing], planner.first(choosing, found)))
+            on_first(made([choosing], first_curves, planner.first(choosing, found)))
         forecasts, learning = planner.judge(judging, found)
-    return made([judging, choosing], forecasts, learning)
+    curves = pd.concat([_curves("judging", judging, span), first_curves], ignore_index=True)
+    return made([judging, choosing], curves, forecasts, learning)
 
 
 def models_to_backtest(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
@@ -325,13 +328,20 @@ def _scaled(one: Forecast, span: float) -> Forecast:
     return Forecast(**(values | own))
 
 
-def _curves(runs: Sequence[Mapping[Target, Backtest]], span: float) -> pd.DataFrame:
-    """Return all that was measured of the error, each number by the first run that has it."""
+def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFrame:
+    """Return all that a backtest measured of the error."""
     made = pd.DataFrame(
-        [{"target": t} | row for run in runs for t, one in run.items() for row in one.rows()],
-        columns=["target", "method", "items", "error", "error_low", "error_high", "random_error"],
-    ).drop_duplicates(["target", "method", "items"], ignore_index=True)
-    made[made.columns[3:]] *= span
+        [
+            {"target": target, "backtest": name} | row
+            for target, backtest in run.items()
+            for row in backtest.rows()
+        ],
+        columns=[
+            "target", "method", "backtest", "items", "error", "error_low", "error_high",
+            "random_error",
+        ],
+    )  # fmt: skip
+    made[made.columns[4:]] *= span
     return made
 
 

@@ -101,7 +101,7 @@ class SamplePlan(Shown):
         if one.items >= self.n_items:
             run = f"Run all {self.n_items:,} items: no part of them is enough"
         whose = "as good as those of the table" if self.n_models else "at the worst score"
-        width = f"interval ±{unit.points(one.half_width)} at {self.level:.0%}"
+        width = f"half width {unit.points(one.half_width)} at {self.level:.0%}"
         expected = f"{width}, expected error {unit.points(one.error)}"
         return f"{run}: {expected}, for a model {whose} ({unit.score(one.score)})."
 

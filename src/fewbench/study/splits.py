@@ -282,7 +282,8 @@ class TwinCount:
             f"{split} split: {self.twins} of {self.targets} targets "
             f"({self.twins / self.targets:.0%}) have a source with answers correlated at "
             f"{TWIN_CORRELATION:g} or more, {self.identical} of them with the same answers, e.g. "
-            f"{some(self.examples, 2)}: errors for models without such a source will be larger"
+            f"{some(self.examples, 2, quotes=False)}: errors for models without such a source will "
+            "be larger"
             f"{advice}"
         )
 

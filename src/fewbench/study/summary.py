@@ -259,9 +259,10 @@ class _OfSplit:
             least, metric, row = min(found, key=lambda one: one[0])
             names = list(dict.fromkeys(name for _, name, _ in found))
             warnings.append(
-                f"{self.name} split: {some(names, 6)}: undefined for some {of}, with equal true "
-                f"scores or equal estimates; means are over the other {of} (fewest: {metric} of "
-                f"{row['method']} at {row['budget']} items, over {least:.3g} of {among})"
+                f"{self.name} split: {some(names, 6, quotes=False)}: undefined for some {of}, with "
+                f"equal true scores or equal estimates; means are over the other {of} "
+                f"(fewest: {metric} of {row['method']} at {row['budget']} items, over "
+                f"{least:.3g} of {among})"
             )
         return warnings
 

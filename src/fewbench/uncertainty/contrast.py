@@ -9,7 +9,7 @@ with a and b the half widths of the two scores at the same level. For two target
 is the correlation of their errors, by the items in common beyond those that samples drawn apart
 have in common by chance (`sample_correlation`); for a method whose errors are measured on held-out
 sources, it is measured on pairs of them. Else r is 0. Targets that answered all common items alike
-may differ on the others: one such item counts in full for r = 1 (`Contrast.half`).
+may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
@@ -91,7 +91,7 @@ class Contrast:
         squared = max(a**2 + b**2 - 2 * self.correlation * a * b, 0.0)
         for side, half in zip(self._sides, (a, b), strict=True):
             if isinstance(side, Uncertainty) and side.sample is not None:
-                squared += max(self.correlation, 0.0) * side.sample.item_share * half**2 / 2
+                squared += max(self.correlation, 0.0) * side.sample.item_share * half**2
         return self.wider * math.sqrt(squared)
 
     def interval(self, level: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MissingExtraError, ReaderError
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.inspect_logs import InspectLogs
 from fewbench.readers.harnesses.inspect_logs.samples import option_table
 from fewbench.readers.join.table import join
@@ -359,7 +359,7 @@ class TestFiles:
         (tmp_path / "notes.txt").write_text("version")
         (tmp_path / "other.eval").write_text("no log of Inspect")
         log = shutil.copy(below(FIXTURES / "subset")[0], tmp_path)
-        assert InspectLogs().find(below(tmp_path)) == [Unit(Path(log))]
+        assert InspectLogs().find(below(tmp_path)) == [LogUnit(Path(log))]
 
     @pytest.mark.parametrize("name", ["full", "subset"])
     @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
@@ -369,7 +369,7 @@ class TestFiles:
         content = source.read_bytes()
         torn.write_bytes(content[: int(share * len(content))])
         with pytest.raises(ReaderError, match=f"{torn.name}: not a whole log of Inspect"):
-            InspectLogs().read(Unit(torn), Wants())
+            InspectLogs().read(LogUnit(torn), Wants())
 
     def test_a_field_of_the_wrong_type(self, tmp_path):
         path = changed_json(tmp_path, lambda log: log["samples"][0].update(choices=3))
@@ -410,5 +410,5 @@ def changed_json(folder, change):
 
 
 def read_one(path):
-    (run,) = InspectLogs().read(Unit(path), Wants())
+    (run,) = InspectLogs().read(LogUnit(path), Wants())
     return run

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.lighteval import Lighteval
 from fewbench.readers.join.table import join
 from fewbench.readers.options import compared, recomputed, softmax
@@ -140,7 +140,7 @@ class TestParts:
 
     def test_a_row_without_scores_is_not_run(self, tmp_path):
         path = changed(tmp_path, lambda rows: rows[1].update(metric={"em": None}))
-        (run,) = Lighteval().read(Unit(path), Wants())
+        (run,) = Lighteval().read(LogUnit(path), Wants())
         assert run.n_rows == 7
         assert run.notes == ("1 rows have no score and count as not run: '2'",)
 
@@ -149,7 +149,7 @@ class TestParts:
             for row in rows:
                 row["metric"] = {"em": [0.0, 1.0]}
 
-        (run,) = Lighteval().read(Unit(changed(tmp_path, both)), Wants())
+        (run,) = Lighteval().read(LogUnit(changed(tmp_path, both)), Wants())
         with pytest.raises(ReaderError, match=r"row 1: metric 'em' .* a list of 2"):
             run.numbers("em")
 
@@ -206,7 +206,7 @@ class TestFiles:
 
     def test_names_in_the_documentation(self, tmp_path):
         path = changed(tmp_path, wrap=True)
-        (run,) = Lighteval().read(Unit(path), Wants())
+        (run,) = Lighteval().read(LogUnit(path), Wants())
         assert run.numbers("em").tolist() == expected("toy/model-a", "toy_sums")
 
     def test_key(self):
@@ -224,7 +224,7 @@ class TestFiles:
         path = tmp_path / source.name
         path.write_bytes(content[: int(share * len(content))])
         with pytest.raises(ReaderError, match="not a whole Parquet file"):
-            Lighteval().read(Unit(path), Wants())
+            Lighteval().read(LogUnit(path), Wants())
 
     def test_torn_results(self, tmp_path):
         shutil.copytree(NEW, tmp_path, dirs_exist_ok=True)
@@ -237,7 +237,7 @@ class TestFiles:
         path = tmp_path / "details_t_2026-01-01T10-00-00.000000.parquet"
         pq.write_table(pa.table({"question": ["q"], "score": [1.0]}), path)
         with pytest.raises(ReaderError, match=r"columns are not those .* \(question, score"):
-            Lighteval().read(Unit(path), Wants())
+            Lighteval().read(LogUnit(path), Wants())
 
     def test_a_field_of_another_type(self, tmp_path):
         def spoil(rows):
@@ -245,14 +245,14 @@ class TestFiles:
                 row["doc"]["gold_index"] = "first"
 
         with pytest.raises(ReaderError, match="row 1: not as lighteval writes it"):
-            Lighteval().read(Unit(changed(tmp_path, spoil)), Wants())
+            Lighteval().read(LogUnit(changed(tmp_path, spoil)), Wants())
 
     def test_no_rows(self, tmp_path):
         source = Lighteval().find(below(NEW))[0].path
         path = tmp_path / source.name
         pq.write_table(pq.read_table(source)[:0], path)
         with pytest.raises(ReaderError, match="empty, no answer was logged"):
-            Lighteval().read(Unit(path), Wants())
+            Lighteval().read(LogUnit(path), Wants())
 
 
 def test_the_space_before_options_counts_in_acc_norm_where_scores_say_so(tmp_path):
@@ -267,7 +267,7 @@ def test_the_space_before_options_counts_in_acc_norm_where_scores_say_so(tmp_pat
     for stripped, score in ((True, 1.0), (False, 0.0)):
         path = tmp_path / f"details_t_2026-01-0{1 + stripped}T10-00-00.000000.parquet"
         pq.write_table(pa.Table.from_pylist([row | {"metrics": {"acc_norm": score}}]), path)
-        (run,) = Lighteval().read(Unit(path), Wants())
+        (run,) = Lighteval().read(LogUnit(path), Wants())
         assert run.columns["options"][0, :, 2].tolist() == ([4, 1] if stripped else [5, 2])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import read
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.lm_eval import LmEval, samples
 
 
@@ -124,7 +124,7 @@ def test_rows_that_begin_alike_are_read_like_the_first(logs, monkeypatch, change
     if change == "a second document":  # named twice, of which the last counts
         later = json.dumps(row)[:-1] + "," + json.dumps(CHANGES[change])[1:]
     folder = logs.write("org/b", "t", [row])
-    unit = Unit(next(folder.glob("samples_*")), (next(folder.glob("results_*")),))
+    unit = LogUnit(next(folder.glob("samples_*")), (next(folder.glob("results_*")),))
 
     def after(*lines):
         monkeypatch.setattr(samples, "_known", {})

@@ -12,7 +12,7 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import read
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.opencompass import OpenCompass
 
 # Kept as an archive, as it holds configurations in Python that are not ours to keep tidy.
@@ -243,7 +243,7 @@ class TestWhatIsAsked:
         moved.parent.mkdir()
         shutil.copy(results(OLD), moved)
         (unit,) = OpenCompass().find([moved])
-        assert unit == Unit(moved)
+        assert unit == LogUnit(moved)
         (run,) = OpenCompass().read(unit, Wants())
         assert (run.model, run.task, run.stamp, run.total) == ("org__model", "sums", "", None)
         assert run.columns["position"].tolist() == [-1] * 8

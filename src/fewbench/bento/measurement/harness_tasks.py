@@ -29,7 +29,7 @@ import hashlib
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -110,9 +110,7 @@ def _load(manager: Any, name: str) -> list[MeasuredTask]:
             else "see lm_eval ls tasks; --include-path adds your own tasks",
         )
     try:
-        new = hasattr(manager, "load")  # from 0.4.12
-        loaded = manager.load(name)["tasks"] if new else manager.load_task_or_group(name)
-        tasks = dict(_leaves(loaded))
+        tasks = manager.load(name)["tasks"]
     except Exception as error:  # whatever a task's own code, or the loading of its data, raises
         raise TransferError(
             f"lm-eval cannot load {name!r}: {_said(error)}",
@@ -122,14 +120,6 @@ def _load(manager: Any, name: str) -> list[MeasuredTask]:
     if not tasks:
         raise TransferError(f"lm-eval:{name}: holds no tasks")
     return [_task(task_name, task) for task_name, task in tasks.items()]
-
-
-def _leaves(loaded: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for name, inside in loaded.items():
-        if isinstance(inside, Mapping):
-            yield from _leaves(inside)
-        else:
-            yield str(name), inside
 
 
 @dataclass

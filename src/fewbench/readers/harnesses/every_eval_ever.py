@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, head, load_object, object_at
-from fewbench.readers.harness import MIXED_UP, UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.harness import MIXED_UP, UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value, mean_of
 from fewbench.scores.conditions import SCORING
 
@@ -35,7 +35,7 @@ class _Metric:
 
 
 @dataclass(frozen=True)
-class _Record:
+class _EvalRecord:
     """A record, {uuid}.json; empty if there is none.
 
     `metrics` maps task and `evaluation_result_id` ("" if absent) to a metric; `library` is the
@@ -52,13 +52,13 @@ class _Record:
         return known or _Metric("score" if result_id in (None, task) else str(result_id))
 
 
-def _read_record(path: Path) -> _Record:
+def _read_record(path: Path) -> _EvalRecord:
     data = load_object(path, "a record of Every Eval Ever")
     listed = data.get("evaluation_results")
     results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     ran, made = data.get("evaluation_timestamp"), data.get("retrieved_timestamp")
     rows = object_at(data, "detailed_evaluation_results").get("total_rows")
-    return _Record(
+    return _EvalRecord(
         _metrics(results),
         str(object_at(data, "eval_library").get("name") or ""),
         _time_of(ran) or _time_of(made),
@@ -121,7 +121,7 @@ class _Evaluation(NamedTuple):
 
 
 @dataclass
-class _Sample:
+class _EvalSample:
     place: int
     own_id: str
     content: str
@@ -134,10 +134,10 @@ class _Sample:
 class _SampleRow:
     row: dict[str, Any]
     where: str
-    record: _Record
+    record: _EvalRecord
 
     @classmethod
-    def of(cls, row: Any, where: str, record: _Record) -> "_SampleRow":
+    def of(cls, row: Any, where: str, record: _EvalRecord) -> "_SampleRow":
         if not isinstance(row, dict):
             raise ReaderError(f"{where}: {describe(row)}, not a JSON object")
         for name in ("model_id", "evaluation_name", "sample_id"):
@@ -235,7 +235,7 @@ class _SampleRow:
         return seen if isinstance(seen, str) else ""
 
 
-def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:
+def _positions(samples: list[_EvalSample], record: _EvalRecord) -> list[int] | None:
     given = [PLACED.fullmatch(sample.own_id) for sample in samples]
     if record.library not in PLACING or not all(given):
         return None
@@ -263,7 +263,7 @@ class EveryEvalEver:
     name = "every-eval-ever"
     files = "{uuid}_samples.jsonl beside {uuid}.json"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the files of samples, each with its record."""
         units = []
         for path in files:
@@ -273,14 +273,14 @@ class EveryEvalEver:
                 continue
             record = path.with_name(path.name.removesuffix("_samples.jsonl") + ".json")
             there = path.name.endswith("_samples.jsonl") and record.is_file()
-            units.append(Unit(path, (record,) if there else ()))
+            units.append(LogUnit(path, (record,) if there else ()))
         return units
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return a run for each model, task and filter of a file of samples."""
-        record = _read_record(unit.beside[0]) if unit.beside else _Record()
+        record = _read_record(unit.beside[0]) if unit.beside else _EvalRecord()
         lines = JsonLines(unit.path, wants.salvage)
-        samples: dict[_Evaluation, dict[tuple[str, str], _Sample]] = {}
+        samples: dict[_Evaluation, dict[tuple[str, str], _EvalSample]] = {}
         directions: dict[str, bool] = {}
         errors: list[str] = []
         perturbed: Counter[str] = Counter()
@@ -301,7 +301,7 @@ class EveryEvalEver:
             identity = row.identity(wants.key)
             if identity not in own:
                 content = identity[1] or row.content(wants.key)
-                own[identity] = _Sample(place, row.own_id, content, row.prompt(), row.key())
+                own[identity] = _EvalSample(place, row.own_id, content, row.prompt(), row.key())
             own[identity].scores.setdefault(name, []).append(row.score)
         notes = (*lines.notes, *_notes(unit, record, count, errors))
         if perturbed:
@@ -322,11 +322,11 @@ class EveryEvalEver:
 def _run(
     path: Path,
     evaluation: _Evaluation,
-    samples: list[_Sample],
-    record: _Record,
+    samples: list[_EvalSample],
+    record: _EvalRecord,
     directions: dict[str, bool],
     notes: tuple[str, ...],
-) -> Run:
+) -> LogRun:
     rows = Rows(path)
     places = _positions(samples, record)
     unknown = MIXED_UP if record.library == "lm_eval" else UNKNOWN
@@ -357,7 +357,7 @@ def _run(
     )
 
 
-def _notes(unit: Unit, record: _Record, count: int, errors: list[str]) -> list[str]:
+def _notes(unit: LogUnit, record: _EvalRecord, count: int, errors: list[str]) -> list[str]:
     notes = []
     if not unit.beside:
         notes.append(

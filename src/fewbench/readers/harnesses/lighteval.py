@@ -12,8 +12,8 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.files import JsonObject, object_at, parquet_rows
-from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.files import JsonObject, object_at, parquet_rows, starts_as_results
+from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
 from fewbench.readers.values import ADDRESS, as_number, content_id, field_value, setting, shortened
 from fewbench.scores.conditions import GENERATION, SCORING
@@ -327,8 +327,13 @@ class Lighteval:
 
     name = "lighteval"
     files = "details_TASK_TIME.parquet"
+    remedy = "run lighteval again with --save-details, and import its details folder"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def is_totals(self, path: Path) -> bool:
+        """Whether a file has results alone."""
+        return starts_as_results(path, b"config_general")
+
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the files of details, each with the results of its run beside."""
         runs: dict[tuple[Path, str], Path | None] = {}
         units = []
@@ -338,10 +343,10 @@ class Lighteval:
                 if run not in runs:
                     runs[run] = _results_of(path, named[1])
                 results = runs[run]
-                units.append(Unit(path, (results,) if results else ()))
+                units.append(LogUnit(path, (results,) if results else ()))
         return units
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the one run of a file of details."""
         path = unit.path
         named = _named(path)

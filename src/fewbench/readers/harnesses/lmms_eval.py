@@ -11,7 +11,7 @@ from typing import Any
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, object_at
-from fewbench.readers.harness import Rows, Run, Unit, Wants, empty
+from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants, empty
 from fewbench.readers.harnesses.lm_eval.run_results import Results, model_of_others
 from fewbench.readers.values import as_number, content_id, describe, field_value, is_position
 
@@ -40,7 +40,7 @@ class LmmsEval:
     name = "lmms-eval"
     files = "TIME_samples_TASK.jsonl, written with --log_samples"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the sample files, each with the results of its run beside it."""
         listed: dict[Path, list[Path]] = {}
         units = []
@@ -53,10 +53,10 @@ class LmmsEval:
                 listed[folder] = sorted(folder.glob(f"*{RESULTS}"))
             same_run = folder / (name["stamp"] + RESULTS)
             beside = (same_run,) if same_run in listed[folder] else tuple(listed[folder])
-            units.append(Unit(path, beside))
+            units.append(LogUnit(path, beside))
         return units
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return a run for each filter of a samples file."""
         log = _open(unit, wants.salvage)
         results, task = log.results, log.task
@@ -98,7 +98,7 @@ class LmmsEval:
 
 
 @dataclass(frozen=True)
-class _Log:
+class _LmmsLog:
     path: Path
     task: str
     stamp: str
@@ -132,16 +132,16 @@ class _Sample:
         return field_value(there, key, self.where)
 
 
-def _open(unit: Unit, salvage: bool) -> _Log:
+def _open(unit: LogUnit, salvage: bool) -> _LmmsLog:
     name = SAMPLES.fullmatch(unit.path.name)
     assert name, unit.path
     same_run = [path for path in unit.beside if path.name == name["stamp"] + RESULTS]
     results = Results.read(same_run[0]) if same_run else None
     rows = JsonLines(unit.path, salvage)
-    return _Log(unit.path, name["task"], name["stamp"], results, rows)
+    return _LmmsLog(unit.path, name["task"], name["stamp"], results, rows)
 
 
-def _samples(log: _Log, score_key: str) -> Iterator[_Sample]:
+def _samples(log: _LmmsLog, score_key: str) -> Iterator[_Sample]:
     for place, row in log.rows:
         where = f"{log.path}, line {place}"
         if not isinstance(row, dict):
@@ -192,7 +192,7 @@ def _parts(samples: list[_Sample], task: str) -> dict[str, list[_Sample]]:
 
 
 def _by_filter(
-    log: _Log, samples: list[_Sample], filters: list[str], key: str | None
+    log: _LmmsLog, samples: list[_Sample], filters: list[str], key: str | None
 ) -> list[Rows]:
     """Return the rows of each filter: a document's n-th row is of the n-th filter."""
     met: Counter[int] = Counter()

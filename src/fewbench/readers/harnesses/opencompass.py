@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head, load_json, load_object
-from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants, empty
+from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants, empty
 from fewbench.readers.options import NO_ANSWER, OptionTable
 from fewbench.readers.values import as_number, content_id, field_value, shortened
 from fewbench.scores.conditions import SCORING
@@ -373,10 +373,15 @@ class OpenCompass:
 
     name = "opencompass"
     files = "results/MODEL/DATASET.json with details, as --dump-eval-details writes them"
+    remedy = "import the folder with predictions and results, not only the summary"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def is_totals(self, path: Path) -> bool:
+        """Whether a file is a summary."""
+        return path.name.startswith("summary_") and path.parent.name == "summary"
+
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the results among files, and predictions that were never evaluated."""
-        found: dict[Path, Unit] = {}
+        found: dict[Path, LogUnit] = {}
         for path in files:
             place = _place_of(path)
             if place is None:
@@ -388,10 +393,12 @@ class OpenCompass:
             unit = path if place.part == "results" else results if results.is_file() else beside[0]
             if unit not in found:
                 others = [one for one in beside if one != unit]
-                found[unit] = Unit(unit, (*others, *sorted((place.work / "configs").glob("*.py"))))
+                found[unit] = LogUnit(
+                    unit, (*others, *sorted((place.work / "configs").glob("*.py")))
+                )
         return list(found.values())
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the run that a results file is."""
         path = unit.path
         place = _place_of(path) or _moved(path)  # moved if it was named with its form
@@ -432,7 +439,7 @@ def _run(
     scored: tuple[list[Any], list[str]],
     config: _Config,
     wants: Wants,
-) -> Run:
+) -> LogRun:
     scores, notes = scored
     rows = Rows(path, place_word="entry")
     first, nameless, unscored = config.first(), 0, []

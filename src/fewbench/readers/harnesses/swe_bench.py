@@ -9,7 +9,7 @@ from pathlib import Path
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head, load_object, state_of
-from fewbench.readers.harness import Rows, Run, Unit, Wants
+from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
 from fewbench.readers.tables import load_table
 from fewbench.readers.values import describe
 
@@ -50,7 +50,7 @@ class SweBench:
     name = "swe-bench"
     files = f"results/{LISTS} or {DETAILS} in the folder of every submission"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the submissions, each with the table of instances beside."""
         found: dict[Path, Path] = {}
         for path in files:
@@ -61,9 +61,9 @@ class SweBench:
         if not found:
             return []
         tables = [path for path in files if path.suffix in TABLES and _has_instances(path)]
-        return [Unit(path, _nearest(tables, folder)) for folder, path in found.items()]
+        return [LogUnit(path, _nearest(tables, folder)) for folder, path in found.items()]
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the one run of a submission."""
         path = unit.path
         if wants.key not in (None, INSTANCE):

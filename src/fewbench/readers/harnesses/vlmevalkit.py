@@ -17,7 +17,7 @@ from fewbench._json import loads
 from fewbench._names import some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head, load_json
-from fewbench.readers.harness import Rows, Run, Unit, Wants, empty
+from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants, empty
 from fewbench.readers.values import as_number, content_id, field_value
 
 SHEETS = (".xlsx", ".tsv", ".json")  # PRED_FORMAT
@@ -239,7 +239,7 @@ class VLMEvalKit:
     name = "vlmevalkit"
     files = "MODEL/MODEL_DATASET_JUDGE_result.xlsx, MODEL_DATASET_auxmatch.xlsx and the like"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the scored sheets, and predictions of which there are none."""
         sheets = [path for path in files if _is_sheet(path)]
         named: dict[Path, list[str]] = {}
@@ -252,11 +252,11 @@ class VLMEvalKit:
         units = [path for path in sheets if path.with_suffix("") not in evaluated]
         status = {path: path.with_name(STATUS) for path in units}
         return [
-            Unit(path, (*([beside] if beside.is_file() else []), *_predictions_beside(path)))
+            LogUnit(path, (*([beside] if beside.is_file() else []), *_predictions_beside(path)))
             for path, beside in status.items()
         ]
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the run that a sheet is."""
         path = unit.path
         status = _read_status(path)

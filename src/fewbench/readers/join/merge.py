@@ -9,12 +9,12 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Run
+from fewbench.readers.harness import LogRun
 
 Key = tuple[str, int]  # what the document says, and which of its occurrences
 Twins = dict[str, dict[str, int]]  # what equal documents say → address → which occurrence
 LAST = 2**31
-Numbers = Callable[[Run], FloatArray]
+Numbers = Callable[[LogRun], FloatArray]
 SameModel = Literal["stop", "newest", "apart"]
 
 
@@ -46,7 +46,7 @@ class _Row:
 class _Layout:
     """The rows of runs with the same items in the same order."""
 
-    run: Run
+    run: LogRun
     is_whole: bool
     has_positions: bool
 
@@ -63,7 +63,7 @@ class _Layout:
             yield _Row(content, position, own_id, address)
 
 
-def name_items(task: str, runs: Sequence[Run], key: str | None = None) -> Items:
+def name_items(task: str, runs: Sequence[LogRun], key: str | None = None) -> Items:
     """Return the items of a task in the order of its documents, from all runs.
 
     Raises
@@ -106,9 +106,9 @@ def name_items(task: str, runs: Sequence[Run], key: str | None = None) -> Items:
     )
 
 
-def _layouts(runs: Sequence[Run]) -> list[_Layout]:
+def _layouts(runs: Sequence[LogRun]) -> list[_Layout]:
     whole = {run.layout for run in runs if run.is_whole}
-    first: dict[str, Run] = {}
+    first: dict[str, LogRun] = {}
     for run in runs:
         first.setdefault(run.layout, run)
     return [
@@ -152,10 +152,10 @@ def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterato
 
 
 @dataclass(frozen=True)
-class Taken:
+class Used:
     """The rows of a run that are used, and their items."""
 
-    run: Run
+    run: LogRun
     columns: IntArray
     rows: IntArray
 
@@ -164,24 +164,24 @@ class Taken:
 class Merged:
     """What is used of each run, and how many rows of each run a newer one replaces."""
 
-    taken: list[Taken]
+    taken: list[Used]
     replaced: list[int]
 
 
 @dataclass(frozen=True)
-class Cells:
+class MergedCells:
     """Run and row of each item for one model, -1 where not run."""
 
     run: IntArray
     row: IntArray
 
     @classmethod
-    def empty(cls, items: Items) -> "Cells":
+    def empty(cls, items: Items) -> "MergedCells":
         """Return cells without any run."""
         return cls(np.full(len(items.ids), -1), np.full(len(items.ids), -1))
 
 
-def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameModel) -> Merged:
+def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: SameModel) -> Merged:
     """Choose a run for each cell.
 
     A newer run replaces an older run of the same model within one group (folder) and variant
@@ -196,36 +196,36 @@ def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameM
     for at, run in enumerate(runs):
         of_model[run.model].append(at)
     choice = _Choice(runs, items, numbers, same_model, [0] * len(runs))
-    taken: dict[int, Taken] = {}
+    taken: dict[int, Used] = {}
     for own in of_model.values():
         if len(own) == 1:
             columns = items.columns[runs[own[0]].layout]
-            taken[own[0]] = Taken(runs[own[0]], columns, np.arange(len(columns)))
+            taken[own[0]] = Used(runs[own[0]], columns, np.arange(len(columns)))
             continue
         chosen = choice.of_model(own)
         for at in own:
             columns = np.flatnonzero(chosen.run == at)
-            taken[at] = Taken(runs[at], columns, chosen.row[columns])
+            taken[at] = Used(runs[at], columns, chosen.row[columns])
     return Merged([taken[at] for at in sorted(taken)], choice.replaced)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    runs: Sequence[Run]
+    runs: Sequence[LogRun]
     items: Items
     numbers: Numbers
     same_model: SameModel
     replaced: list[int]
 
-    def of_model(self, own: list[int]) -> Cells:
+    def of_model(self, own: list[int]) -> MergedCells:
         groups: dict[object, list[int]] = defaultdict(list)
         for at in sorted(own, key=lambda at: self.runs[at].stamp):
             run = self.runs[at]
             key = "" if self.same_model == "newest" else (run.group, run.variant)
             groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
-        told = Cells.empty(self.items)
+        told = MergedCells.empty(self.items)
         for members in groups.values():
-            newest = Cells.empty(self.items)
+            newest = MergedCells.empty(self.items)
             for at in members:
                 self._add(at, newest)
             self._compare(told, newest)
@@ -233,12 +233,12 @@ class _Choice:
             told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
         return told
 
-    def _add(self, at: int, newest: Cells) -> None:
+    def _add(self, at: int, newest: MergedCells) -> None:
         """Replace older runs of the group; a run of the same time must agree."""
         runs, columns = self.runs, self.items.columns[self.runs[at].layout]
         before = newest.run[columns]
         older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
-        same_time = Cells.empty(self.items)
+        same_time = MergedCells.empty(self.items)
         kept = columns[(before >= 0) & ~older]
         rows = np.arange(len(columns))
         same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
@@ -247,7 +247,7 @@ class _Choice:
             self.replaced[gone] += count
         newest.run[columns], newest.row[columns] = at, rows
 
-    def _compare(self, told: Cells, new: Cells) -> None:
+    def _compare(self, told: MergedCells, new: MergedCells) -> None:
         """Raise ReaderError if two runs of unknown order disagree on a cell."""
         both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
         pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
@@ -262,7 +262,7 @@ class _Choice:
                 raise _disagree(self.runs[at], self.runs[other], item, len(differ), shared)
 
 
-def _disagree(one: Run, other: Run, item: str, differ: int, shared: int) -> ReaderError:
+def _disagree(one: LogRun, other: LogRun, item: str, differ: int, shared: int) -> ReaderError:
     why = ""
     if one.variant != other.variant:
         why = f"; settings: {one.variant or 'not stated'}, and {other.variant or 'not stated'}"

@@ -9,8 +9,8 @@ import numpy as np
 
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
-from fewbench.readers.harness import MIXED_UP, Run
-from fewbench.readers.join.task import Checked, Task
+from fewbench.readers.harness import MIXED_UP, LogRun
+from fewbench.readers.join.task import Checked, JoinedTask
 from fewbench.scores.conditions import SCORING, TEMPLATE, shown
 
 MEETING = 0.1  # least share of common items for models to count as comparable
@@ -19,7 +19,7 @@ MOST = 5  # notes of one kind
 
 
 def notes_on(
-    tasks: list[Task],
+    tasks: list[JoinedTask],
     values: FloatArray,
     models: dict[str, int],
     options: Checked,
@@ -61,7 +61,7 @@ def _cut(notes: Iterable[str]) -> Iterator[str]:
         yield f"{len(listed) - MOST} more notes of this kind; the report on files has all of them"
 
 
-def _taken(tasks: list[Task]) -> Iterator[str]:
+def _taken(tasks: list[JoinedTask]) -> Iterator[str]:
     named: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for task in tasks:
         named[task.metric, task.filter].append(task.name)
@@ -76,7 +76,7 @@ def _taken(tasks: list[Task]) -> Iterator[str]:
             )
 
 
-def _parts(tasks: list[Task]) -> Iterator[str]:
+def _parts(tasks: list[JoinedTask]) -> Iterator[str]:
     for task in tasks:
         for run in task.runs:
             if run.ran is not None and run.ran != run.n_rows:
@@ -91,7 +91,7 @@ def _parts(tasks: list[Task]) -> Iterator[str]:
                 )
 
 
-def _not_run(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
+def _not_run(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -> Iterator[str]:
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     ran = [np.asarray((~np.isnan(values[:, a:b])).any(axis=1)) for a, b in pairwise(starts)]
     for at, model in enumerate(models):
@@ -100,7 +100,7 @@ def _not_run(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterat
             yield f"model {model!r} did not run {counted(len(lacking), 'task')}: {some(lacking)}"
 
 
-def _of_files(runs: list[Run]) -> Iterator[str]:
+def _of_files(runs: list[LogRun]) -> Iterator[str]:
     said: dict[str, dict[str, None]] = defaultdict(dict)
     for run in runs:
         for note in run.notes:
@@ -108,7 +108,7 @@ def _of_files(runs: list[Run]) -> Iterator[str]:
     yield from _cut(f"{some(paths)}: {note}" for note, paths in said.items())
 
 
-def _settings(runs: list[Run]) -> Iterator[str]:
+def _settings(runs: list[LogRun]) -> Iterator[str]:
     settings: dict[str, set[tuple[tuple[str, str], ...]]] = defaultdict(set)
     for run in runs:
         settings[run.model].add(run.settings)
@@ -125,7 +125,7 @@ def _settings(runs: list[Run]) -> Iterator[str]:
     )
 
 
-def scoring_differences(tasks: list[Task], models: dict[str, int]) -> list[str]:
+def scoring_differences(tasks: list[JoinedTask], models: dict[str, int]) -> list[str]:
     """Say which models were scored by other keys, filters, metrics and the like than the others.
 
     Only models of one harness are compared: each harness says it in its own words.
@@ -139,7 +139,7 @@ def scoring_differences(tasks: list[Task], models: dict[str, int]) -> list[str]:
     return found if more <= 0 else [*found[:MOST], f"and {more} more"]
 
 
-def _task_settings(tasks: list[Task], *, scoring: bool) -> Iterator[str]:
+def _task_settings(tasks: list[JoinedTask], *, scoring: bool) -> Iterator[str]:
     found: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
     for task in tasks:
         values: dict[tuple[str, str], dict[str, dict[str, None]]]
@@ -161,7 +161,7 @@ def _task_settings(tasks: list[Task], *, scoring: bool) -> Iterator[str]:
         yield f"{name} of task {some(names)} differs between models ({said})"
 
 
-def _versions(tasks: list[Task]) -> Iterator[str]:
+def _versions(tasks: list[JoinedTask]) -> Iterator[str]:
     for task in tasks:
         versions: dict[str, dict[str, None]] = defaultdict(dict)
         for run in task.runs:
@@ -173,7 +173,7 @@ def _versions(tasks: list[Task]) -> Iterator[str]:
         yield from _other_items(task)
 
 
-def _other_items(task: Task) -> Iterator[str]:
+def _other_items(task: JoinedTask) -> Iterator[str]:
     """Report models whose whole runs have other items than most."""
     models: dict[bytes, dict[str, None]] = defaultdict(dict)
     items: dict[bytes, IntArray] = {}
@@ -197,7 +197,7 @@ def _other_items(task: Task) -> Iterator[str]:
             )
 
 
-def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
+def _strangers(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -> Iterator[str]:
     """Report groups of models with (nearly) no items of a task in common."""
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     for task, (start, end) in zip(tasks, pairwise(starts), strict=True):
@@ -226,7 +226,7 @@ def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iter
             )
 
 
-def _prompts(tasks: list[Task], models: dict[str, int]) -> Iterator[str]:
+def _prompts(tasks: list[JoinedTask], models: dict[str, int]) -> Iterator[str]:
     other: Counter[str] = sum((task.other_prompts(models) for task in tasks), Counter())
     if other:
         yield (
@@ -240,7 +240,7 @@ def _on_items(other: Counter[str]) -> str:
     return listed + (f" and {len(other) - 5} more models" if len(other) > 5 else "")
 
 
-def _positions(tasks: list[Task]) -> Iterator[str]:
+def _positions(tasks: list[JoinedTask]) -> Iterator[str]:
     for task in tasks:
         if task.items.moved:
             yield (
@@ -255,7 +255,7 @@ def _positions(tasks: list[Task]) -> Iterator[str]:
             )
 
 
-def _misfits(tasks: list[Task], options: Checked) -> Iterator[str]:
+def _misfits(tasks: list[JoinedTask], options: Checked) -> Iterator[str]:
     for task, misfits in zip(tasks, options.misfits, strict=True):
         total = sum(misfits.values())
         if total:

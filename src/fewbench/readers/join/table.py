@@ -16,10 +16,10 @@ import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Reading, Run
+from fewbench.readers.harness import LogRun, Reading
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.notes import notes_on, scoring_differences
-from fewbench.readers.join.task import Task, check_options, join_task, write_probabilities
+from fewbench.readers.join.task import JoinedTask, check_options, join_task, write_probabilities
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, Sources, from_arrays
 from fewbench.scores.replies import REPLIES
@@ -105,7 +105,7 @@ def require(*preferences: Preference) -> None:
         )
 
 
-def told_apart(runs: Sequence[Run]) -> list[Run]:
+def told_apart(runs: Sequence[LogRun]) -> list[LogRun]:
     """Return the runs with separate models for separate folders: MODEL@FOLDER.
 
     For several settings in a folder, the newest keeps that name and the others are MODEL@SETTINGS.
@@ -121,14 +121,14 @@ def told_apart(runs: Sequence[Run]) -> list[Run]:
     ]
 
 
-def _by_model(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    found: dict[str, list[Run]] = defaultdict(list)
+def _by_model(runs: Sequence[LogRun]) -> dict[str, list[LogRun]]:
+    found: dict[str, list[LogRun]] = defaultdict(list)
     for run in runs:
         found[run.model].append(run)
     return found
 
 
-def _folder_labels(runs: list[Run]) -> dict[str, str]:
+def _folder_labels(runs: list[LogRun]) -> dict[str, str]:
     """Return what to add to the name of a model for each folder."""
     of_task: dict[str, set[str]] = defaultdict(set)
     for run in runs:
@@ -148,15 +148,15 @@ def _folder_labels(runs: list[Run]) -> dict[str, str]:
     return {folder: f"@{label}" for folder, label in labels.items()}
 
 
-def _other_settings(runs: list[Run]) -> set[tuple[str, str]]:
-    newest: dict[str, Run] = {}
+def _other_settings(runs: list[LogRun]) -> set[tuple[str, str]]:
+    newest: dict[str, LogRun] = {}
     for run in sorted(runs, key=lambda run: run.stamp):
         newest[run.task] = run
     return {(run.task, run.variant) for run in runs if run.variant != newest[run.task].variant}
 
 
 def join(
-    runs: Sequence[Run],
+    runs: Sequence[LogRun],
     *,
     metric: str | None = None,
     filter: str | None = None,
@@ -182,7 +182,7 @@ def join(
     if same_model == "apart":
         runs = told_apart(runs)
     models = {name: at for at, name in enumerate(dict.fromkeys(run.model for run in runs))}
-    by_task: dict[str, list[Run]] = defaultdict(list)
+    by_task: dict[str, list[LogRun]] = defaultdict(list)
     for run in runs:
         by_task[run.task].append(run)
     filters = Preference("filter", filter, _of_task(like, "filter"))
@@ -236,13 +236,13 @@ def _of_task(like: Sources | None, column: str) -> dict[str, str]:
 
 def _join_task(
     name: str,
-    runs: list[Run],
+    runs: list[LogRun],
     filters: Preference,
     metrics: Preference,
     scale: Scale,
     same_model: SameModel,
     key: str | None,
-) -> Task | None:
+) -> JoinedTask | None:
     """Join one task; None if its metric or filter is undecided."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
     chosen = filters.of(name, named) if named else None
@@ -255,7 +255,7 @@ def _join_task(
     return join_task(name, metric, chosen, runs, scale, same_model, key)
 
 
-def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
+def _candidates(task: str, runs: list[LogRun], metrics: Preference) -> list[str]:
     every = list(dict.fromkeys(name for run in runs for name in run.metrics))
     wanted = metrics.names_for(task)
     if not set(wanted) & set(every) and all(run.has_options for run in runs):
@@ -268,8 +268,8 @@ def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
     return every if set(wanted) & set(every) else scalar
 
 
-def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
-    filters: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+def _under(filtered: str | None, runs: list[LogRun]) -> list[LogRun]:
+    filters: dict[tuple[str, str, str], list[LogRun]] = defaultdict(list)
     for run in runs:  # one run of the harness may have a file for each filter
         filters[run.group, run.stamp, run.model].append(run)
     for several in filters.values():
@@ -282,7 +282,7 @@ def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
     return [run for run in runs if run.filter in (None, filtered)]
 
 
-def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
+def _values(tasks: list[JoinedTask], models: dict[str, int]) -> np.ndarray:
     sizes = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     check_fits(
         16.0 * len(models) * sizes[-1],
@@ -294,7 +294,7 @@ def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
     return values
 
 
-def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
+def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
     sizes = [len(task.items.ids) for task in tasks]
     told = {
         "harness": [task.runs[0].harness for task in tasks],
@@ -319,14 +319,14 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
         columns["group"] = np.repeat(np.array(suites, dtype=object), sizes)
-    for name, hashed in ((PROMPTS, Task.prompts), (KEYS, Task.keys)):
+    for name, hashed in ((PROMPTS, JoinedTask.prompts), (KEYS, JoinedTask.keys)):
         hashes = [one for task in tasks for one in hashed(task)]
         if any(hashes):
             columns[name] = np.array(hashes, dtype=object)
     return scores.changed(items=scores.items.assign(**columns))
 
 
-def _reply_kinds(task: Task) -> list[str]:
+def _reply_kinds(task: JoinedTask) -> list[str]:
     """Return for each item which models' replies are cut, filtered or another model's, as JSON."""
     found: list[dict[str, str]] = [{} for _ in task.items.ids]
     for taken in task.merged.taken:
@@ -362,7 +362,7 @@ def _named_as(like: Sources | None, scores: Scores) -> Scores:
     return scores.changed(items=scores.items.set_axis(ids))
 
 
-def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:
+def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> pd.DataFrame:
     counts: dict[int, tuple[str, int, str]] = {}
     for task in tasks:
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):

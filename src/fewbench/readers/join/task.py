@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fewbench._files import reserve
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Run, key_text
-from fewbench.readers.join.merge import Items, Merged, SameModel, Taken, merge, name_items
+from fewbench.readers.harness import LogRun, key_text
+from fewbench.readers.join.merge import Items, Merged, SameModel, Used, merge, name_items
 from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.scores import Scale
 from fewbench.scores.conditions import PARTS, SCORING, join_hashes, join_settings
@@ -23,7 +23,7 @@ KEY_HALVES = (np.uint64((2**32 - 1) << 32), np.uint64(2**32 - 1))
 
 
 @dataclass(frozen=True)
-class Task:
+class JoinedTask:
     """One task: its runs under the chosen filter, its items, and the rows used of each run.
 
     `derived` counts runs whose metric is computed from log-likelihoods.
@@ -32,12 +32,12 @@ class Task:
     name: str
     metric: str
     filter: str | None
-    runs: list[Run]
+    runs: list[LogRun]
     items: Items
     merged: Merged
     derived: int
 
-    def numbers(self, run: Run) -> FloatArray:
+    def numbers(self, run: LogRun) -> FloatArray:
         """Return the metric of every row of a run."""
         return metric_of(run, self.metric)
 
@@ -50,7 +50,7 @@ class Task:
     def prompts(self) -> list[str]:
         """Return the text of prompt hashes for each item."""
 
-        def text(hashed: int, run: Run) -> str:
+        def text(hashed: int, run: LogRun) -> str:
             return f"{hashed:016x}@{run.prompt_form}" if run.prompt_form else f"{hashed:016x}"
 
         return self._hashes("prompt", text, self._alike("prompt", with_form=True))
@@ -62,7 +62,7 @@ class Task:
         return self._hashes("key", lambda key, _: key_text(key), alike)
 
     def _hashes(
-        self, name: str, text: Callable[[int, Run], str], alike: Iterable[list[Taken]]
+        self, name: str, text: Callable[[int, LogRun], str], alike: Iterable[list[Used]]
     ) -> list[str]:
         counts: list[Counter[str]] = [Counter() for _ in self.items.ids]
         for several in alike:
@@ -73,8 +73,8 @@ class Task:
                     counts[column][text(hashed, taken.run)] += len(several)
         return [join_hashes(text for text, _ in count.most_common()) for count in counts]
 
-    def _alike(self, name: str, with_form: bool = False) -> Iterable[list[Taken]]:
-        groups: dict[object, list[Taken]] = defaultdict(list)
+    def _alike(self, name: str, with_form: bool = False) -> Iterable[list[Used]]:
+        groups: dict[object, list[Used]] = defaultdict(list)
         for taken in self.merged.taken:
             run = taken.run
             whole = len(taken.rows) == run.n_rows
@@ -82,7 +82,7 @@ class Task:
             groups[key, run.harness, run.prompt_form if with_form else ""].append(taken)
         return groups.values()
 
-    def settings_of(self, run: Run) -> dict[str, str]:
+    def settings_of(self, run: LogRun) -> dict[str, str]:
         """Return the settings of a run, with how it computes the metric."""
         scorer = run.scorers.get(self.metric)
         return dict(run.task_settings) | ({f"{SCORING}metric": scorer} if scorer else {})
@@ -107,7 +107,7 @@ class Task:
 
     def other_keys(self, models: dict[str, int]) -> dict[str, Counter[str]]:
         """Count each model's items whose right answer or options are not the most frequent ones."""
-        harnesses: dict[str, list[list[Taken]]] = defaultdict(list)
+        harnesses: dict[str, list[list[Used]]] = defaultdict(list)
         for several in self._alike("key"):
             harnesses[several[0].run.harness].append(several)
         return {
@@ -121,7 +121,7 @@ class Task:
         self,
         models: dict[str, int],
         name: str,
-        alike: list[list[Taken]],
+        alike: list[list[Used]],
         half: np.uint64 = ALL_BITS,
     ) -> Counter[str]:
         members = [several for several in alike if len(several[0].rows)]
@@ -171,11 +171,11 @@ def join_task(
     name: str,
     metric: str,
     filtered: str | None,
-    runs: Sequence[Run],
+    runs: Sequence[LogRun],
     scale: Scale,
     same_model: SameModel,
     key: str | None,
-) -> Task:
+) -> JoinedTask:
     """Join the runs of a task.
 
     Raises
@@ -205,10 +205,10 @@ def join_task(
     items = name_items(name, runs, key)
     merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
     derived = sum(not run.has(metric) for run in runs)
-    return Task(name, metric, filtered, list(runs), items, merged, derived)
+    return JoinedTask(name, metric, filtered, list(runs), items, merged, derived)
 
 
-def metric_of(run: Run, metric: str) -> FloatArray:
+def metric_of(run: LogRun, metric: str) -> FloatArray:
     """Return a metric of every row, as logged or else computed from log-likelihoods."""
     if run.has(metric) or metric not in COMPARED or not run.has_options:
         return run.numbers(metric)
@@ -237,7 +237,7 @@ class Checked:
     misfits: list[Counter[str]] = field(default_factory=list)
 
 
-def check_options(tasks: Sequence[Task]) -> Checked:
+def check_options(tasks: Sequence[JoinedTask]) -> Checked:
     """Check whether all runs have consistent options."""
     found = Checked()
     for task in tasks:
@@ -247,7 +247,7 @@ def check_options(tasks: Sequence[Task]) -> Checked:
 
 
 def write_probabilities(
-    tasks: Sequence[Task], models: dict[str, int], checked: Checked, path: Path | None
+    tasks: Sequence[JoinedTask], models: dict[str, int], checked: Checked, path: Path | None
 ) -> NDArray[np.float32]:
     """Return probabilities, shape (models, items, options), NaN where not run.
 
@@ -261,7 +261,7 @@ def write_probabilities(
     else:
         out = np.lib.format.open_memmap(path, "w+", np.float32, shape)
         reserve(path)
-    by_model: dict[int, list[tuple[int, Task, Any]]] = {}
+    by_model: dict[int, list[tuple[int, JoinedTask, Any]]] = {}
     for task, start in zip(tasks, np.cumsum([0, *sizes[:-1]]), strict=True):
         for taken in task.merged.taken:
             by_model.setdefault(models[taken.run.model], []).append((int(start), task, taken))
@@ -278,7 +278,7 @@ def write_probabilities(
     return out
 
 
-def _check_task(task: Task, found: Checked) -> str | None:
+def _check_task(task: JoinedTask, found: Checked) -> str | None:
     n_items = len(task.items.ids)
     n_options = np.zeros(n_items, np.intp)
     has_finite = np.zeros(n_items, bool)
@@ -316,7 +316,7 @@ def _check_task(task: Task, found: Checked) -> str | None:
     return None
 
 
-def _reordered(columns: dict[str, Any], taken: Taken, lengths: FloatArray, right: IntArray) -> bool:
+def _reordered(columns: dict[str, Any], taken: Used, lengths: FloatArray, right: IntArray) -> bool:
     texts = columns["options"][taken.rows, :, CHARACTERS]
     seen = lengths[taken.columns, : texts.shape[1]]
     differ = (np.isfinite(seen) & np.isfinite(texts) & (seen != texts)).any()

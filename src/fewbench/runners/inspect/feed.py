@@ -6,8 +6,9 @@ share a run (`fewbench.runners.inspect.pool`): a benchmark may consist of severa
 models may run at the same time.
 """
 
+import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench._types import FloatArray
-from fewbench.errors import FewbenchError, MissingExtraError, RunError
+from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task_settings_of
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table, reply_kind
@@ -30,8 +31,7 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
     scores_of,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
-from fewbench.runners.inspect.kept import kept_logs
-from fewbench.runners.inspect.pool import Loss, Pool
+from fewbench.runners.inspect.pool import Loss, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_score
 from fewbench.runners.servers import failure_of
@@ -39,11 +39,12 @@ from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
+LOG = logging.getLogger(__name__)
 BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
 
-def adapt(pool: Pool, task: Any) -> Any:
+def adapt(pool: SharedRun, task: Any) -> Any:
     """Return a task of Inspect that runs the samples which the pool's run asks for.
 
     Raises
@@ -85,7 +86,7 @@ def adapt(pool: Pool, task: Any) -> Any:
 class Feed:
     """The samples of one task of Inspect, given out as the run asks for their items."""
 
-    def __init__(self, pool: Pool, dataset: Sequence[Any]) -> None:
+    def __init__(self, pool: SharedRun, dataset: Sequence[Any]) -> None:
         self.mark = uuid4().hex
         self.spec: Any = None
         self.target = ""
@@ -394,6 +395,35 @@ class Feed:
                     for one in epochs:  # summaries lack how replies ended
                         self._settle_sample(read_eval_log_sample(str(path), one.id, one.epoch), "")
                     unanswered.discard(item)
+
+
+def kept_logs(folder: Path) -> Iterator[tuple[Path, Any, list[Any]]]:
+    """Yield the logs that fewbench's runs wrote, with header and summaries of samples."""
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
+        try:
+            header = read_eval_log(str(path), header_only=True)
+            if MARK in (header.eval.metadata or {}):
+                yield path, header, read_eval_log_sample_summaries(str(path))
+        except Exception as error:  # of zip, zstd, JSON and pydantic: the log of a killed run
+            LOG.warning("%s cannot be read (%s); its samples run again", path, error)
+
+
+def close_logs(folder: Path, evals: Container[str]) -> str | None:
+    """Return why evals (by id) ended early: "" if they were interrupted, None if they did not.
+
+    Deletes logs of stopped runs in which no sample was scored: nothing can read them.
+    """
+    why: str | None = None
+    for path, header, summaries in kept_logs(folder):
+        if header.eval.eval_id in evals and header.status != "success":
+            error = getattr(header.error, "message", None)
+            why = f"{header.eval.task}: {first_line(error)}" if error else why or ""
+        is_stopped = header.status in ("started", "cancelled") or not summaries
+        if is_stopped and not any(one.scores for one in summaries):
+            path.unlink()
+    return why
 
 
 def _spent_on(sample: Any) -> Loss:

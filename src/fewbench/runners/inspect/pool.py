@@ -21,7 +21,7 @@ WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks
 
 
 @dataclass(frozen=True)
-class Settings:
+class AnswerSettings:
     """How answers are taken.
 
     - `metric`: which value of the scorers, also task → value; by default that of the sources.
@@ -48,7 +48,7 @@ class Loss:
     tokens: int = 0
 
 
-class Pool:
+class SharedRun:
     """A run, and the tasks of Inspect that share it.
 
     Parameters
@@ -75,7 +75,7 @@ class Pool:
         scores: Sources | None,
         open_run: Callable[[Sources, Any], Run],
         target_of: Callable[[str], str],
-        settings: Settings,
+        settings: AnswerSettings,
         on_progress: OnProgress | None = None,
     ) -> None:
         self.known, self.settings, self.target_of = scores, settings, target_of
@@ -122,7 +122,8 @@ class Pool:
         """Wait until all tasks have begun, unless the items are known; their samples are these."""
         while self.known is None and self.error is None:
             if all(feed.spec is not None for feed in self.feeds):
-                self.known = as_sources(benchmark_of(self.feeds, self.settings.metric))
+                begun = [(feed.header, feed.dataset) for feed in self.feeds]
+                self.known = as_sources(benchmark_of(begun, self.settings.metric))
                 self._announce()
             else:
                 await self._wait()

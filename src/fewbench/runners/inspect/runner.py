@@ -20,9 +20,8 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
-from fewbench.runners.inspect.feed import adapt, feed_of_task, inspect_with_sources
-from fewbench.runners.inspect.kept import close_logs
-from fewbench.runners.inspect.pool import Pool, Settings
+from fewbench.runners.inspect.feed import adapt, close_logs, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import task_in
 from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import RunResult
@@ -143,8 +142,8 @@ def estimated(
             strict=strict,
         )
 
-    settings = Settings(metric, accept_differences, accept_fractions, raises=True)
-    pool = Pool(table, open_run, lambda model: target or model, settings)
+    settings = AnswerSettings(metric, accept_differences, accept_fractions, raises=True)
+    pool = SharedRun(table, open_run, lambda model: target or model, settings)
     if isinstance(task, list | tuple):
         return [adapt(pool, one) for one in task]
     return adapt(pool, task)
@@ -259,11 +258,11 @@ def run_inspect(
                 on_notes(runs[0].notes)
         return runs[0]
 
-    pool = Pool(
+    pool = SharedRun(
         table,
         open_run,
         lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
-        Settings(metric, **accepted, logs=place / LOGS, targets=tuple(names)),
+        AnswerSettings(metric, **accepted, logs=place / LOGS, targets=tuple(names)),
         on_progress,
     )
     try:
@@ -347,7 +346,7 @@ def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
         given["display"] = "none"
 
 
-def _evaluate(context: Any, pool: Pool, logs: Path, make_tasks: MakeTasks | None) -> None:
+def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks | None) -> None:
     """Run Inspect's command on adapted tasks; raise what went wrong."""
     why = None
     if make_tasks is not None:
@@ -379,7 +378,7 @@ def _evaluate(context: Any, pool: Pool, logs: Path, make_tasks: MakeTasks | None
 
 
 @contextmanager
-def _adapting(pool: Pool, make_tasks: MakeTasks | None) -> Iterator[None]:
+def _adapting(pool: SharedRun, make_tasks: MakeTasks | None) -> Iterator[None]:
     """Have Inspect's loader return tasks whose samples fewbench chooses.
 
     Only there are tasks in the hands of the caller between their creation, which may depend on the

@@ -9,20 +9,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewbench._names import counted, some
 from fewbench.errors import RunError
-from fewbench.readers.harness import UNKNOWN, Rows
-from fewbench.readers.harness import Run as ReadRun
+from fewbench.readers.harness import UNKNOWN, LogRun, Rows
 from fewbench.readers.harnesses.inspect_logs.header import metrics_of, scorer_of, task_settings_of
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 from fewbench.scores import Benchmark, Sources
-
-if TYPE_CHECKING:
-    from fewbench.runners.inspect.feed import Feed
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"
@@ -106,14 +102,15 @@ def match_samples(
 
 
 def benchmark_of(
-    feeds: Sequence["Feed"], metric: str | Mapping[str, str] | None = None
+    begun: Sequence[tuple[Any, Sequence[Any]]], metric: str | Mapping[str, str] | None = None
 ) -> Benchmark:
     """Return the samples of tasks that have begun, as an import of logs of all of them names them.
 
     Parameters
     ----------
-    feeds : sequence of Feed
-        Several of one task, for several models, count once.
+    begun : sequence of (header, data set)
+        What a log of a task says at its start, and its samples. Several of one task, for several
+        models, count once.
     metric : str or mapping of task to str, optional
         Comma-separated metrics in order of preference, needed where a task has several.
 
@@ -125,14 +122,14 @@ def benchmark_of(
         If two samples of a task have one id, or the values of a scorer are not known.
     """
     named = ",".join(dict.fromkeys(metric.values())) if isinstance(metric, Mapping) else metric
-    tasks = {feed.spec.task: feed for feed in feeds}
-    runs = [_run_of(feed, (named or "").split(",")) for feed in tasks.values()]
+    tasks = {header.eval.task: (header, dataset) for header, dataset in begun}
+    runs = [_run_of(*task, (named or "").split(",")) for task in tasks.values()]
     return join(runs, metric=named).scores.benchmark
 
 
-def _run_of(feed: "Feed", named: Sequence[str]) -> ReadRun:
+def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun:
     """Return the samples of a task as a run that scored nothing on all of them."""
-    header, task = feed.header, feed.spec.task
+    task = header.eval.task
     metrics = metrics_of(header)
     if open_ := [name for name in metrics if name.endswith("*")]:
         metrics = [name for name in metrics if name not in open_]
@@ -143,8 +140,8 @@ def _run_of(feed: "Feed", named: Sequence[str]) -> ReadRun:
             hint="name the value with --metric, as SCORER.KEY (in Python metric=…)",
         )
     rows = Rows(Path(task), "sample")
-    is_ordered = not getattr(feed.dataset, "shuffled", False)
-    for at, sample in enumerate(with_ids(feed.dataset)):
+    is_ordered = not getattr(dataset, "shuffled", False)
+    for at, sample in enumerate(with_ids(dataset)):
         answer, choices = answer_key(sample)
         rows.append(
             content_id(*content_of(sample)),
@@ -161,10 +158,10 @@ def _run_of(feed: "Feed", named: Sequence[str]) -> ReadRun:
         task,
         total=len(rows),
         harness="inspect",
-        version=str(feed.spec.task_version),
+        version=str(header.eval.task_version),
         task_settings=task_settings_of(header),
         scorers={name: text for name, text in scorers.items() if text is not None},
-        harness_version=str(feed.spec.packages.get("inspect_ai", "")),
+        harness_version=str(header.eval.packages.get("inspect_ai", "")),
     )
 
 

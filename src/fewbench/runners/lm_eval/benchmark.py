@@ -21,7 +21,7 @@ from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval.logs import header_of
 from fewbench.runners.lm_eval.setup import Setup
 from fewbench.runners.lm_eval.sources import settings_of
-from fewbench.runners.lm_eval.tasks import Task, make_manager
+from fewbench.runners.lm_eval.tasks import LmTask, make_manager
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import WEIGHT
 from fewbench.scores.table import HARNESS_VERSION, KEYS, SETTINGS
@@ -49,7 +49,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenTasks:
     """Tasks that a run without source models is about.
 
     Attributes
@@ -64,7 +64,7 @@ class Chosen:
         For the user: which metric was chosen where there are several.
     """
 
-    tasks: dict[str, Task]
+    tasks: dict[str, LmTask]
     benchmark: Benchmark
     equal: frozenset[str]
     notes: list[str]
@@ -77,7 +77,7 @@ class Chosen:
 
 def choose_tasks(
     setup: Setup, key: str | None = None, metric: str | None = None, filter: str | None = None
-) -> Chosen:
+) -> ChosenTasks:
     """Load the tasks that the arguments name, and all that is known of them without a model.
 
     Parameters
@@ -104,7 +104,7 @@ def choose_tasks(
             hint="name the tasks after --, as in -- --tasks mmlu,gsm8k; or give scores",
         )
     loaded, groups = _load(setup)
-    tasks = {name: Task(name, loaded[name], setup, key) for name in sorted(loaded)}
+    tasks = {name: LmTask(name, loaded[name], setup, key) for name in sorted(loaded)}
     header = header_of(tasks, None, setup, "")
     header["group_subtasks"] = {name: list(one.parts) for name, one in groups.items()}
     results = Results(Path("results"), header)
@@ -132,7 +132,7 @@ def choose_tasks(
     items[POSITION] = np.concatenate([np.arange(size) for size in sizes])
     items[KEYS] = [text for one in tasks.values() for text in one.answer_keys(range(len(one.ids)))]
     notes += _weighting(dict(zip(tasks, sizes, strict=True)), paths, equal)
-    return Chosen(tasks, Benchmark(items), equal, notes)
+    return ChosenTasks(tasks, Benchmark(items), equal, notes)
 
 
 def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
@@ -147,17 +147,12 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
         )
     listed = list(dict.fromkeys(name for several in found.values() for name in several))
     try:
-        if hasattr(manager, "load"):  # since 0.4.12
-            loaded = manager.load(listed)
-            parts = loaded["group_map"]
-            return loaded["tasks"], {
-                name: _group(parts[name], one.aggregate_metric_list)
-                for name, one in loaded["groups"].items()
-            }
-        nested = [manager.load_task_or_group([name]) for name in listed]
-        if not all(nested):  # it drops a task without documents, and those after it
-            raise StopIteration
-        return flattened({key: value for one in nested for key, value in one.items()})
+        loaded = manager.load(listed)
+        parts = loaded["group_map"]
+        return loaded["tasks"], {
+            name: _group(parts[name], group.aggregate_metric_list)
+            for name, group in loaded["groups"].items()
+        }
     except Exception as error:  # of any data set
         empty = isinstance(error, StopIteration)  # lm-eval looks at the first document
         raise RunError(
@@ -165,22 +160,6 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
             + ("a task has no documents" if empty else first_line(error)),
             hint=f"try lm-eval run --model dummy --tasks {','.join(names)} --limit 1",
         ) from error
-
-
-def flattened(nested: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Group]]:
-    """Return tasks and groups of what lm-eval before 0.4.12 loads: group → its parts, nested."""
-    tasks: dict[str, Any] = {}
-    groups: dict[str, Group] = {}
-    for key, value in nested.items():
-        if not isinstance(value, Mapping):
-            tasks[str(key)] = value
-            continue
-        parts = [one if isinstance(one, str) else one.group_name for one in value]
-        groups[key.group_name] = _group(parts, key.config.get("aggregate_metric_list"))
-        inner, own = flattened(value)
-        tasks |= inner
-        groups |= own
-    return tasks, groups
 
 
 def _group(parts: Sequence[str], aggregated: Sequence[Any] | None) -> Group:
@@ -195,7 +174,7 @@ def _group(parts: Sequence[str], aggregated: Sequence[Any] | None) -> Group:
 
 
 def _metrics(
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, LmTask],
     paths: Mapping[str, str],
     groups: Mapping[str, Group],
     metric: str | None,
@@ -233,7 +212,7 @@ def _metrics(
     ]
 
 
-def _check_metric(task: Task, metric: str, means: Sequence[str]) -> None:
+def _check_metric(task: LmTask, metric: str, means: Sequence[str]) -> None:
     higher = task.task.higher_is_better()
     usable = [one for one in means if higher.get(one) is not False]
     hint = "leave the task out"

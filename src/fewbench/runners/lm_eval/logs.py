@@ -21,7 +21,7 @@ from fewbench._version import __version__
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate
 from fewbench.runners.lm_eval.setup import Setup
-from fewbench.runners.lm_eval.tasks import Task
+from fewbench.runners.lm_eval.tasks import LmTask
 
 MARK = "fewbench"
 """Key of a results file that marks it as an estimate."""
@@ -185,7 +185,7 @@ def _tasks_in(group: str, parts: Mapping[str, list[str]]) -> list[str]:
     return [task for part in parts[group] for task in _tasks_in(part, parts)]
 
 
-def header_of(tasks: Mapping[str, Task], model: Any, setup: Setup, target: str) -> Row:
+def header_of(tasks: Mapping[str, LmTask], model: Any, setup: Setup, target: str) -> Row:
     """Return a results file without results, as lm-eval fills it.
 
     Without a model (None), it does not know the text of the chat template.

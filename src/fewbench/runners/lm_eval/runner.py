@@ -22,11 +22,11 @@ from fewbench.methods import Method
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
 from fewbench.runners.exports import POSITION
-from fewbench.runners.lm_eval.benchmark import Chosen, choose_tasks
+from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
-from fewbench.runners.lm_eval.sources import Documents, without_sampler
-from fewbench.runners.lm_eval.tasks import Task, check_runnable, load_tasks, run_documents
+from fewbench.runners.lm_eval.sources import SourceDocuments, without_sampler
+from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, run_documents
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
@@ -91,8 +91,8 @@ class LmEvalRunner:
         self._temporary = TemporaryDirectory() if folder is None else None
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
         self._wanted = {"metric": metric, "filter": filter}
-        self._chosen: Chosen | None = None
-        self._tasks: dict[str, Task] = {}
+        self._chosen: ChosenTasks | None = None
+        self._tasks: dict[str, LmTask] = {}
         self._logs: dict[str, Logs] = {}
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
@@ -113,7 +113,7 @@ class LmEvalRunner:
                         f"--{name} is not accepted: the scores name the tasks, metrics and filters",
                         hint="leave it out, or leave out the scores",
                     )
-        self._sources, self._targets = Documents(scores), list(targets)
+        self._sources, self._targets = SourceDocuments(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
                 f"two of the targets {some(targets)} would share a folder of logs",

@@ -100,18 +100,22 @@ class Setup:
 
 
 def check_installed() -> None:
-    """Raise MissingExtraError if lm-eval is not installed, RunError if it cannot be imported."""
+    """Raise MissingExtraError without lm-eval 0.4.12, RunError if it cannot be imported."""
     if find_spec("lm_eval") is None:
         raise MissingExtraError(
             "lm-eval is not installed", hint='install it with pip install "fewbench[lm-eval]"'
         )
     try:
-        import lm_eval.evaluator  # noqa: F401
+        from lm_eval.evaluator import TaskManager
     except Exception as error:  # such as another version of a library than it needs
         raise RunError(
             f"lm-eval cannot be imported: {type(error).__name__}: {first_line(error)}",
             hint="update it with pip install -U lm-eval, or install the library versions it needs",
         ) from error
+    if not hasattr(TaskManager, "load"):
+        raise MissingExtraError(
+            "lm-eval is older than 0.4.12", hint="update it with pip install -U lm-eval"
+        )
 
 
 def parse(arguments: Sequence[str]) -> Setup:
@@ -150,11 +154,9 @@ def parse(arguments: Sequence[str]) -> Setup:
 
 
 def _parsed(arguments: list[str]) -> Setup:
-    try:
-        from lm_eval._cli.harness import HarnessCLI
-        from lm_eval.config.evaluate_config import EvaluatorConfig
-    except ImportError:  # before 0.4.10
-        return _parsed_before_0_4_10(arguments)
+    from lm_eval._cli.harness import HarnessCLI
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
     named = HarnessCLI()._parser.parse_args(["run", *arguments])
     _refuse(vars(named))
     vars(named).pop("log_samples", None)  # samples are logged anyway, and not to --output_path
@@ -181,42 +183,6 @@ def _parsed(arguments: list[str]) -> Setup:
         device=config.device,
         use_cache=config.use_cache,
         tasks=_names(config.tasks),
-    )
-
-
-def _parsed_before_0_4_10(arguments: list[str]) -> Setup:
-    from lm_eval.__main__ import setup_parser
-    from lm_eval.utils import simple_parse_args_string
-
-    named = setup_parser().parse_args(arguments)
-    _refuse(vars(named))
-
-    def mapping(value: Any) -> dict[str, Any]:
-        return dict(simple_parse_args_string(value) if isinstance(value, str) else value or {})
-
-    model_args = mapping(named.model_args)
-    if named.trust_remote_code:
-        import datasets
-
-        datasets.config.HF_DATASETS_TRUST_REMOTE_CODE = True
-        model_args["trust_remote_code"] = True
-    return Setup(
-        model=named.model,
-        model_args=model_args,
-        num_fewshot=named.num_fewshot,
-        system_instruction=named.system_instruction,
-        apply_chat_template=named.apply_chat_template,
-        fewshot_as_multiturn=bool(named.fewshot_as_multiturn),
-        gen_kwargs=mapping(named.gen_kwargs),
-        seeds=list(named.seed),
-        metadata=model_args | mapping(named.metadata),
-        include_path=named.include_path,
-        confirm_run_unsafe_code=named.confirm_run_unsafe_code,
-        batch_size=named.batch_size,
-        max_batch_size=named.max_batch_size,
-        device=named.device,
-        use_cache=named.use_cache,
-        tasks=_names(named.tasks),
     )
 
 

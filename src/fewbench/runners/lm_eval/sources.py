@@ -18,14 +18,14 @@ from fewbench.readers.options import COMPARED
 from fewbench.readers.values import as_number, describe
 from fewbench.runners.exports import POSITION, check_origin
 from fewbench.runners.lm_eval.logs import dump
-from fewbench.runners.lm_eval.tasks import Task
+from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
 from fewbench.scores import Scores, Sources, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
 from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
 
 
-class Documents:
+class SourceDocuments:
     """The items of the source models as documents of lm-eval's tasks.
 
     Parameters
@@ -69,7 +69,7 @@ class Documents:
         return table.changed(items=table.items.assign(**columns))
 
     def find(
-        self, items: Sequence[str], tasks: Mapping[str, Task], *, is_keyed: bool
+        self, items: Sequence[str], tasks: Mapping[str, LmTask], *, is_keyed: bool
     ) -> tuple[dict[str, int], list[str]]:
         """Return the position of each document now, and notes on documents that moved.
 
@@ -101,7 +101,7 @@ class Documents:
             "by its hash"
         ]
 
-    def _instead_of(self, item: str, tasks: Mapping[str, Task]) -> str:
+    def _instead_of(self, item: str, tasks: Mapping[str, LmTask]) -> str:
         """Say what is now at the position of a missing item."""
         if (at := self._was.get(item)) is None:
             return ""
@@ -109,7 +109,7 @@ class Documents:
         now = task.ids[at] if at < len(task.ids) else "no document"
         return f" (position {at} of {task.name} now has {now})"
 
-    def check_metrics(self, tasks: Mapping[str, Task]) -> None:
+    def check_metrics(self, tasks: Mapping[str, LmTask]) -> None:
         """Raise RunError if a task no longer has the metric or the filter of the sources."""
         known = self.metrics.items.set_index("task")
         for name, one in tasks.items():
@@ -147,7 +147,7 @@ class Documents:
         self,
         hashes: Mapping[str, tuple[str, str]],
         header: Mapping[str, Any],
-        tasks: Mapping[str, Task],
+        tasks: Mapping[str, LmTask],
     ) -> Scores:
         """Return a table of items with how they would be asked and scored, without real scores.
 
@@ -191,7 +191,7 @@ class Documents:
         return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
 
 
-def settings_of(results: Results, task: Task, metric: str | None, filtered: str | None) -> str:
+def settings_of(results: Results, task: LmTask, metric: str | None, filtered: str | None) -> str:
     """Return how a task is asked and scored, as a column of the items holds it."""
     found = results.task_settings(task.name)
     found |= results.scoring(task.name, filtered, in_context=task.has_options_in_context)

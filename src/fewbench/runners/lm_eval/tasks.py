@@ -21,7 +21,7 @@ from fewbench.readers.values import ID_LENGTH, field_value
 from fewbench.runners.lm_eval.setup import Setup
 
 
-class Task:
+class LmTask:
     """A loaded task whose documents and few-shot examples stay those of a whole run.
 
     Parameters
@@ -210,7 +210,7 @@ def _documents(name: str, task: Any) -> list[Any]:
     return found
 
 
-def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, Task]:
+def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, LmTask]:
     """Load tasks by name.
 
     Raises
@@ -225,14 +225,14 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
             hint="pass --include_path DIR for your own tasks, or rename the tasks of the scores "
             "to lm-eval's names",
         )
-    groups = {*manager.all_groups, *getattr(manager, "all_tags", [])}
+    groups = {*manager.all_groups, *manager.all_tags}
     if group := next((name for name in names if name in groups), None):
         own = [name for name in manager.all_subtasks if name.startswith(f"{group}_")]
         raise RunError(
             f"{group!r} is a group of lm-eval, which runs in full whatever is chosen",
             hint=f"import scores of its tasks{f', such as {some(own, most=8)}' if own else ''}",
         )
-    return {name: Task(name, _load(name, manager), setup, key) for name in names}
+    return {name: LmTask(name, _load(name, manager), setup, key) for name in names}
 
 
 def make_manager(names: Sequence[str], setup: Setup) -> Any:
@@ -251,9 +251,7 @@ def make_manager(names: Sequence[str], setup: Setup) -> Any:
 
 def _load(name: str, manager: Any) -> Any:
     try:
-        if hasattr(manager, "load"):  # since 0.4.12
-            return manager.load([name])["tasks"][name]
-        return manager.load_task_or_group([name])[name]
+        return manager.load([name])["tasks"][name]
     except Exception as error:  # of any data set
         raise RunError(
             f"lm-eval cannot load task {name!r}: {first_line(error)}",
@@ -262,7 +260,7 @@ def _load(name: str, manager: Any) -> Any:
 
 
 def run_documents(
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, LmTask],
     model: Any,
     places: Mapping[str, Mapping[int, str]],
     hashes: Mapping[str, tuple[str, str]],
@@ -309,7 +307,7 @@ def run_documents(
 
 
 def _check_ran(
-    task: Task,
+    task: LmTask,
     rows: Sequence[Mapping[str, Any]],
     items: Mapping[int, str],
     hashes: Mapping[str, tuple[str, str]],
@@ -334,7 +332,7 @@ def _check_ran(
             )
 
 
-def check_runnable(tasks: Mapping[str, Task], model: Any, setup: Setup) -> None:
+def check_runnable(tasks: Mapping[str, LmTask], model: Any, setup: Setup) -> None:
     """Raise RunError for tasks that lm-eval would not run with this model."""
     for name, one in tasks.items():
         if getattr(one.task, "UNSAFE_CODE", False) and not setup.confirm_run_unsafe_code:

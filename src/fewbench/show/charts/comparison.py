@@ -103,8 +103,10 @@ def error_by_items(
     keys = theme.keys(best, reference_of(cells))
     names = _names({row["method"]: row["value"] for row in rows if row["budget"] == budgets[-1]},
                    best, keys, high)  # fmt: skip
-    x_scale = _scale(budgets[-1] > 4 * budgets[0], [budgets[0], budgets[-1]], padding=10)
-    x_axis = alt.Axis(values=budgets, title=counted, labelOverlap="greedy", format=",d")
+    is_log = budgets[-1] > 4 * budgets[0]
+    title_of_x = f"{counted} (log scale)" if is_log else counted
+    x_scale = _scale(is_log, [budgets[0], budgets[-1]], padding=10)
+    x_axis = alt.Axis(values=budgets, title=title_of_x, labelOverlap="greedy", format=",d")
     x = alt.X("budget:Q", scale=x_scale, axis=x_axis)
     y: dict[str, Any] = {"scale": _scale(False, [0, high], clamp=True),
          "axis": alt.Axis(title=title, tickCount=5)}  # fmt: skip

@@ -164,6 +164,12 @@ def course(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     )
 
 
+def in_time(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
+    """The scores of models and their intervals, the oldest first; points as for `course`."""
+    shown = forms.in_unit(points, unit, COURSE)
+    return forms.course(shown, "run, the oldest first", full_score(unit))
+
+
 def tracked(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     """A score and its interval along the steps of a training run; None below two steps.
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,6 +34,13 @@ DARK = {
 SANS = "-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 COLORS = 11
+FIXED = (
+    "fewbench", "greedy-ridge", "fewbench-static", "aipw", "tailored", "collaborative",
+    "disco-pds-rf", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
+)  # fmt: skip
+"""Methods whose look is theirs on every page; no other method has one of these colors if it can."""
+LOOKS = COLORS * len(SHAPES)
+"""Colors and shapes together; no two places below it look the same."""
 KEY = 4
 """Number of the best methods that keep their color and name among many; the others are gray."""
 FEW = 6
@@ -56,20 +64,36 @@ class Look:
 
 
 def looks(methods: Iterable[str], reference: str | None = None) -> dict[str, Look]:
-    """Return a look for each method, by its place in the input and not by how well it did.
+    """Return a look for each method, which follows from its name: the same on every page.
+
+    Methods that are not in `FIXED` start from a number made of their name, and take the first color
+    from there that no other method of the page has; of more methods than colors, marks and dashes
+    tell which is which.
 
     Examples
     --------
-    >>> looks(["random", "ridge"], "random")["ridge"]
-    Look(name='ridge', color='m0', shape='circle', dash=())
+    >>> looks(["random", "fewbench"], "random")["fewbench"]
+    Look(name='fewbench', color='m0', shape='circle', dash=())
+    >>> looks(["ridge", "fewbench"])["ridge"] == looks(["fewbench", "aipw", "ridge"])["ridge"]
+    True
     """
+    names = list(dict.fromkeys(methods))
+    places = {name: FIXED.index(name) for name in names if name in FIXED and name != reference}
+    for name in names:
+        if name in places or name == reference:
+            continue
+        start, used = crc32(name.encode()), set(places.values())
+        colors = {place % COLORS for place in used}
+        steps = [(start + step) % (2 * LOOKS) for step in range(2 * LOOKS)]
+        free = [place for place in steps if place not in used and place >= COLORS]
+        places[name] = next((one for one in free if one % COLORS not in colors), free[0])
     found: dict[str, Look] = {}
-    for name in methods:
-        place = len([one for one in found if one != reference])
+    for name in names:
         if name == reference:
             found[name] = Look(name, "ref", "circle", (2, 3))
             continue
-        dash = () if place < COLORS else (6, 3)
+        place = places[name]
+        dash = () if place < LOOKS else (6, 3)
         found[name] = Look(name, f"m{place % COLORS}", SHAPES[place % len(SHAPES)], dash)
     return found
 

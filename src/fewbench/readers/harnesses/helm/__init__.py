@@ -10,12 +10,12 @@ from typing import Any
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import at, head, load_json, load_object, object_at
-from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.harnesses.helm.instances import (
     CALIBRATED,
     SEPARATE,
     SHOWN,
-    Answers,
+    InstanceAnswers,
     Instances,
     option_table,
     read_answers,
@@ -57,10 +57,16 @@ class Helm:
 
     name = "helm"
     files = "per_instance_stats.json in the folder of every run"
+    remedy = "add per_instance_stats.json, which helm-run writes to the folder of each run"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def is_totals(self, path: Path) -> bool:
+        """Whether a file is of a run without the statistics of its instances."""
+        has_items = path.with_name("per_instance_stats.json").exists()
+        return path.name in ("stats.json", "run_spec.json") and not has_items
+
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the runs, each as its statistics and its other files."""
-        units: dict[Path, Unit] = {}
+        units: dict[Path, LogUnit] = {}
         for path in files:
             named = path.suffix == ".json" and path.stem in SOURCES
             if not named or head(path).lstrip()[:1] not in (b"", b"[", b"{"):
@@ -68,10 +74,10 @@ class Helm:
             written = [path.with_name(f"{stem}.json") for stem in WRITTEN]
             there = [one for one in written if one.is_file()]
             source = there[0] if there else path
-            units.setdefault(source, Unit(source, tuple(one for one in there if one != source)))
+            units.setdefault(source, LogUnit(source, tuple(one for one in there if one != source)))
         return list(units.values())
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return a run for each split of a HELM run."""
         if unit.path.stem == STATE:
             raise ReaderError(
@@ -124,7 +130,7 @@ class _RunFiles:
     ran: dict[str | None, int]
 
     @classmethod
-    def of(cls, unit: Unit) -> "_RunFiles":
+    def of(cls, unit: LogUnit) -> "_RunFiles":
         there = {path.stem: path for path in (unit.path, *unit.beside)}
         return cls(
             unit.path.absolute().parent,
@@ -237,7 +243,7 @@ def _counts(stats: Any) -> dict[str | None, int]:
 
 
 def _rows(
-    path: Path, files: _RunFiles, answers: Answers, instances: Instances, wants: Wants
+    path: Path, files: _RunFiles, answers: InstanceAnswers, instances: Instances, wants: Wants
 ) -> tuple[dict[str | None, Rows], int]:
     """Return the rows of each split, and the number of instances without options."""
     method = str(files.adapter.get("method"))
@@ -266,7 +272,7 @@ def _rows(
 
 def _notes(
     files: _RunFiles,
-    answers: Answers,
+    answers: InstanceAnswers,
     instances: Instances,
     is_whole: bool,
     untold: int,

@@ -183,7 +183,7 @@ class Answer:
 
 
 @dataclass
-class Answers:
+class InstanceAnswers:
     """The statistics of all instances, and the number of rows of each perturbation."""
 
     by_id: dict[str, Answer] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class Answers:
         return [name for name in every if name not in BOOKKEEPING] or list(every)
 
 
-def read_answers(path: Path) -> Answers:
+def read_answers(path: Path) -> InstanceAnswers:
     """Read the statistics of the instances without perturbation.
 
     HELM writes an entry for each metric class, instance, perturbation and trial.
@@ -211,7 +211,7 @@ def read_answers(path: Path) -> Answers:
     ReaderError
         If the file is damaged or an entry is not what HELM writes.
     """
-    found = Answers()
+    found = InstanceAnswers()
     for place, entry in enumerate(_load_list(path), start=1):
         where = f"{path}, entry {place}"
         if not isinstance(entry, dict):

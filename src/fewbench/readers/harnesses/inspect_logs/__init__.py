@@ -11,7 +11,7 @@ from typing import Any
 from fewbench._names import counted, some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head
-from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
 from fewbench.readers.harnesses.inspect_logs.header import (
     MARK,
     positions_of,
@@ -28,7 +28,7 @@ from fewbench.readers.harnesses.inspect_logs.samples import (
     texts_of,
 )
 from fewbench.readers.harnesses.inspect_logs.scores import (
-    Scored,
+    ScoredSamples,
     describe_reduction,
     score_samples,
 )
@@ -55,11 +55,11 @@ class InspectLogs:
     name = "inspect"
     files = "*.eval, or *.json logs"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the logs among files."""
-        return [Unit(path) for path in files if _is_log(path)]
+        return [LogUnit(path) for path in files if _is_log(path)]
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the one run of a log."""
         path = unit.path
         log = _read_log(path, wants)
@@ -183,7 +183,7 @@ def _version(header: Any) -> tuple[int, ...]:
     return tuple(int(number) for number in numbers[:3])
 
 
-def _notes_on(header: Any, scored: "Scored") -> tuple[str, ...]:
+def _notes_on(header: Any, scored: ScoredSamples) -> tuple[str, ...]:
     notes = []
     if scored.copies:
         notes.append(f"{counted(scored.copies, 'sample')} repeated, with the same scores")

@@ -16,7 +16,7 @@ WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 @dataclass
-class Answered:
+class ScoredSample:
     """A sample with its scores over all epochs; `place` is its row in the log."""
 
     sample: Any
@@ -27,10 +27,10 @@ class Answered:
 
 
 @dataclass
-class Scored:
+class ScoredSamples:
     """The samples of a log with all scores, and the ids of the others."""
 
-    items: list[Answered] = field(default_factory=list)
+    items: list[ScoredSample] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     unscored: list[str] = field(default_factory=list)
     lacking: dict[str, list[str]] = field(default_factory=dict)
@@ -38,13 +38,13 @@ class Scored:
     copies: int = 0
 
 
-def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Scored:
+def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> ScoredSamples:
     """Return the items that have all scores, reduced over epochs.
 
     An item without an answer, or without a score that most items have, counts as not run.
     ReaderError if two samples of one id and epoch have different scores.
     """
-    found = Scored()
+    found = ScoredSamples()
     answered: dict[tuple[str, int], dict[str, Any]] = {}
     by_id: dict[str, list[tuple[int, Any, dict[str, Any]]]] = defaultdict(list)
     troubled: dict[str, bool] = {}
@@ -83,7 +83,7 @@ def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Sco
         if not absent:
             place, sample, _ = rows[0]
             reply = next(filter(None, (reply_kind(one) for _, one, _ in rows)), "")
-            found.items.append(Answered(sample, place, scores, len(rows), reply))
+            found.items.append(ScoredSample(sample, place, scores, len(rows), reply))
     return found
 
 

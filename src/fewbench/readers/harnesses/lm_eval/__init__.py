@@ -10,12 +10,12 @@ import numpy as np
 
 from fewbench._json import loads
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
-from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants, empty
+from fewbench.readers.files import head, starts_as_results
+from fewbench.readers.harness import MIXED_UP, LogRun, LogUnit, Rows, Wants, empty
 from fewbench.readers.harnesses.lm_eval.run_results import NAMES, Results, model_of_others
 from fewbench.readers.harnesses.lm_eval.samples import (
     OPEN,
-    Documents,
+    DocumentCheck,
     SampleRows,
     answer_of,
     content_of,
@@ -121,7 +121,7 @@ def _may_be_rows(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Origin:
+class LogOrigin:
     """The run of a samples file; `stamp` is "" if unknown.
 
     `results` belong to the same run. `filters` are the task's filters in the order of the rows, []
@@ -135,7 +135,7 @@ class Origin:
     filters: list[str]
 
 
-def identify(unit: Unit) -> Origin:
+def identify(unit: LogUnit) -> LogOrigin:
     """Return model, task and time of a samples file.
 
     Raises
@@ -144,7 +144,7 @@ def identify(unit: Unit) -> Origin:
         If a results file is damaged, or missing where only it names the task.
     """
     if on_hub := hub_parts(unit.path):
-        return Origin(*on_hub, "", None, [])
+        return LogOrigin(*on_hub, "", None, [])
     task, stamp = name_parts(unit.path)
     if task is None and head(unit.path).lstrip()[:1] == b"[":
         return _before_0_4_3(unit)
@@ -154,10 +154,10 @@ def identify(unit: Unit) -> Origin:
     model = results.model if results else None
     if model is None:
         model = model_of_others(unit)
-    return Origin(str(model), task, stamp, results, results.filters(task) if results else [])
+    return LogOrigin(str(model), task, stamp, results, results.filters(task) if results else [])
 
 
-def _before_0_4_3(unit: Unit) -> Origin:
+def _before_0_4_3(unit: LogUnit) -> LogOrigin:
     """Read MODEL_ARGS_TASK.jsonl, where only the results file separates model from task.
 
     A second run into the same folder overwrites the results, which then name only the tasks.
@@ -177,8 +177,8 @@ def _before_0_4_3(unit: Unit) -> Origin:
                 continue
             written = name.removesuffix(f"_{task}")
             if isinstance(arguments, str) and written == re.sub("/|=", "__", arguments):
-                return Origin(results.model or written, task, "", results, results.filters(task))
-            return Origin(_model_in(written), task, "", None, results.filters(task))
+                return LogOrigin(results.model or written, task, "", results, results.filters(task))
+            return LogOrigin(_model_in(written), task, "", None, results.filters(task))
     if unread:
         raise unread
     raise ReaderError(
@@ -211,8 +211,13 @@ class LmEval:
 
     name = "lm-eval"
     files = "samples_TASK_TIME.jsonl, written with --log_samples --output_path"
+    remedy = "run lm-eval again with --log_samples --output_path FOLDER, and import that folder"
 
-    def find(self, files: Sequence[Path]) -> list[Unit]:
+    def is_totals(self, path: Path) -> bool:
+        """Whether a file has results alone."""
+        return starts_as_results(path, b"results")
+
+    def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the sample files, each with its run's results."""
         folders: dict[Path, _Folder] = {}
         units = []
@@ -220,10 +225,10 @@ class LmEval:
             if _is_samples(path):
                 if path.parent not in folders:
                     folders[path.parent] = _Folder(path.parent)
-                units.append(Unit(path, folders[path.parent].beside(path)))
+                units.append(LogUnit(path, folders[path.parent].beside(path)))
         return units
 
-    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+    def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return a run for each filter of a samples file."""
         origin = identify(unit)
         results, task = origin.results, origin.task
@@ -231,7 +236,7 @@ class LmEval:
         rows = SampleRows(unit.path, delimiter, wants.salvage, wants.key)
         parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
         met: dict[tuple[str | None, int, str], int] = {}
-        documents, in_context = Documents(), False
+        documents, in_context = DocumentCheck(), False
         for place, where, row, asked in rows:
             documents.add(row, asked, place)
             named = filter_of(row, where)
@@ -279,8 +284,8 @@ class LmEval:
 
 
 def _run(
-    rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...], in_context: bool
-) -> Run:
+    rows: Rows, named: str | None, origin: LogOrigin, notes: tuple[str, ...], in_context: bool
+) -> LogRun:
     results, task = origin.results, origin.task
     known = {} if results is None else results.known(task, len(rows))
     total = known.get("total")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fewbench.readers.files import JsonObject, at
-from fewbench.readers.harness import Unit
+from fewbench.readers.harness import LogUnit
 from fewbench.readers.values import ADDRESS, called, setting, shortened
 from fewbench.scores.conditions import GENERATION, SAMPLER, SCORING, SHOTS, TEMPLATE
 
@@ -252,7 +252,7 @@ def code(value: Any) -> str:
     return shortened(ast.unparse(tree).replace("\n", " "))
 
 
-def model_of_others(unit: Unit) -> str:
+def model_of_others(unit: LogUnit) -> str:
     """Return the model of the folder's other results, or the folder's name."""
     others = {Results.read(other).model for other in unit.beside} - {None}
     folder = unit.path.absolute().parent.name.replace("__", "/")

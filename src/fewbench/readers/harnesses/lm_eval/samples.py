@@ -366,7 +366,7 @@ def _right(target: Any, texts: Sequence[str]) -> int:
     return int(text) if int(text) < len(texts) else -1
 
 
-class Documents:
+class DocumentCheck:
     """Compare each row's document with the hash that is logged with it.
 
     Hashes can also differ because documents are logged in another form, such as those with

@@ -1,0 +1,116 @@
+"""The history of a benchmark: ranked models in the order of their dates, and how scores changed."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+from pydantic import BaseModel, ConfigDict
+
+from fewbench.decide.operands import Operand, contrast
+from fewbench.evaluation.interval import Interval
+from fewbench.evaluation.journal import HEADER
+from fewbench.scores import Sources, Unit
+from fewbench.show.charts import estimating
+from fewbench.show.page import Section, Table
+from fewbench.uncertainty.intervals import Uncertainty
+
+
+class Dated(BaseModel):
+    """A model's score at its date, and how it differs from the model before it.
+
+    Attributes
+    ----------
+    target : str
+    date : str
+        When its evaluation was started (UTC), or a source model's date.
+    score, interval
+        On the scale of the scores; the interval is of this score alone.
+    change, change_interval
+        The difference from the model before; None of the first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    date: str
+    score: float
+    interval: Interval
+    change: float | None = None
+    change_interval: Interval | None = None
+
+
+def history_of(sides: Sequence[Operand], scores: Sources, level: float) -> tuple[Dated, ...]:
+    """Return the models that have a date, the oldest first; none if fewer than two have one."""
+    dated = sorted(
+        ((date, side) for side in sides if (date := _date(side, scores))), key=lambda pair: pair[0]
+    )
+    scale = scores.scale
+    span = (scale.high - scale.low) * (-1 if scale.lower_is_better else 1)
+    rows: list[Dated] = []
+    before: Operand | None = None
+    for date, side in dated if len(dated) > 1 else ():
+        score = side.score
+        ends = score.interval(level) if isinstance(score, Uncertainty) else (score, score)
+        low, high = scale.interval_from_unit(*ends)
+        change, of_change = None, None
+        if before is not None:
+            difference = contrast(side, before)
+            change = span * difference.difference
+            first, last = sorted(span * end for end in difference.interval(level))
+            of_change = Interval(low=first, high=last)
+        rows.append(
+            Dated(
+                target=side.name,
+                date=date,
+                score=float(scale.from_unit(side.estimates[0])),
+                interval=Interval(low=low, high=high),
+                change=change,
+                change_interval=of_change,
+            )
+        )
+        before = side
+    return tuple(rows)
+
+
+def _date(side: Operand, scores: Sources) -> str:
+    evaluation = side.evaluation
+    if evaluation is not None:
+        path = None if evaluation.folder is None else evaluation.folder / HEADER
+        if path is None or not path.exists():
+            return ""
+        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M}"
+    models = scores.models
+    if "date" not in models:
+        return ""
+    dates = models["date"].dropna().astype(str)
+    return str(dates.get(side.name, ""))[:16]
+
+
+def _of_change(interval: Interval | None, unit: Unit) -> str:
+    if interval is None:
+        return "–"
+    return unit.differences(interval) if interval.low < interval.high else "known"
+
+
+def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
+    """Return the scores in time, as a chart and a table."""
+    head = [("Date", False), ("Target", False), ("Score", True)]
+    head += [(f"{level:.0%} interval", True), ("Change", True), ("Interval of the change", True)]
+    cells = [
+        [
+            *(row.date, row.target, unit.score(row.score)),
+            unit.scores(row.interval) if row.interval.low < row.interval.high else "known",
+            "–" if row.change is None else unit.difference(row.change),
+            _of_change(row.change_interval, unit),
+        ]
+        for row in rows
+    ]
+    points = [{"step": row.target, "score": row.score, **row.interval.model_dump()} for row in rows]
+    return Section(
+        "history",
+        "History",
+        ["The oldest run first. A change is the difference from the run before."],
+        charts=[("", partial(estimating.in_time, points, unit))],
+        tables=[Table("History", head, cells, "a target")],
+        detail=True,
+    )
