@@ -1,5 +1,6 @@
 """A result as a page: said once, shown as text, Markdown, in a notebook, or as an HTML file."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -7,7 +8,7 @@ from html import escape
 from typing import Any
 
 from fewbench._names import did_you_mean, some
-from fewbench._text import table, wrapped
+from fewbench._text import printed, table, wrapped
 from fewbench._warned import as_html, with_warnings
 from fewbench.errors import FewbenchError
 
@@ -123,17 +124,15 @@ class Shown:
         return page_of(self, *args, **shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        from pydantic_core import to_jsonable_python
+        """Return plain values; undefined numbers are None."""
+        from pydantic_core import to_json
 
-        values: dict[str, Any] = to_jsonable_python(self)
+        values: dict[str, Any] = json.loads(to_json(self, inf_nan_mode="null"))
         return values
 
     def to_json(self) -> str:
-        """Return the plain values as indented JSON; undefined numbers are null."""
-        from pydantic_core import to_json
-
-        return to_json(self.to_dict(), indent=2, inf_nan_mode="null").decode()
+        """Return the plain values as indented JSON."""
+        return printed(self.to_dict())
 
     def __str__(self) -> str:
         """Return the page as text."""
