@@ -24,6 +24,7 @@ from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
 from fewbench.study.inference import FEWEST_TARGETS
+from fewbench.study.metrics import find_metric
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
 from fewbench.study.summary import summarise
 from fewbench.uncertainty.sampling import check_level
@@ -44,6 +45,7 @@ def compare(
     *,
     sources: int | Sequence[int] | None = None,
     level: float | None = 0.9,
+    metrics: Sequence[str] = (),
     workers: int = 1,
     executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
@@ -77,6 +79,9 @@ def compare(
         random, to show whether more source models would help.
     level : float or None
         Level of the intervals whose coverage is measured; None measures none.
+    metrics : sequence of str
+        Metrics to show in a table of their own, such as rmse, rank_mae or, averaged over tasks,
+        task_mae and task_rank_mae. `cells` has all of them.
     workers : int
         Number of processes.
     executor : Executor, optional
@@ -111,6 +116,8 @@ def compare(
     if level is not None:
         check_level(level)
     scores, warnings = whole_sources(as_scores(scores), LEAST, "compare")
+    for metric in metrics:
+        find_metric(metric)
     methods = [methods] if isinstance(methods, (str, Method)) else methods
     if budgets is None:
         n_items = scores.n_items
@@ -152,7 +159,7 @@ def compare(
         if isinstance(result, CellResult)
     ]
     warnings += _fewer(done) + _notes(done)
-    return summarise(
+    outcome = summarise(
         scores,
         cells,
         results,
@@ -162,6 +169,7 @@ def compare(
         warnings,
         seed,
     )
+    return replace(outcome, metrics=tuple(metrics))
 
 
 def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
