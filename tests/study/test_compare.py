@@ -410,7 +410,7 @@ def test_twins_across_the_split_are_counted_and_named():
     warning = of_twins(given, 2)
     assert "1 of 4 targets (25%)" in warning
     assert "1 of them with the same answers" in warning
-    assert "'model-19 ~ model-00'" in warning
+    assert "model-19 ~ model-00" in warning
     half = SplitSettings("random", 0.5)  # other targets each time, and the twins often apart
     assert " of 60 targets " in of_twins(half, 6)
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from fewbench._names import split_names
 from fewbench._progress import at_work, progress_bar, status_line
 from fewbench.cli import completion
-from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
+from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -151,7 +152,7 @@ def command(
     examples: str,
     about: str = "",
     work: str = "",
-    report: str | None = "output",
+    report: bool = True,
     writes: Iterable[str] = (),
     arguments: Iterable[str] = (),
     flags: Mapping[str, str] | None = None,
@@ -174,8 +175,9 @@ def command(
         What the help says besides the docstring.
     work : str
         What the progress says.
-    report : {"output", "report"} or None
-        The option that names the file of the result. None: `around` shows the result.
+    report : bool
+        Whether the result is printed, and written to the file of --report. If not, `around` shows
+        the result.
     writes : iterable of str
         Parameters that name further files to write.
     arguments : iterable of str
@@ -207,7 +209,7 @@ def command(
 
     def run(**given: Any) -> None:
         call = Call(function, readers, given, work)
-        output, inputs = given[report] if report else None, call.paths()
+        output, inputs = given["report"] if report else None, call.paths()
         others = [given[name] for name in writes]
         check_outputs(output, *others, inputs=inputs, force=given["force"])
         check_outputs(output, inputs=inputs, force=given["force"], formats=FORMATS)
@@ -219,7 +221,7 @@ def command(
         else:
             words = {n: None if given[n] is None else own[n](call, given[n]) for n in own}
             found = around(call, **words)
-        if found is None or report is None:
+        if found is None or not report:
             return
         with at_work(work):
             shown = page(found, given)
@@ -366,7 +368,7 @@ def _parameter(name: str, kind: Any, default: Any = ...) -> inspect.Parameter:
 
 
 def _shared(
-    function: Callable[..., Any], known: set[str], report: str | None, details: bool
+    function: Callable[..., Any], known: set[str], report: bool, details: bool
 ) -> list[inspect.Parameter]:
     """Return the options that are no parameters of the function."""
     own, hints = inspect.signature(function).parameters, get_type_hints(function)
@@ -382,9 +384,8 @@ def _shared(
         found.append(_parameter("cached", Annotated[bool, CACHED], True))
     if details:
         found.append(_parameter("details", Annotated[bool, DETAILS], False))
-    if report is not None:
-        flags = ["--report"] if report == "report" else ["--output", "-o"]
-        file = typer.Option(*flags, help=WRITES)
-        found.append(_parameter(report, Annotated[Path | None, file], None))
+    if report:
+        file = typer.Option("--report", help=WRITES)
+        found.append(_parameter("report", Annotated[Path | None, file], None))
         found.append(_parameter("as_json", Json, False))
     return found if "force" in known else [*found, _parameter("force", Force, False)]

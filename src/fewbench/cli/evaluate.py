@@ -96,7 +96,7 @@ def start(
     purpose: Annotated[
         str,
         typer.Option(
-            "--for",
+            "--purpose",
             help="What items are chosen for: score, or difference (all targets run the same items; "
             "see fewbench versus).",
         ),
@@ -122,7 +122,7 @@ def start(
     fewbench start scores.parquet -m random --half-width 0.03 -o run
     fewbench start scores.parquet --budget 50 -t step-3000 -o run       joins the targets in run
     fewbench start scores.parquet --subset subset.json -o run
-    fewbench start scores.parquet --for difference -n 160 -t new -t old -o run
+    fewbench start scores.parquet --purpose difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
     """
     from pydantic import ValidationError
@@ -217,10 +217,12 @@ def _for_difference(
     from fewbench.decide.live import difference_method
 
     if purpose != "difference":
-        raise EvaluationError(f"unknown purpose {purpose!r}", hint="use --for score or difference")
+        raise EvaluationError(
+            f"unknown purpose {purpose!r}", hint="use --purpose score or difference"
+        )
     if method not in (None, "fewbench") or subset is not None:
         raise EvaluationError(
-            "--for difference chooses items by fewbench's own method",
+            "--purpose difference chooses items by fewbench's own method",
             hint="leave out --method and --subset",
         )
     return difference_method(len(targets))

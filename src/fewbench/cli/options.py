@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fewbench._names import split_names
 from fewbench._progress import at_work
 from fewbench._text import say
 from fewbench.cli import completion
@@ -233,26 +234,3 @@ def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
 def split_texts(typed: list[str] | None) -> list[str]:
     """Split the values of an option that can be repeated at commas; none if it is not given."""
     return split_names(",".join(typed)) if typed else []
-
-
-def split_names(text: str) -> list[str]:
-    """Split at commas outside parentheses, which hold settings.
-
-    Examples
-    --------
-    >>> split_names("random, pds(models=9,stratified=true)+forest")
-    ['random', 'pds(models=9,stratified=true)+forest']
-    """
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    found = [name.strip() for name in names if name.strip()]
-    if not found:
-        raise FewbenchError(
-            f"no name in {text!r}", hint="give one name, or several, comma-separated"
-        )
-    return found

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from fewbench._names import fixed, some
+from fewbench._names import fixed, some, split_names
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import RANDOM, Auto
@@ -45,7 +45,7 @@ def compare(
     *,
     sources: int | Sequence[int] | None = None,
     level: float | None = 0.9,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     workers: int = 1,
     executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
@@ -79,7 +79,7 @@ def compare(
         random, to show whether more source models would help.
     level : float or None
         Level of the intervals whose coverage is measured; None measures none.
-    metrics : sequence of str
+    metrics : str or sequence of str
         Metrics to show in a table of their own, such as rmse, rank_mae or, averaged over tasks,
         task_mae and task_rank_mae. `cells` has all of them.
     workers : int
@@ -116,9 +116,12 @@ def compare(
     if level is not None:
         check_level(level)
     scores, warnings = whole_sources(as_scores(scores), LEAST, "compare")
+    metrics = split_names(metrics) if isinstance(metrics, str) else metrics
     for metric in metrics:
         find_metric(metric)
-    methods = [methods] if isinstance(methods, (str, Method)) else methods
+    if isinstance(methods, str):
+        methods = split_names(methods)
+    methods = [methods] if isinstance(methods, Method) else methods
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]

@@ -1,6 +1,5 @@
 """The outcome of a plan: what to run, what to expect, and how sure that is."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
+from fewbench._text import printed
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import planning as figures
@@ -361,7 +361,7 @@ class Plan(Shown):
 
     def to_json(self) -> str:
         """Return the plan as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+        return printed(self.to_dict())
 
 
 def _title(target: str) -> str:
