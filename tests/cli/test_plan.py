@@ -40,7 +40,7 @@ def test_the_first_line_is_the_answer(ok, graded):
     assert " items with greedy-ridge: expected error " in lines[0]
     assert "(half width " in lines[0]
     assert lines[1].startswith("How sure: the error is between ")
-    assert any(line.startswith("Plain random sampling needs ") for line in lines)
+    assert any(line.startswith("Random sampling needs ") for line in lines)
     items = lines[0].split()[1]
     assert lines[-1] == (
         f"Next: fewbench start {graded} --method greedy-ridge --budget {items} -o DIR"
@@ -78,7 +78,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
     path = save_scores(replace(table, values=answers.astype(float)), tmp_path / "s.parquet")
     lines = halves(ok("plan", path, "--error", 0.04, *QUICK))[1]
     assert " items with random: " in lines[0]
-    assert lines[1].startswith("Use plain random sampling: no method is significantly better")
+    assert lines[1].startswith("Use random sampling: no method is significantly better")
     assert "support nothing better than plain random sampling" in " ".join(lines)
 
 

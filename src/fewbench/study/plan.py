@@ -276,7 +276,7 @@ def _notes(
     notes = []
     if all(not one.is_better for one in forecasts):
         notes.append(
-            "these source models support nothing better than plain random sampling: use random, or "
+            "these source models support nothing better than random sampling: use random, or "
             "add results of other models"
         )
     if table.n_models < FEW:
