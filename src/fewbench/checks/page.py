@@ -2,22 +2,24 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewbench._names import counted, fixed, some
+from fewbench.checks.audit import Audit
 from fewbench.checks.finding import Cell, Finding
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import auditing
-from fewbench.show.page import Page, Section, Table
-
-if TYPE_CHECKING:
-    from fewbench.checks.audit import Audit
+from fewbench.show.page import Page, Section, Table, page_of
 
 MOST_MODELS, MOST_TASKS = 60, 24
 
 
-def audit_page(found: "Audit", source: str) -> Page:
-    """Return the page of an audit of a file of scores."""
+@page_of.register
+def audit_page(found: Audit, source: str = "") -> Page:
+    """Return the findings, which methods to use, and what is behind them.
+
+    `source` is the file of the scores, for the commands to run next.
+    """
     shape, numbers = found.table, found.numbers
     severities = [finding.severity for finding in found.findings]
     counts = [(s, severities.count(s)) for s in ("problem", "caution")]
@@ -173,7 +175,7 @@ def _marked(items: list[int]) -> str:
     return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
 
 
-def _methods(audit: "Audit") -> list[Section]:
+def _methods(audit: Audit) -> list[Section]:
     """Return which methods to use, and which cannot run."""
     rows = [(advice.when, ", ".join(advice.methods), advice.reason) for advice in audit.use]
     reasons: dict[str, list[str]] = {}
@@ -203,7 +205,7 @@ def _methods(audit: "Audit") -> list[Section]:
     ]
 
 
-def _compare(audit: "Audit", path: str) -> str:
+def _compare(audit: Audit, path: str) -> str:
     """Return the command that checks the methods to use."""
     first = dict.fromkeys(advice.methods[0] for advice in audit.use if advice.methods)
     n_items = audit.table["items"]

@@ -1,5 +1,6 @@
 """How a plan is found: a method is chosen by a few held-out models, then judged by others."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,6 @@ from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
-from fewbench.study.cost_table import break_even
 from fewbench.study.differences import Told
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
@@ -311,3 +311,15 @@ class Planner:
         said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
         cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
         return cost, random_items * mean, full
+
+
+def break_even(source_cost: float, instead: float, cost: float) -> int | None:
+    """Return after how many new models the source models have paid; None if nothing is saved.
+
+    `source_cost` is that of all source models, `cost` that of a new model, and `instead` what a new
+    model would cost without the sources. DISCO's appendix B, in GPU hours:
+
+    >>> break_even(385 * 8.53, instead=8.53, cost=0.07)
+    389
+    """
+    return math.ceil(source_cost / (instead - cost) - 1e-9) if instead > cost else None
