@@ -54,6 +54,8 @@ class Comparison(Shown):
         Settings, versions and properties of the scores.
     warnings : list of str
         What limits trust in the numbers.
+    metrics : tuple of str
+        Metrics that were asked for: tables show them.
     """
 
     cells: pd.DataFrame
@@ -66,6 +68,7 @@ class Comparison(Shown):
     scale: Scale
     seed: int
     resampled: dict[str, TwoWay]
+    metrics: tuple[str, ...] = ()
 
     @property
     def unit(self) -> Unit:
