@@ -11,7 +11,7 @@ from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
 from fewbench.show.page import Shown
-from fewbench.study.inference import LEVEL, Difference, TwoWay
+from fewbench.study.inference import LEVEL, Paired, TwoWay
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.metrics import find_metric
 from fewbench.study.splits import whole_split
@@ -75,7 +75,7 @@ class Comparison(Shown):
         """How scores and errors are printed."""
         return Unit(self.scale)
 
-    def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Difference:
+    def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Paired:
         """Compare two methods' errors on the same targets (negative: `method` is better)."""
         chosen = self.estimates[self.estimates["budget"] == budget]
         if split is not None:
