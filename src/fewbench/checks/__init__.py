@@ -3,5 +3,6 @@
 from fewbench.checks.audit import Audit, Fit, audit
 from fewbench.checks.dropping import DROPS, drop, with_families
 from fewbench.checks.finding import Finding, Table
+from fewbench.checks.page import audit_page  # noqa: F401 - pages enter by their types
 
 __all__ = ["DROPS", "Audit", "Finding", "Fit", "Table", "audit", "drop", "with_families"]

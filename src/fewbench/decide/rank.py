@@ -121,10 +121,6 @@ class Ranking(Shown, BaseModel):
         rows = [one.model_dump() | {"tied_with": ", ".join(one.tied_with)} for one in self.targets]
         return pd.DataFrame(rows).set_index("target").assign(warnings=in_cell(self.warnings))
 
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
-
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""
         unit = Unit(self.scale)

@@ -157,10 +157,6 @@ class Track(Shown, BaseModel):
             for one in self.points
         ]
 
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
-
     def page(self) -> Page:
         """Return the best checkpoint, the scores by step, and what changed."""
         best, last = self[self.best], self.points[-1]

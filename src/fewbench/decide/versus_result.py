@@ -188,10 +188,6 @@ class Versus(Shown, BaseModel):
         rows = [one.model_dump() for one in self.deciding]
         return pd.DataFrame(rows, columns=list(ItemDifference.model_fields)).set_index("item")
 
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
-
     def page(self) -> Page:
         """Return the finding, the differences, the items that differ and what they rest on."""
         unit = Unit(self.scale)

@@ -16,7 +16,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.choosing import Choosing, Settings
 from fewbench.evaluation.costs import Cost, reported_costs
-from fewbench.evaluation.estimate import Estimates
+from fewbench.evaluation.estimate import Estimates, among_sources
 from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
@@ -27,7 +27,6 @@ from fewbench.evaluation.opening import (
     started_scores,
 )
 from fewbench.evaluation.packed import stronger_warning
-from fewbench.evaluation.page import among_sources
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO

@@ -1,6 +1,5 @@
 """A pack in memory: what is in it, what from, and how good it is."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -165,10 +164,6 @@ class Pack(Shown):
             more["models"] = [] if self.record.is_anonymous else of_part.models["model"]
             parts.append(row | more)
         return head | {"benchmarks": parts}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
 
     def page(self) -> Page:
         """Return what the pack contains, how good it is, and how to use it."""

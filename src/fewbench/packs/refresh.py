@@ -1,6 +1,5 @@
 """Estimate an old run again with a newer pack, and say what moved."""
 
-import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -75,10 +74,6 @@ class Refreshed(Shown):
             "targets": rows.astype(object).where(rows.notna(), None).to_dict("records"),
             "notes": list(self.notes),
         }
-
-    def to_json(self) -> str:
-        """Return `to_dict` as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
 
     def page(self) -> Page:
         """Return the targets before and after, and what to know of the comparison."""

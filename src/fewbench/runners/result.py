@@ -288,12 +288,8 @@ class RunResult(Shown, _Frozen):
         stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
         return replace(page, lesser=[*stopped, *page.lesser], sections=[*page.sections, *more])
 
-    def _charts(self) -> dict[str, list[Chart]]:
+    def _charts(self) -> list[tuple[str, str, Chart]]:
         return self.estimates._charts()
-
-    def to_json(self) -> str:
-        """Return the result as indented JSON."""
-        return self.model_dump_json(indent=2)
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; an existing file is replaced."""

@@ -4,27 +4,26 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from fewbench._names import fixed
 from fewbench.scores import Unit
 from fewbench.show.charts import comparison as figures
-from fewbench.show.page import Page, Section, Table
+from fewbench.show.page import Page, Section, Table, page_of
+from fewbench.study.comparison import Comparison
 from fewbench.study.metrics import INTERVALS, METRICS, find_metric
 from fewbench.study.splits import whole_split
-
-if TYPE_CHECKING:
-    from fewbench.study.comparison import Comparison
 
 MOST_MODELS = 400
 """Most rows of the table of all targets."""
 Row = Mapping[Any, Any]
 
 
-def page_of(found: "Comparison") -> Page:
-    """Return the page of a comparison."""
+@page_of.register
+def comparison_page(found: Comparison) -> Page:
+    """Return the finding, a table for each split and number of items, and charts."""
     cells = found.cells
     facts = {name.lower(): said for name, said in found.facts.items()}
     named = ("dataset", "benchmark", "dataset name", "name", "scores")
@@ -82,7 +81,7 @@ def _with_expected_random(cells: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def _failed(found: "Comparison") -> Iterator[str]:
+def _failed(found: Comparison) -> Iterator[str]:
     """Yield a sentence for each failed method and reason."""
     for (method, reason), rows in found.failures.groupby(["method", "reason"], sort=False):
         first = rows.iloc[0]
@@ -159,7 +158,7 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     if coverage:
         head += [
             (f"In {coverage.removeprefix('coverage')}% interval", True),
-            (unit.points_title("Width"), True),
+            (unit.points_title("Half width"), True),
         ]
     head += [("Seconds", True)]
     found = list(cells.groupby(["split", "budget"], sort=False))
@@ -199,7 +198,7 @@ def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
     line += [fixed(_number(row, name), 3) for name in ("kendall_tau", "spearman")]
     if coverage:
         width = coverage.replace("coverage", "width")
-        line += [_percent(_number(row, coverage)), unit.number(_number(row, width))]
+        line += [_percent(_number(row, coverage)), unit.number(_number(row, width) / 2)]
     return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
 
 
@@ -209,7 +208,7 @@ def _with_error(row: Row, unit: Unit) -> str:
     return error + (f" ± {unit.number(se, 1)}" if math.isfinite(se) else "")
 
 
-def _sources(found: "Comparison") -> Iterator[Section]:
+def _sources(found: Comparison) -> Iterator[Section]:
     """Yield the errors by number of source models, for each split with several."""
     cells, unit = found.cells, found.unit
     for (name, count), rows in cells.groupby(
@@ -272,10 +271,8 @@ def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
 
 
 def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[Section]:
-    several = len(splits) > 1
-
     def drawn(make: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
-        return [(f"{one} split" if several else "", partial(make, one)) for one in splits]
+        return [(f"{one} split", partial(make, one)) for one in splits]
 
     by_items = drawn(partial(figures.error_by_items, cells, unit=unit))
     notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
@@ -301,7 +298,7 @@ def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[
             yield Section(f"coverage-{level}", title, notes, charts=held, detail=True)
 
 
-def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
+def _models(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
     """Yield true and estimated scores and ranks of a run: the first repeat, the middle budget."""
     if found.estimates.empty:
         return
@@ -317,8 +314,8 @@ def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
             at,
         ]
         given = run, found.cells, split
-        scores = [("", partial(figures.true_and_estimated, *given, found.unit))]
-        ranks = [("", partial(figures.true_and_estimated_ranks, *given))]
+        scores = [(f"{split} split", partial(figures.true_and_estimated, *given, found.unit))]
+        ranks = [(f"{split} split", partial(figures.true_and_estimated_ranks, *given))]
         table = _targets(found, split)
         title = "Estimated and true scores"
         yield Section("scores", title, notes, charts=scores, tables=[table], detail=True, tab=tab)
@@ -327,7 +324,7 @@ def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
         yield Section("ranks", title, notes, charts=ranks, detail=True, tab=tab)
 
 
-def _targets(found: "Comparison", split: str) -> Table:
+def _targets(found: Comparison, split: str) -> Table:
     """Return the true score of each target, and each method's estimate; ✗ marks a miss."""
     unit = found.unit
     run = figures.one_run(found.estimates, found.cells, split, unit, MOST_MODELS)
@@ -352,7 +349,7 @@ def _targets(found: "Comparison", split: str) -> Table:
     return Table("Every model", head, rows, "a model", "Every model; ✗ marks intervals that miss")
 
 
-def _tasks(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
+def _tasks(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
     """Yield the error of every method on every task, the hardest tasks first."""
     frame = found.task_errors
     if frame.empty or frame["task"].nunique() < 2:

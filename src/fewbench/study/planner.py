@@ -1,10 +1,12 @@
 """How a plan is found: a method is chosen by a few held-out models, then judged by others."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._names import split_names
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError
@@ -16,7 +18,6 @@ from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
-from fewbench.study.cost_table import break_even
 from fewbench.study.differences import Told
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
@@ -84,7 +85,7 @@ class Planner:
         pool: Pool, cache: Cache, progress: Progress | None,
     ) -> None:  # fmt: skip
         self.table, self.goal, self.wanted, self.power = table, goal, wanted, power
-        self.methods = [methods] if isinstance(methods, str) else methods
+        self.methods = split_names(methods) if isinstance(methods, str) else methods
         self.prices, self.n_sources, self.seed = prices, n_sources, seed
         self.pool, self.cache, self._progress = pool, cache, progress
         self._done = 0
@@ -310,3 +311,15 @@ class Planner:
         said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
         cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
         return cost, random_items * mean, full
+
+
+def break_even(source_cost: float, instead: float, cost: float) -> int | None:
+    """Return after how many new models the source models have paid; None if nothing is saved.
+
+    `source_cost` is that of all source models, `cost` that of a new model, and `instead` what a new
+    model would cost without the sources. DISCO's appendix B, in GPU hours:
+
+    >>> break_even(385 * 8.53, instead=8.53, cost=0.07)
+    389
+    """
+    return math.ceil(source_cost / (instead - cost) - 1e-9) if instead > cost else None

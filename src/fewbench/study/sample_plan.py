@@ -5,7 +5,6 @@ items each, the curves of all cells say how precise a sample assisted by them is
 the difference estimator expects (see `fewbench.algorithms.assisted`).
 """
 
-import json
 import math
 from bisect import bisect_left
 from dataclasses import asdict, dataclass
@@ -195,10 +194,6 @@ class SamplePlan(Shown):
             "scores": [asdict(one) for one in self.scores],
             "notes": list(self.notes),
         }
-
-    def to_json(self) -> str:
-        """Return the plan as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
 
 
 class _Forecast:
