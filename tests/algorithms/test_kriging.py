@@ -94,19 +94,6 @@ class TestDesign:
         fewer, more = (play(model, table.values[55], (5, n)).items for n in (10, 30))
         assert more[:15].tolist() == fewer.tolist()
 
-    def test_the_round_up_to_the_tenth_answer_has_items_that_are_nearly_sure(self, model, table):
-        """The design never asks them, and so never sees that a target is unlike the sources."""
-        run = play(model, table.values[0], [5])
-        designed = next_together([run], 5, run.items)
-        mixed = next_together([run], 5, run.items, left=10)
-        assert (designed == next_together([run], 5, run.items, left=9)).all()
-        chances = run.posterior @ model.abilities.chances
-        assert len(np.unique(mixed)) == 5
-        assert not np.isin(mixed, run.items).any()
-        assert np.isin(mixed[4], designed)
-        assert chances[mixed[:3]].min() > chances[designed].max()
-        assert chances[mixed[3]] < chances[designed].min()
-
     def test_dear_items_are_left_out(self, model):
         costs = np.where(np.arange(200) % 2, 1.0, 50.0)
         dear, alike = (choose_static(model, 20, given)[0] for given in (costs, None))

@@ -47,7 +47,7 @@ SAMPLED = -1.0
 """In place of a unit, where the estimate rests on a sample."""
 SINGLE = ("errors", "units")
 """Arrays of `HeldOut` in single precision: most of the bytes of a pack."""
-FORMAT = 3
+FORMAT = 2
 """Raise it when errors are measured differently."""
 DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0)
 """Degrees of freedom of the Student distributions that errors are fitted by."""

@@ -9,10 +9,8 @@ better:
 with l the one-step-ahead Bernoulli log scores (no answer is used twice: the Gaussian inside is the
 one fitted before each round).
 
-No model learned from the sources promises anything about a target unlike them, and the items that
-tell most of the score are not those that would show it. Most items up to the 10th are therefore
-drawn from those that the models are nearly sure of (`sentinels`). After every round, from the 10th
-answer on, the run therefore checks two things: whether the target's ability is more
+No model learned from the sources promises anything about a target unlike them. After every round,
+from the 10th answer on, the run therefore checks two things: whether the target's ability is more
 than two standard deviations beyond nearly all sources, above or below, and whether its answers fit
 the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
 with known probabilities, in proportion to the items' standard deviation at its ability. With fewer
@@ -21,13 +19,11 @@ then between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import EDGES
-from fewbench.algorithms.assisted import FEWEST
 from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.kriging.design import choose
 from fewbench.algorithms.kriging.inside import Gaussian
@@ -53,17 +49,6 @@ SETTLED, SETTLED_LEFT = 40, 60
 left. With 30 items the model's own choice errs less there: on five tables .77 of random sampling's
 error in place of .90 for far stronger targets, .63 in place of .68 for the strongest quarter; with
 100 items it errs more (.84, not .76)."""
-SENTINELS, OF_RIGHT = 0.8, 0.75
-"""Share of the round up to the 10th answer that is drawn from nearly sure answers, and how many of
-them are right ones. On nine tables with 30 and 100 items they leave the error for targets like the
-sources as it is (1.03 times, standard error .05) and take a ninth of it for targets unlike them."""
-NEARLY_RIGHT, NEARLY_WRONG = (0.93, 0.985), (0.015, 0.08)
-"""Chances of right answers that are nearly sure: an answer that is surer would be no surprise
-often enough."""
-ENOUGH_LEFT = 10
-"""Fewest items to come after them: with fewer there is nothing to decide."""
-LATE = 0.3
-"""How far the models' estimate moves to that of a sample too small to rest on."""
 CHOSEN = 1 / 3
 """Share of the items that are chosen once for all targets, and not drawn."""
 LEAST_SHARE, SOURCES = 0.5, 10.0
@@ -171,15 +156,7 @@ class Run(SampledRun):
         found = Estimated(score, error, weight)
         if self.counts_as_sample:
             found = self._with_sample(found)
-        elif self.is_drawn.sum() >= FEWEST:
-            found = self._with_late_sample(found)
         return self.within_bounds(found)
-
-    def _with_late_sample(self, models: Estimated) -> Estimated:
-        """Return the models' estimate, moved towards a sample of the last items only."""
-        drawn, _ = self.sampled()
-        moved = models.scores + LATE * (drawn.scores - models.scores)
-        return replace(models, scores=np.where(np.isfinite(drawn.errors), moved, models.scores))
 
     def _nodes(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
@@ -248,34 +225,8 @@ def settle(
             run.draws.append(draw)
 
 
-def sentinels(runs: Sequence[SampledRun], n: int, closed: IntArray) -> IntArray:
-    """Draw n items whose answers are nearly sure, if these targets are like the sources.
-
-    Three of four are nearly sure of a right answer, the others of a wrong one; the most extreme
-    items where there are too few. They come in the order of the sample, so the seed draws them.
-    """
-    model = runs[0].model
-    chances = np.mean([run.posterior @ model.abilities.chances for run in runs], axis=0)
-    open_ = model.order[~np.isin(model.order, closed)]
-    n_right, drawn = round(OF_RIGHT * n), list[int]()
-    for count, (low, high), sign in (
-        (n_right, NEARLY_RIGHT, -1), (n - n_right, NEARLY_WRONG, 1),
-    ):  # fmt: skip
-        rest = open_[~np.isin(open_, drawn)]
-        near = rest[(chances[rest] >= low) & (chances[rest] <= high)]
-        if len(near) < count:
-            extreme = rest[np.argsort(sign * chances[rest], kind="stable")[: max(4 * count, 8)]]
-            near = rest[np.isin(rest, extreme)]
-        drawn += near[:count].tolist()
-    return np.array(drawn, dtype=np.intp)
-
-
 def next_together(
-    runs: Sequence[SampledRun],
-    n: int,
-    closed: IntArray,
-    costs: FloatArray | None = None,
-    left: int = 0,
+    runs: Sequence[SampledRun], n: int, closed: IntArray, costs: FloatArray | None = None
 ) -> IntArray:
     """Choose n more items that all these targets run, as places among the candidates.
 
@@ -292,24 +243,17 @@ def next_together(
         Items that were asked, answered or not.
     costs : ndarray, shape (candidates,), optional
         Gains count per unit of cost.
-    left : int
-        How many items will be asked after these.
     """
     draws = runs[0].draws
     if draws and draws[-1].sample is not None:
         return next_drawn(draws[-1].sample, n, closed)
-    first = np.empty(0, dtype=np.intp)
-    if 0 < len(closed) < PILOT <= len(closed) + n and left >= ENOUGH_LEFT:
-        first = sentinels(runs, round(SENTINELS * min(n, PILOT // 2)), closed)
     models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
     for run in (one for one in runs if isinstance(one, Run)):
         for weight, of, items in run.designs():
             key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
             known = models[key][0] if key in models else 0.0
             models[key] = (known + weight / len(runs), of, items)
-    closed = np.concatenate([closed, first])
-    chosen = choose(list(models.values()), n - len(first), closed=closed, costs=costs)
-    return np.concatenate([first, chosen])
+    return choose(list(models.values()), n, closed=closed, costs=costs)
 
 
 def choose_static(

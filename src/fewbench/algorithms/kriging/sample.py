@@ -242,17 +242,14 @@ class SampledRun:
         return self.model.abilities.posterior(self.items, self.answers)
 
     @property
-    def is_drawn(self) -> BoolArray:
-        """Whether each item asked is one of a sample, shape (n,)."""
+    def counts_as_sample(self) -> bool:
+        """Whether enough of the items are a sample for an estimate from it."""
+        if not self.draws:
+            return False
         drawn = np.zeros(len(self.items), dtype=bool)
         for draw in self.draws:
             drawn |= draw.holds(self.items)
-        return drawn
-
-    @property
-    def counts_as_sample(self) -> bool:
-        """Whether enough of the items are a sample for an estimate from it."""
-        return bool(self.draws) and bool(self.is_drawn.mean() >= ENOUGH)
+        return bool(drawn.mean() >= ENOUGH)
 
     def sampled(self) -> tuple[Assisted, SampleErrors]:
         """Return what the sample says by itself, assisted by the curves."""

@@ -50,9 +50,7 @@ class Fewbench(Method):
     """Items that tell most of the full score, in rounds; inside and beyond the sources.
 
     The first rounds are small, as each shows which sources answer alike; each round brings the
-    number of answers to `growth` times what it was: 5, 10, 20, 40, 80 ... Of 20 items or more, most
-    of the second round are items whose answers are nearly sure: they show a target that is unlike
-    the sources.
+    number of answers to `growth` times what it was: 5, 10, 20, 40, 80 ...
 
     - `first`: Items of the first round, the same for every target.
     - `growth`: How much each round adds; 1 asks item by item.
@@ -135,8 +133,7 @@ class FewbenchSession(Session):
             n = min(self._round(runs[0], len(asked)), left)
             candidates = runs[0].model.candidates
             places = np.searchsorted(candidates, asked)
-            costs = self._costs_of(runs[0].model)
-            items = candidates[next_together(runs, n, places, costs, left - n)]
+            items = candidates[next_together(runs, n, places, self._costs_of(runs[0].model))]
             if len(items):
                 chosen |= dict.fromkeys(group, items)
         return chosen
