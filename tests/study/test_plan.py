@@ -90,7 +90,7 @@ def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
     assert one.error == one.random_error <= 0.04
     assert one.breakeven is None
     assert made.learning is None
-    assert any("nothing better than plain random sampling" in note for note in made.notes)
+    assert any("nothing better than random sampling" in note for note in made.notes)
 
 
 def test_noise_does_not_choose_a_method():

@@ -52,7 +52,8 @@ def estimates_page(
     title = source or "An estimate from a few items"
     if not estimates:
         return Page("estimate", title, "No estimate: no target has answers")
-    ranked = sorted(estimates.values(), key=lambda one: (one.rank or 0, one.target))
+    sign = 1 if next(iter(estimates.values())).scale.lower_is_better else -1
+    ranked = sorted(estimates.values(), key=lambda one: (sign * one.score, one.target))
     first, several = ranked[0], len(ranked) > 1
     unit = Unit(first.scale)
     found = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
@@ -193,10 +194,9 @@ def _basis(one: Estimate, tab: str, unit: Unit, evaluation: Evaluation | None) -
     facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
     if evaluation is not None:
         average = {"micro": "mean over items", "macro": "mean over task scores"}[made.average]
-        facts |= {
-            "Source models": counted(evaluation.scores.n_models, "model"),
-            "Full score": average,
-        }
+        if n_models := evaluation.scores.n_models:
+            facts["Source models"] = counted(n_models, "model")
+        facts["Full score"] = average
         if evaluation.reason:
             facts["Why this method"] = evaluation.reason
     return Section(

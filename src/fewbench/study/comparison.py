@@ -11,7 +11,7 @@ from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
 from fewbench.show.page import Shown
-from fewbench.study.inference import LEVEL, Difference, TwoWay
+from fewbench.study.inference import LEVEL, Paired, TwoWay
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.metrics import find_metric
 from fewbench.study.splits import whole_split
@@ -54,6 +54,8 @@ class Comparison(Shown):
         Settings, versions and properties of the scores.
     warnings : list of str
         What limits trust in the numbers.
+    metrics : tuple of str
+        Metrics that were asked for: tables show them.
     """
 
     cells: pd.DataFrame
@@ -66,13 +68,14 @@ class Comparison(Shown):
     scale: Scale
     seed: int
     resampled: dict[str, TwoWay]
+    metrics: tuple[str, ...] = ()
 
     @property
     def unit(self) -> Unit:
         """How scores and errors are printed."""
         return Unit(self.scale)
 
-    def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Difference:
+    def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Paired:
         """Compare two methods' errors on the same targets (negative: `method` is better)."""
         chosen = self.estimates[self.estimates["budget"] == budget]
         if split is not None:

@@ -13,7 +13,7 @@ from fewbench.scores import Unit
 from fewbench.show.charts import comparison as figures
 from fewbench.show.page import Page, Section, Table, page_of
 from fewbench.study.comparison import Comparison
-from fewbench.study.metrics import INTERVALS, METRICS, find_metric
+from fewbench.study.metrics import INTERVALS, METRICS, OF_TASKS, find_metric
 from fewbench.study.splits import whole_split
 
 MOST_MODELS = 400
@@ -45,6 +45,7 @@ def comparison_page(found: Comparison) -> Page:
     exact = _with_expected_random(cells)
     sections = [
         *_numbers(exact[exact["split"].isin(splits)], unit),
+        *_asked(found),
         *_sources(found),
         *_charts(exact, splits, unit),
         *_models(found, splits),
@@ -242,14 +243,43 @@ def _sources(found: Comparison) -> Iterator[Section]:
         )
 
 
+def _asked(found: "Comparison") -> Iterator[Section]:
+    """Yield the metrics that were asked for."""
+    if not found.metrics:
+        return
+    names = [name for name in found.metrics if name in found.cells]
+    notes = [f"{_title(name)}: {find_metric(name).meaning}" for name in names]
+    if lacking := [name for name in found.metrics if name not in names]:
+        notes.append(f"Not measured here: {', '.join(lacking)}.")
+    table = _metric_table(found.cells, names, found.unit, "Metrics")
+    yield Section("asked", "Metrics", notes, tables=[table] if names else [])
+
+
+def _title(name: str) -> str:
+    """Return the title of a metric; of one averaged over tasks, it says so."""
+    title = find_metric(name).title
+    return f"{title} of tasks" if name.startswith(OF_TASKS) and name not in METRICS else title
+
+
 def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
     """Yield every metric of every method, and what the metrics mean."""
     names = [name for name in map(str, cells) if name in METRICS or INTERVALS.fullmatch(name)]
-    known = {name: find_metric(name) for name in names if cells[name].notna().any()}
+    names = [name for name in names if cells[name].notna().any()]
+    every = _metric_table(cells, names, unit, "Every number", "Every number")
+    means = {find_metric(name).title: find_metric(name).meaning for name in names}
+    title = "What the metrics mean"
+    yield Section("metrics", title, tables=[every], facts=means, detail=True)
+
+
+def _metric_table(
+    cells: pd.DataFrame, names: Sequence[str], unit: Unit, title: str, tab: str = ""
+) -> Table:
+    """Return a row per method, split and budget, with a column per metric."""
+    known = {name: find_metric(name) for name in names}
     head = [("Method", False), ("Split", False), ("Items", True)]
     titled: dict[str, Callable[[str], str]]
     titled = {"score": unit.points_title, "s": "{} (s)".format}
-    head += [(titled.get(of.unit, str)(of.title), True) for of in known.values()]
+    head += [(titled.get(of.unit, str)(_title(name)), True) for name, of in known.items()]
     forms: dict[str, Callable[[float], str]]
     forms = {"score": partial(unit.number, more_digits=1), "share": _percent}
     rows = []
@@ -261,10 +291,7 @@ def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
             error = f" ± {show(se)}" if math.isfinite(se) and of.unit != "s" else ""
             line.append(show(value) + error)
         rows.append(line)
-    every = Table("Every number", head, rows, "a method or split", "Every number")
-    means = {of.title: of.meaning for of in known.values()}
-    title = "What the metrics mean"
-    yield Section("metrics", title, tables=[every], facts=means, detail=True)
+    return Table(title, head, rows, "a method or split", tab)
 
 
 # ---- charts, models and tasks --------------------------------------------------------------
