@@ -358,7 +358,7 @@ def test_a_method_that_fails_everywhere_leaves_the_others():
         ({"budget": 0}, "budget of 0"),
         ({"budget": 2.5}, "whole number"),
         ({"budget": 120}, "needs no plan"),
-        ({"error": 0.1, "target": "lik"}, "did you mean like"),
+        ({"error": 0.1, "expect": "lik"}, "did you mean like"),
         ({"error": 0.1, "methods": "greedy-rigde"}, "did you mean greedy-ridge"),
         ({"error": 0.1, "repeats": 2}, "repeats must be 3 or more"),
         ({"error": 0.1, "level": 1}, "level"),
