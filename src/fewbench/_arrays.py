@@ -30,20 +30,20 @@ def to_arrays(one: Any, head: str = "") -> dict[str, NDArray[Any]]:
     >>> to_arrays(make_dataclass("Pair", [("a", int), ("b", float)])(1, 0.5))
     {'a': array(1), 'b': array(0.5)}
     """
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for field in fields(one):
         name, value = head + field.name, getattr(one, field.name)
         if is_dataclass(value):
-            found |= to_arrays(value, f"{name}/")
+            arrays |= to_arrays(value, f"{name}/")
         elif isinstance(value, tuple) and value and is_dataclass(value[0]):
-            found[name] = np.array(len(value))
+            arrays[name] = np.array(len(value))
             for at, part in enumerate(value):
-                found |= to_arrays(part, f"{name}/{at}/")
+                arrays |= to_arrays(part, f"{name}/{at}/")
         else:
-            found[name] = (
+            arrays[name] = (
                 np.array(value, np.str_) if isinstance(value, tuple) else np.asarray(value)
             )
-    return found
+    return arrays
 
 
 def from_arrays(kind: type[T], arrays: Arrays, head: str = "") -> T:

@@ -87,13 +87,13 @@ def beside(parts: list[Any]) -> Any:
 
 def total(parts: Iterable[Any]) -> Any:
     """Add arrays one by one, into the first."""
-    found = None
+    summed = None
     for part in parts:
-        if found is None:
-            found = part
+        if summed is None:
+            summed = part
         else:
-            found += part
-    return found
+            summed += part
+    return summed
 
 
 def whole(matrix: Matrix) -> FloatArray:
@@ -103,8 +103,8 @@ def whole(matrix: Matrix) -> FloatArray:
 
 def not_run(matrix: Matrix) -> BoolArray:
     """Return whether each cell is NaN, shape (models, items): a byte per cell."""
-    found: BoolArray = by_rows(matrix, np.isnan)
-    return found
+    missing: BoolArray = by_rows(matrix, np.isnan)
+    return missing
 
 
 def of_columns(values: FloatArray, function: Callable[..., FloatArray]) -> FloatArray:
@@ -117,7 +117,7 @@ def of_columns(values: FloatArray, function: Callable[..., FloatArray]) -> Float
     >>> of_columns(np.array([[1.0, np.nan], [0.0, np.nan]]), np.nanmean).tolist()
     [0.5, nan]
     """
-    known = ~np.isnan(values).all(axis=0)
-    found = np.full(values.shape[1], np.nan)
-    found[known] = function(values[:, known], axis=0)
-    return found
+    has_values = ~np.isnan(values).all(axis=0)
+    figures = np.full(values.shape[1], np.nan)
+    figures[has_values] = function(values[:, has_values], axis=0)
+    return figures

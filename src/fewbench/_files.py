@@ -60,8 +60,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         try:
             yield temporary
             if path.suffix in TEXT:
-                said = temporary.read_bytes()
-                if (clean := masked_bytes(said)) != said:
+                written = temporary.read_bytes()
+                if (clean := masked_bytes(written)) != written:
                     temporary.write_bytes(clean)
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # before the name says that it is there
@@ -94,7 +94,7 @@ def only_process(
     locks, nothing is held. The folder is made. After an error in the block, a file and folders that
     are new and empty are removed.
     """
-    made = [one for one in (lock, *lock.parents) if not one.exists()]
+    missing = [folder for folder in (lock, *lock.parents) if not folder.exists()]
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("a+", encoding="utf-8") as file:
         _hold(file, busy, hint)
@@ -102,8 +102,8 @@ def only_process(
             yield
         except BaseException:
             with suppress(OSError):
-                for one in made:
-                    one.rmdir() if one.is_dir() else one.unlink(missing_ok=True)
+                for path in missing:
+                    path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
             raise
 
 

@@ -16,11 +16,11 @@ class RepeatedKeyError(ValueError):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         key = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise RepeatedKeyError(f"an object has the key {key!r} twice")
-    return found
+    return members
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_unique)
@@ -45,7 +45,7 @@ def parse_json(
     """Read a record from JSON; `error`, beginning with `what`, says where it does not fit."""
     try:
         return model.model_validate_json(text)
-    except ValidationError as found:
-        first = found.errors()[0]
+    except ValidationError as error_of:
+        first = error_of.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise error(f"{what}: {where}: {first['msg']}") from found
+        raise error(f"{what}: {where}: {first['msg']}") from error_of

@@ -25,18 +25,18 @@ def available_memory() -> int | None:
 
     The least of what the machine has and what a container's limit leaves.
     """
-    found = []
+    sizes = []
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                found.append(1024 * int(line.split()[1]))
+                sizes.append(1024 * int(line.split()[1]))
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
         if limit.isdecimal():
-            found.append(max(0, int(limit) - int(used)))
+            sizes.append(max(0, int(limit) - int(used)))
     except (OSError, ValueError):
         pass
-    return min(found, default=None)
+    return min(sizes, default=None)
 
 
 def check_fits(n_bytes: float, what: str) -> None:
@@ -124,8 +124,8 @@ def check_arrays_memory(path: Path) -> None:
 
 def _array_size(file: IO[bytes]) -> float:
     """Return how many bytes an array of an .npz file takes, by its header; 0 if it has none."""
-    found = array_header(file)
-    return 0.0 if found is None else math.prod(map(float, found[0])) * found[1].itemsize
+    header = array_header(file)
+    return 0.0 if header is None else math.prod(map(float, header[0])) * header[1].itemsize
 
 
 def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], bool] | None:

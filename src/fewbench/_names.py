@@ -132,9 +132,9 @@ def split_names(text: str) -> list[str]:
             names.append("")
         else:
             names[-1] += letter
-    found = [name.strip() for name in names if name.strip()]
-    if not found:
+    listed = [name.strip() for name in names if name.strip()]
+    if not listed:
         raise FewbenchError(
             f"no name in {text!r}", hint="give one name, or several, comma-separated"
         )
-    return found
+    return listed

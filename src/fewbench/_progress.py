@@ -45,9 +45,9 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     columns = (title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    own = sys.stdout.isatty()  # results that are piped stay out of the way of the bar
+    to_terminal = sys.stdout.isatty()  # results that are piped stay out of the way of the bar
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=own) as bar:
+    with Progress(*columns, console=console, transient=True, redirect_stdout=to_terminal) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

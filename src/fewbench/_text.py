@@ -69,7 +69,7 @@ def plain(text: str) -> str:
     >>> print(plain("r\udcc3\udca9sum\udce9"))
     résum\xe9
     """
-    shown = STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", masked(text))
+    shown = STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", masked(text))
     return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -116,7 +116,7 @@ def wrapped(line: str, indent: int = 0) -> str:
     if sys.stdout.isatty():
         width = min(width, shutil.get_terminal_size((WIDEST, 24)).columns)
     return textwrap.fill(
-        COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line),
+        COMMAND.sub(lambda match: match[0].replace(" ", "\0"), line),
         max(width, indent + 20),
         subsequent_indent=" " * indent,
         break_long_words=False,

@@ -14,12 +14,12 @@ def with_warnings(text: str, said: Iterable[str]) -> str:
     0.7
     warning: few answers
     """
-    return "\n".join([text, *(f"warning: {one}" for one in said)])
+    return "\n".join([text, *(f"warning: {warning}" for warning in said)])
 
 
 def as_html(said: Iterable[str]) -> str:
     """Return warnings as a list; nothing if there are none."""
-    listed = "".join(f"<li>warning: {escape(one)}</li>" for one in said)
+    listed = "".join(f"<li>warning: {escape(warning)}</li>" for warning in said)
     return f"<ul>{listed}</ul>" if listed else ""
 
 
@@ -30,5 +30,5 @@ def in_cell(said: Iterable[str]) -> str:
 
 def issue(said: Iterable[str]) -> None:
     """Issue each warning once, for the line that called the caller."""
-    for one in dict.fromkeys(said):
-        warnings.warn(one, EstimateWarning, stacklevel=3)
+    for warning in dict.fromkeys(said):
+        warnings.warn(warning, EstimateWarning, stacklevel=3)

@@ -86,15 +86,20 @@ def _options_of(words: list[str]) -> set[str]:
     command = load_command(words[0])
     below = getattr(command, "commands", {})
     every = [below[words[1]]] if words[1:] and words[1] in below else [command, *below.values()]
-    return {name for one in every for it in one.params for name in (*it.opts, *it.secondary_opts)}
+    return {
+        name
+        for command in every
+        for it in command.params
+        for name in (*it.opts, *it.secondary_opts)
+    }
 
 
 def _fail(message: str, hint: str | None) -> NoReturn:
     if hint is not None and "import" not in hint:
-        own = _options_of(sys.argv[1:])
+        options = _options_of(sys.argv[1:])
         to_fewbench = PASSED_ON.sub("", hint)
-        named = dict.fromkeys(OPTION.findall(to_fewbench)) if own else ()
-        lacking = [name for name in named if name not in own]
+        named = dict.fromkeys(OPTION.findall(to_fewbench)) if options else ()
+        lacking = [name for name in named if name not in options]
         if other := [name for name in lacking if name in _options_of(["import"])]:
             are = "is an option" if len(other) == 1 else "are options"
             hint += f"; {', '.join(other)} {are} of fewbench import: import the file first"

@@ -61,12 +61,12 @@ class _Commands(ListedGroup):
 def load_command(name: str) -> Any:
     """Import a command, with its options, as typer makes it."""
     module, _, member = COMMANDS[name][0].partition(":")
-    found = getattr(import_module(f"fewbench.cli.{module}"), member)
+    loaded = getattr(import_module(f"fewbench.cli.{module}"), member)
     alone = Commands()
-    if isinstance(found, typer.Typer):
-        alone.add_typer(found, name=name)
+    if isinstance(loaded, typer.Typer):
+        alone.add_typer(loaded, name=name)
     else:
-        alone.command(name)(found)
+        alone.command(name)(loaded)
     command = get_group(alone).commands[name]
     if name != "tasks":  # whose methods are choosers of tasks
         _complete_methods(command)

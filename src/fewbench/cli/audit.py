@@ -36,20 +36,20 @@ def _audit(
             "--output and one of --drop and --families belong together",
             hint="pass both, as in --drop duplicates -o FILE",
         )
-    found: Audit = call()
+    checked: Audit = call()
     if output is None:
-        return found
-    left, said = call.read["scores"], list[str]()
+        return checked
+    left, notes = call.read["scores"], list[str]()
     if drop is not None:
-        left, left_out = drop_found(left, found, drop)
-        said += left_out
+        left, left_out = drop_found(left, checked, drop)
+        notes += left_out
     if families:
-        left, named = with_families(left, run_audit(left) if drop else found)
-        said.append(named)
-    found = run_audit(left)  # of what is left: the changes need no advice
+        left, named = with_families(left, run_audit(left) if drop else checked)
+        notes.append(named)
+    checked = run_audit(left)  # of what is left: the changes need no advice
     written = save_scores(left, output)
     say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
-    return replace(found, changed={"said": said, "written": str(written)})
+    return replace(checked, changed={"said": notes, "written": str(written)})
 
 
 audit = command(
@@ -58,8 +58,8 @@ audit = command(
     details=True,
     writes=["output"],
     around=_audit,
-    page=lambda found, given: found.page(
-        found.changed["written"] if found.changed else str(given["scores"])
+    page=lambda checked, options: checked.page(
+        checked.changed["written"] if checked.changed else str(options["scores"])
     ),
     examples="""
 fewbench audit scores.parquet

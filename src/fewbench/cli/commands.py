@@ -59,23 +59,27 @@ class Call:
     def __call__(self, **more: Any) -> Any:
         """Read what is typed, and call the function with it and with more."""
         words = self.arguments() | more
-        own = inspect.signature(self._function).parameters
-        if "workers" in own:
+        parameters = inspect.signature(self._function).parameters
+        if "workers" in parameters:
             words.setdefault("workers", os.cpu_count() or 1)
-        if "executor" in own:
+        if "executor" in parameters:
             words["executor"] = self.given["cluster"]
         if self.given.get("cached"):
             words["cache"] = self.given["cache"] or default_cache(words["scores"])
         self.read = dict(words)
-        first = [words.pop(name) for name, one in own.items() if one.kind is one.VAR_POSITIONAL]
-        if "progress" in own:
+        first = [
+            words.pop(name)
+            for name, parameter in parameters.items()
+            if parameter.kind is parameter.VAR_POSITIONAL
+        ]
+        if "progress" in parameters:
             with progress_bar(self._work) as progress:
                 return self._function(**words, progress=progress)
-        if "on_step" in own:
+        if "on_step" in parameters:
             with status_line(self._work) as update:
                 return self._function(**words, on_step=update)
         with at_work(self._work):
-            return self._function(*(one for several in first for one in several), **words)
+            return self._function(*(word for several in first for word in several), **words)
 
     def typed_for(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return what is typed for a function's parameters, without arguments and defaults.
@@ -86,10 +90,10 @@ class Call:
         parameters = inspect.signature(function).parameters
         return {
             name: self.given[name]
-            for name, one in parameters.items()
+            for name, parameter in parameters.items()
             if name in self.given
-            and one.kind is one.KEYWORD_ONLY
-            and self.given[name] not in (None, one.default)
+            and parameter.kind is parameter.KEYWORD_ONLY
+            and self.given[name] not in (None, parameter.default)
         }
 
     def refuse(self, names: Iterable[str], why: str, hint: str) -> None:
@@ -112,23 +116,25 @@ class Call:
     def paths(self) -> list[Path]:
         """Return the files and folders that are typed, without the output."""
         typed = [
-            one for name, one in self.given.items() if name not in ("output", "report", "cache")
+            value for name, value in self.given.items() if name not in ("output", "report", "cache")
         ]
-        flat = [one for some in typed for one in (some if isinstance(some, list) else [some])]
-        return [Path(one) for one in flat if isinstance(one, str | Path) and os.path.exists(one)]
+        flat = [value for some in typed for value in (some if isinstance(some, list) else [some])]
+        return [
+            Path(value) for value in flat if isinstance(value, str | Path) and os.path.exists(value)
+        ]
 
     def operand(self, name: str) -> Evaluation | tuple[Evaluation, str] | str:
         """Read an evaluation's folder or DIR:TARGET; other names stay."""
         if (named := folder_and_target(name)) is None:
             return name
         folder, target = named
-        found = self.evaluation(str(folder))
-        return found if target is None else (found, target)
+        evaluation = self.evaluation(str(folder))
+        return evaluation if target is None else (evaluation, target)
 
     def target(self, name: str) -> Evaluation | tuple[Evaluation, str]:
         """Read an evaluation's folder or DIR:TARGET."""
-        found = self.operand(name)
-        return self.evaluation(name) if isinstance(found, str) else found
+        operand = self.operand(name)
+        return self.evaluation(name) if isinstance(operand, str) else operand
 
     def evaluation(self, folder: str) -> Evaluation:
         """Open an evaluation's folder, once."""
@@ -157,7 +163,7 @@ def command(
     read: Mapping[str, tuple[Any, Reader, str]] | None = None,
     groups: Iterable[str] = (),
     around: Callable[..., Any] | None = None,
-    page: Callable[[Any, dict[str, Any]], Any] = lambda found, _: found.page(),
+    page: Callable[[Any, dict[str, Any]], Any] = lambda result, _: result.page(),
 ) -> Callable[..., None]:
     """Return a command that calls a function and shows its result.
 
@@ -194,14 +200,14 @@ def command(
     page : callable, optional
         Returns the page of a result, which is also called with what is typed.
     """
-    summary, said = documentation(function)
-    known = dict(flags or {}), {*arguments}, {*groups}
-    typed, readers = _options(function, said, {*hidden}, dict(read or {}), *known)
-    own: dict[str, Reader] = {}
+    summary, words_of = documentation(function)
+    settings = dict(flags or {}), {*arguments}, {*groups}
+    typed, readers = _options(function, words_of, {*hidden}, dict(read or {}), *settings)
+    readers_of: dict[str, Reader] = {}
     if around is not None:
-        more, own = _options(around, documentation(around)[1], {"call"}, {}, *known)
+        more, readers_of = _options(around, documentation(around)[1], {"call"}, {}, *settings)
         typed += more
-    typed += _shared(function, {one.name for one in typed}, report, details)
+    typed += _shared(function, {option.name for option in typed}, report, details)
 
     def run(**given: Any) -> None:
         call = Call(function, readers, given, work)
@@ -213,24 +219,26 @@ def command(
         if "cached" in given and cache is not None and not is_folder(cache):
             check_outputs(Path(cache), inputs=inputs, force=True)  # it grows
         if around is None:
-            found = call()
+            result = call()
         else:
-            words = {n: None if given[n] is None else own[n](call, given[n]) for n in own}
-            found = around(call, **words)
-        if found is None or not report:
+            words = {
+                n: None if given[n] is None else readers_of[n](call, given[n]) for n in readers_of
+            }
+            result = around(call, **words)
+        if result is None or not report:
             return
         with at_work(work):
-            shown = page(found, given)
-        more = [one.id for one in shown.sections] if given.get("details") else []
-        show(shown, found, output, given["as_json"], *more)
-        if code := getattr(found, "exit_code", 0):
+            shown = page(result, given)
+        more = [section.id for section in shown.sections] if given.get("details") else []
+        show(shown, result, output, given["as_json"], *more)
+        if code := getattr(result, "exit_code", 0):
             raise typer.Exit(code)
 
     run.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in typed}
-    functions = [one for one in (function, around) if one]
+    run.__annotations__ = {option.name: option.annotation for option in typed}
+    functions = [each for each in (function, around) if each]
     vars(run).update(functions=functions, groups={*groups}, flags=dict(flags or {}))
-    run.__doc__ = "\n\n".join(one for one in (summary, about, f"\b\n{examples.strip()}") if one)
+    run.__doc__ = "\n\n".join(text for text in (summary, about, f"\b\n{examples.strip()}") if text)
     return run
 
 
@@ -242,7 +250,7 @@ def default_cache(scores: Scores) -> str:
 
 def _options(
     function: Callable[..., Any],
-    said: Mapping[str, str],
+    texts: Mapping[str, str],
     hidden: set[str],
     read: dict[str, tuple[Any, Reader, str]],
     flags: dict[str, str],
@@ -252,39 +260,39 @@ def _options(
     """Return an option or argument for each parameter, and how its value is read."""
     hints = get_type_hints(function)
     options, readers = [], dict[str, Reader]()
-    for name, one in inspect.signature(function).parameters.items():
+    for name, parameter in inspect.signature(function).parameters.items():
         if name in hidden or (name in PASSED and not (name == "cache" and "scores" not in hints)):
             continue
         if name in groups:
             group = next(
-                one for one in (*get_args(hints[name]), hints[name]) if one is not NoneType
+                member for member in (*get_args(hints[name]), hints[name]) if member is not NoneType
             )
             said_of = documentation(group)[1]
             more, fields = _options(group, said_of, hidden, read, flags, arguments, groups - {name})
             options += more
             readers[name] = partial(_grouped, group, fields)
             continue
-        several = one.kind is one.VAR_POSITIONAL
+        several = parameter.kind is parameter.VAR_POSITIONAL
         hint = GenericAlias(list, hints[name]) if several else hints[name]
         kind, readers[name], form = read.get(name) or _read(hint)
-        words = f"{said[name]} {form}".strip()
-        default = None if NoneType in get_args(kind) else one.default
+        words = f"{texts[name]} {form}".strip()
+        default = None if NoneType in get_args(kind) else parameter.default
         if name == "workers":
             default, words = None, f"{words.removesuffix('.')} (default: all processors)."
-        is_needed = several or default is one.empty
+        is_needed = several or default is parameter.empty
         if is_needed or default in (None, ()):
             default = ... if is_needed else None
             kind = kind if is_needed else kind | None
-        is_choice = any(get_origin(one) is Literal for one in (kind, *get_args(kind)))
+        is_choice = any(get_origin(member) is Literal for member in (kind, *get_args(kind)))
         shell = None if is_choice else completion.BY_NAME.get(name)
-        made: Any = typer.Argument(metavar=name.upper(), help=words, autocompletion=shell)
-        if name in SHORT or one.kind is one.KEYWORD_ONLY or default is not ...:
-            own = [flags.get(name, flag(name)), *SHORT.get(name, "").split()]
-            flagged = [] if default is True else own
-            made = typer.Option(*flagged, help=words, autocompletion=shell)
+        declared: Any = typer.Argument(metavar=name.upper(), help=words, autocompletion=shell)
+        if name in SHORT or parameter.kind is parameter.KEYWORD_ONLY or default is not ...:
+            names = [flags.get(name, flag(name)), *SHORT.get(name, "").split()]
+            flagged = [] if default is True else names
+            declared = typer.Option(*flagged, help=words, autocompletion=shell)
         if name in arguments:
-            made = typer.Argument(metavar=name.upper(), help=words)
-        options.append(_parameter(name, Annotated[kind, made], default))
+            declared = typer.Argument(metavar=name.upper(), help=words)
+        options.append(_parameter(name, Annotated[kind, declared], default))
     return options, readers
 
 
@@ -296,7 +304,7 @@ def _grouped(group: Any, readers: Mapping[str, Reader], call: Call, _: Any) -> A
 def _read(hint: Any) -> tuple[Any, Reader, str]:
     """Return what is typed for an annotation, how it is read, and how to write it."""
     is_union = get_origin(hint) in (Union, UnionType)
-    one_of = {one for one in get_args(hint) if one is not NoneType} if is_union else {hint}
+    one_of = {member for member in get_args(hint) if member is not NoneType} if is_union else {hint}
     if hint == list[Evaluation]:
         return list[str], lambda call, names: [call.evaluation(name) for name in names], ""
     if Evaluation in one_of and str in one_of:
@@ -338,24 +346,24 @@ def _parameter(name: str, kind: Any, default: Any = ...) -> inspect.Parameter:
 
 
 def _shared(
-    function: Callable[..., Any], known: set[str], report: bool, details: bool
+    function: Callable[..., Any], names: set[str], report: bool, details: bool
 ) -> list[inspect.Parameter]:
     """Return the options that are no parameters of the function."""
-    own, hints = inspect.signature(function).parameters, get_type_hints(function)
-    found = []
+    parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
+    options = []
     if hints.get("scores") in (Scores, Sources, Scores | Benchmark, Sources | Benchmark):
-        found.append(_parameter("average", AverageOption, None))
-    if "scores" not in known and any("Evaluation" in str(one) for one in hints.values()):
-        found.append(_parameter("scores", Annotated[Path | None, MOVED], None))
-    if "executor" in own:
-        found.append(_parameter("cluster", Cluster, None))
-    if {"cache", "scores"} <= {*own}:
-        found.append(_parameter("cache", Annotated[str | None, CACHE], None))
-        found.append(_parameter("cached", Annotated[bool, CACHED], True))
+        options.append(_parameter("average", AverageOption, None))
+    if "scores" not in names and any("Evaluation" in str(hint) for hint in hints.values()):
+        options.append(_parameter("scores", Annotated[Path | None, MOVED], None))
+    if "executor" in parameters:
+        options.append(_parameter("cluster", Cluster, None))
+    if {"cache", "scores"} <= {*parameters}:
+        options.append(_parameter("cache", Annotated[str | None, CACHE], None))
+        options.append(_parameter("cached", Annotated[bool, CACHED], True))
     if details:
-        found.append(_parameter("details", Annotated[bool, DETAILS], False))
+        options.append(_parameter("details", Annotated[bool, DETAILS], False))
     if report:
         file = typer.Option("--report", help=WRITES)
-        found.append(_parameter("report", Annotated[Path | None, file], None))
-        found.append(_parameter("as_json", Json, False))
-    return found if "force" in known else [*found, _parameter("force", Force, False)]
+        options.append(_parameter("report", Annotated[Path | None, file], None))
+        options.append(_parameter("as_json", Json, False))
+    return options if "force" in names else [*options, _parameter("force", Force, False)]

@@ -118,8 +118,8 @@ def _plan(call: Call) -> Plan | SamplePlan:
     def early(first: Plan) -> None:
         echo(f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n")
 
-    made: Plan | SamplePlan = call(on_first=None if call.given["as_json"] else early)
-    return made
+    result: Plan | SamplePlan = call(on_first=None if call.given["as_json"] else early)
+    return result
 
 
 plan = command(
@@ -127,7 +127,9 @@ plan = command(
     work="backtesting",
     hidden=["on_first"],
     around=_plan,
-    page=lambda found, given: found.page(str(given["scores"]), given["costs"] or "items"),
+    page=lambda plan_made, options: plan_made.page(
+        str(options["scores"]), options["costs"] or "items"
+    ),
     examples="""
 fewbench plan scores.parquet --error 0.02
 fewbench plan scores.parquet --half-width 0.03 --expect stronger

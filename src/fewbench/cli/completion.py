@@ -49,8 +49,8 @@ def runs(incomplete: str) -> list[str]:
     from fewbench.evaluation.journal import HEADER
 
     parent = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
-    found = sorted(str(path.parent) for path in parent.glob(f"*/{HEADER}"))
-    return [path for path in found if path.startswith(incomplete)]
+    folders = sorted(str(path.parent) for path in parent.glob(f"*/{HEADER}"))
+    return [path for path in folders if path.startswith(incomplete)]
 
 
 def targets(ctx: Any, incomplete: str) -> list[str]:

@@ -59,8 +59,8 @@ def _run(
         given |= {"a": f"{folder}:{first}", "b": f"{folder}:{second}"}
     if run is None and not program:
         call.refuse(how, "without a run", "add --run DIR and a program after --, or leave them out")
-        found: Versus = call()
-        return found
+        result: Versus = call()
+        return result
     from fewbench.decide import run_versus
     from fewbench.runners.command import CommandRunner
 
@@ -112,7 +112,7 @@ fewbench versus new old --run run --scores scores.parquet -n 160 -- python answe
 gate = command(
     check_target,
     work=ESTIMATING,
-    page=lambda found, given: found.page(given["target"].removesuffix(f":{found.target}")),
+    page=lambda result, options: result.page(options["target"].removesuffix(f":{result.target}")),
     about="The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided.",
     examples="""
 fewbench gate run --at-least 0.70
@@ -167,7 +167,7 @@ def _track(
     average
         Full score: mean over items (micro) or over task scores (macro).
     """
-    given = call.given
+    options = call.given
     if add is None:
         if answers is not None:
             raise AnswersError(
@@ -179,17 +179,17 @@ def _track(
             "without --add",
             "name the checkpoint of the answers with --add NAME",
         )
-        found: Track = call()
-        return found
-    curve = [*call.typed_for(follow), *(n for n in ("average", "report", "as_json") if given[n])]
+        result: Track = call()
+        return result
+    curve = [*call.typed_for(follow), *(n for n in ("average", "report", "as_json") if options[n])]
     call.refuse(
         [name for name in curve if name != "scores"],
         "with --add",
         "leave them out; give them when you print the curve",
     )
-    scores = None if given["scores"] is None else load(given["scores"])
+    scores = None if options["scores"] is None else load(options["scores"])
     words = CellWords(missing or (), right or (), wrong or ())
-    _add(given["checkpoints"], add, answers, Columns(None, item, score), words, scores)
+    _add(options["checkpoints"], add, answers, Columns(None, item, score), words, scores)
     return None
 
 
@@ -216,24 +216,24 @@ def _add(
     words: CellWords,
     scores: Scores | None,
 ) -> None:
-    told, is_whole = None, False
+    table, is_whole = None, False
     if answers is not None:
-        known = open_folder(folder, scores)[0].scores
-        told = _told(answers, columns, words, known, name)
-        is_whole = bool(known.items.index.isin(told.item_ids).mean() >= 1 - NEARLY_COMPLETE)
+        sources = open_folder(folder, scores)[0].scores
+        table = _told(answers, columns, words, sources, name)
+        is_whole = bool(sources.items.index.isin(table.item_ids).mean() >= 1 - NEARLY_COMPLETE)
     with at_work("choosing items"):
         evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
     place = evaluation.folder
-    if told is None:
+    if table is None:
         asked = evaluation.ask().get(name, [])
-        for one in asked:
-            echo(one)
+        for item in asked:
+            echo(item)
         say(
             f"{counted(len(asked), 'item')} for {name}. Next: run them, then fewbench track "
             f"{folder} --add {name} ANSWERS; or run them with a runner, see fewbench ask {place}"
         )
         return
-    taken = _tell(evaluation, told, name)
+    taken = _tell(evaluation, table, name)
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
@@ -253,19 +253,19 @@ def _told(answers: Path, columns: Columns, words: CellWords, scores: Sources, na
     return reading.scores
 
 
-def _tell(evaluation: Evaluation, told: Scores, name: str) -> int:
+def _tell(evaluation: Evaluation, table: Scores, name: str) -> int:
     """Record answers, as long as the method asks for items that have one."""
     taken = 0
     while True:
-        new = evaluation.tell_table(told, name).answers
+        new = evaluation.tell_table(table, name).answers
         taken += new
         asked = evaluation.ask().get(name, [])
-        if not new or not any(one in told.items.index for one in asked):
+        if not new or not any(item in table.items.index for item in asked):
             break
-    unasked = told.n_items - len(evaluation.record.answered(name))
+    unasked = table.n_items - len(evaluation.record.answered(name))
     if not taken and unasked:
         raise AnswersError(
-            f"none of the {told.n_items} items was asked of {name}, or all are recorded already",
+            f"none of the {table.n_items} items was asked of {name}, or all are recorded already",
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if unasked > 0:

@@ -62,22 +62,23 @@ def demo(*, output: Path = OWN, seed: int = 0, workers: int = 2, force: Force = 
     )
     newcomer = train_newcomer(seed)
     evaluation = Evaluation(zoo, METHOD, BUDGET, ["newcomer"], seed)
-    said = None
+    estimate = None
     while evaluation.ask():
         _answer(evaluation, newcomer)
-        said = evaluation.estimate(warn=False)["newcomer"]
-        half = (said.interval.high - said.interval.low) / 2
+        estimate = evaluation.estimate(warn=False)["newcomer"]
+        half = (estimate.interval.high - estimate.interval.low) / 2
         echo(
-            f"{said.items_run:6}  {UNIT.score(said.score):>8}  {UNIT.points(half):>12}  "
-            f"{UNIT.points(said.random.half_width):>15}"
+            f"{estimate.items_run:6}  {UNIT.score(estimate.score):>8}  {UNIT.points(half):>12}  "
+            f"{UNIT.points(estimate.random.half_width):>15}"
         )
-    assert said is not None
+    assert estimate is not None
     truth = newcomer.full_score()
-    is_inside = said.interval.low <= truth <= said.interval.high
+    is_inside = estimate.interval.low <= truth <= estimate.interval.high
     echo(
-        f"\nThe estimate is {UNIT.score(said.score)} (90% interval {UNIT.scores(said.interval)}). "
+        f"\nThe estimate is {UNIT.score(estimate.score)} "
+        f"(90% interval {UNIT.scores(estimate.interval)}). "
         f"All {zoo.n_items:,} images give {UNIT.score(truth)}:\nthe error of the estimate is "
-        f"{UNIT.points(abs(said.score - truth))} (percentage points), and the interval "
+        f"{UNIT.points(abs(estimate.score - truth))} (percentage points), and the interval "
         f"{'contains' if is_inside else 'misses'} the truth.\n\n"
         f"One model proves little. The same for many others, {BUDGET} images each:\n"
     )
@@ -114,10 +115,10 @@ def _saved(outcome: "Comparison", zoo: Scores, split: str, whose: str) -> str:
     truths = rows[(rows.method == METHOD) & (rows.split == split)].truth.to_numpy()
 
     def random_error(n: int) -> float:
-        return float(np.mean([expected_random_error(one, n, zoo.n_items) for one in truths]))
+        return float(np.mean([expected_random_error(truth, n, zoo.n_items) for truth in truths]))
 
     needed = next(n for n in range(1, zoo.n_items + 1) if random_error(n) <= cell.mae)
-    said = (
+    text = (
         f"- {cell.n_targets * cell.n_repeats:.0f} {whose}: the mean error of {METHOD} "
         f"is {UNIT.points(cell.mae)}.\n  That of random sampling is "
         f"{UNIT.points(random_error(BUDGET))}. It needs {needed} images for an error of "
@@ -125,10 +126,10 @@ def _saved(outcome: "Comparison", zoo: Scores, split: str, whose: str) -> str:
     )
     if not cell.ratio_to_random_high < 1:  # also without an interval
         ends = f"{cell.ratio_to_random_low:.2f} to {cell.ratio_to_random_high:.2f}"
-        said += f"\n  The gain is not certain: the error is {cell.ratio_to_random:.2f} times "
-        said += f"random sampling's,\n  90% interval {ends}."
-    said += f"\n  The 90% intervals contain the truth for {100 * cell.coverage90:.0f}% of them."
-    return said
+        text += f"\n  The gain is not certain: the error is {cell.ratio_to_random:.2f} times "
+        text += f"random sampling's,\n  90% interval {ends}."
+    text += f"\n  The 90% intervals contain the truth for {100 * cell.coverage90:.0f}% of them."
+    return text
 
 
 def _answer(evaluation: Evaluation, newcomer: "Newcomer") -> None:

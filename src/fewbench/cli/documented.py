@@ -21,7 +21,7 @@ def documented(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function as a command: keyword-only parameters are options, others arguments."""
     parameters = documented_parameters(function)
     function.__doc__ = documentation(function)[0]
-    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(function)["__signature__"] = inspect.Signature(parameters)
     return function
 
@@ -59,12 +59,12 @@ def documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """Return a docstring's text above its parameters, and what it says of each."""
     text, _, rest = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")
     rest = re.split(r"\n\n\w+\n-+\n", rest)[0]
-    found = {}
+    texts = {}
     for names, words in re.findall(r"^(\S[^:\n]*)(?: :[^\n]*)?\n((?:    [^\n]*\n?)+)", rest, re.M):
         for name in names.split(","):
-            found[name.strip(" *")] = " ".join(words.split())
-    return _as_help(text.strip(), found), {
-        name: _as_help(one, found) for name, one in found.items()
+            texts[name.strip(" *")] = " ".join(words.split())
+    return _as_help(text.strip(), texts), {
+        name: _as_help(text, texts) for name, text in texts.items()
     }
 
 

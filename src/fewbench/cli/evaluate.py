@@ -124,15 +124,15 @@ def start(
             raise EvaluationError(
                 f"{subset}: {error.message}", hint="give a file that fewbench select -o wrote"
             ) from error
-        made = chosen.provenance
+        provenance = chosen.provenance
         if method is not None or budget is not None:
             raise EvaluationError(
                 "--subset sets the method and the budget", hint="leave out --method and --budget"
             )
-        if made is None:
+        if provenance is None:
             raise EvaluationError(f"{subset}: names no method")
-        method, budget, seed = made.method, str(made.budget), made.seed
-        average = average or made.average
+        method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
+        average = average or provenance.average
     scores = load_sources(scores_path, average, items=True)
     items = budget_of(budget, scores)
     if items is None and half_width is None and cost is None:
@@ -280,8 +280,8 @@ def _ran_with(sources: "Sources", items: list[str]) -> str:
     if HARNESS_VERSION not in sources.items:
         return ""
     listed = ", ".join(sources.items[HARNESS_VERSION].loc[items]).split(", ")
-    known = ", ".join(sorted(set(listed) - {""}))
-    return f"; the source models ran with lm-eval {known}" if known else ""
+    versions = ", ".join(sorted(set(listed) - {""}))
+    return f"; the source models ran with lm-eval {versions}" if versions else ""
 
 
 def _positions_now(
@@ -359,9 +359,9 @@ def estimate(
         from fewbench.runners.result import RunResult
 
         path = Journal(folder).scores_path()
-        found = RunResult.of_folder(folder, estimates) or estimates
+        result = RunResult.of_folder(folder, estimates) or estimates
         source = "" if path is None else path.name
-        write(found.page(evaluation, source=source), found, report)
+        write(result.page(evaluation, source=source), result, report)
 
 
 @documented

@@ -37,32 +37,32 @@ def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
     as_json
         Print JSON instead of text.
     """
-    given = {name: value for name, value in call.given.items() if value not in (None, False)}
-    name = given["name"]
+    options = {name: value for name, value in call.given.items() if value not in (None, False)}
+    name = options["name"]
     if name == "list":
-        if {*given} - {"name", "as_json"}:
+        if {*options} - {"name", "as_json"}:
             raise PublicError("get list has no options but --json", hint="omit the others")
         _list(as_json)
         return
-    if given.get("form") == PACK or name.endswith(".few"):
-        if {*given} - {*FETCHED, "form"}:
+    if options.get("form") == PACK or name.endswith(".few"):
+        if {*options} - {*FETCHED, "form"}:
             raise PublicError("a pack is one file", hint="give -o, --revision, --cache, --force")
         with progress_bar("fetching (MB)") as progress:
-            words = {one: given[one] for one in FETCHED if one in given}
+            words = {option: options[option] for option in FETCHED if option in options}
             pack = get_pack(**words, progress=progress)
         echo(f"wrote {pack}. Next: fewbench pack show {pack}")
         return
     if dry_run:
         with at_work(f"listing {name}"):
-            words = {one: given[one] for one in FOUND if one in given}
+            words = {option: options[option] for option in FOUND if option in options}
             if "models" in words:
                 words["models"] = _models(call, words["models"])
             files = find_public_files(name, **words)
         _show(files, as_json)
         return
-    parts = [name.rpartition("/")[2], given.get("split"), given.get("benchmark")]
-    named = Path("-".join(one for one in parts if one).replace("/", "-") + ".parquet")
-    output = given.get("output", named)
+    parts = [name.rpartition("/")[2], options.get("split"), options.get("benchmark")]
+    named = Path("-".join(part for part in parts if part).replace("/", "-") + ".parquet")
+    output = options.get("output", named)
     check_outputs(output, source_file(output), force=call.given["force"])
     results: PublicResults = call(output=output)
     say(f"{results.files!r}")
@@ -74,31 +74,35 @@ def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
 def _report(results: PublicResults, as_json: bool) -> None:
     path = results.path
     with at_work("auditing"):
-        found = results.audit
+        audit = results.audit
     if as_json:
-        said = {"written": str(path), **results.to_dict(), "audit": found.to_dict()}
-        echo(json.dumps(said, indent=2, ensure_ascii=False))
+        values = {"written": str(path), **results.to_dict(), "audit": audit.to_dict()}
+        echo(json.dumps(values, indent=2, ensure_ascii=False))
         return
     source = results.files.source
     echo(f"wrote {path}")
     echo(f"license: {source.license}; cite: {source.cite}\n")
-    echo(as_text(found.page(str(path))))
+    echo(as_text(audit.page(str(path))))
 
 
 def _show(files: PublicFiles, as_json: bool) -> None:
     if as_json:
         echo(json.dumps(files.to_dict(), indent=2, ensure_ascii=False))
         return
-    unknown = sum(one.size is None for one in files.found.files)
-    known = sum(one.size or 0 for one in files.found.files)
+    unknown = sum(file.size is None for file in files.found.files)
+    size_known = sum(file.size or 0 for file in files.found.files)
     echo(f"{files!r}")
     echo(f"cite: {files.source.cite}")
-    size = megabytes(known) + (f" and {counted(unknown, 'file')} of unknown size" * bool(unknown))
+    size = megabytes(size_known) + (
+        f" and {counted(unknown, 'file')} of unknown size" * bool(unknown)
+    )
     echo(f"{size}; {megabytes(files.n_missing_bytes)} to fetch into {files.folder}")
     for note in files.notes:
         echo(f"note: {note}")
-    for one in files.found.files[:SHOWN]:
-        echo(f"  {'unknown size' if one.size is None else megabytes(one.size):>12}  {one.url}")
+    for entry in files.found.files[:SHOWN]:
+        echo(
+            f"  {'unknown size' if entry.size is None else megabytes(entry.size):>12}  {entry.url}"
+        )
     if len(files.found.files) > SHOWN:
         echo(f"  and {len(files.found.files) - SHOWN:,} more; --json lists all")
 

@@ -184,15 +184,15 @@ def _add(call: Call, *, output: Path) -> None:
         warnings.simplefilter("always", EstimateWarning)
         table: Scores = call(scores=load_scores(output)) if grows else call()
         save_scores(table, output)
-    for one in accepted:
-        say(f"note: {one.message}")
+    for note in accepted:
+        say(f"note: {note.message}")
     runs = counted(len(call.given["runs"]), "run")
     echo(f"{output}: {runs} added; {described(table)}")
 
 
 def _named(_: Call, typed: list[str]) -> dict[str, str]:
-    pairs = [one.rpartition("=") for one in typed]
-    if wrong := [one for one, (where, _, name) in zip(typed, pairs, strict=True)
+    pairs = [pair.rpartition("=") for pair in typed]
+    if wrong := [pair for pair, (where, _, name) in zip(typed, pairs, strict=True)
                  if not where or not name]:  # fmt: skip
         raise FewbenchError(f"{wrong[0]}: no folder and name", hint="write DIR=NAME")
     return {where: name for where, _, name in pairs}

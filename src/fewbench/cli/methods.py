@@ -130,14 +130,14 @@ def _typed(name: str) -> str:
 
 
 def _uses(name: str) -> list[str]:
-    return [one.when for one in ADVICE if name in one.methods]
+    return [advice.when for advice in ADVICE if name in advice.methods]
 
 
 def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
     echo("Recommended:\n")
-    for one in ADVICE:
-        echo(wrapped(f"{one.when}: {', '.join(one.methods)}", 2))
-        echo("  " + wrapped(one.reason, 2))
+    for advice in ADVICE:
+        echo(wrapped(f"{advice.when}: {', '.join(advice.methods)}", 2))
+        echo("  " + wrapped(advice.reason, 2))
     echo("\n" + wrapped(f"Without --method, fewbench start and select use {AUTO}: {AUTO_SAYS}."))
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
@@ -145,8 +145,8 @@ def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
             reasons.setdefault(reason, []).append(name)
     if reasons:
         echo("\nThese cannot run here:\n")
-        said = [[", ".join(names), reason] for reason, names in reasons.items()]
-        echo(table(["methods", "reason"], said, left=2))
+        listed = [[", ".join(names), reason] for reason, names in reasons.items()]
+        echo(table(["methods", "reason"], listed, left=2))
     echo("\nMethods:\n")
     rows = [[_typed(name), ALL[name].summary] for name in shown]
     echo(table(["method", "what it does"], rows, left=2))

@@ -52,10 +52,10 @@ def check_outputs(
         if output.is_dir():
             raise FewbenchError(f"{output} is a folder", hint="name a file to write")
         _check_place(output)
-        for one in read:
-            if _is_part_of(output, one):
+        for source in read:
+            if _is_part_of(output, source):
                 raise FewbenchError(
-                    f"{output} is part of the input {one}", hint="name another file to write"
+                    f"{output} is part of the input {source}", hint="name another file to write"
                 )
         if formats and output.suffix not in formats:
             ends = f"{', '.join(formats[:-1])} or {formats[-1]}"
@@ -84,8 +84,8 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
     if folder.exists() and not folder.is_dir():
         raise FewbenchError(f"{folder} is a file", hint="name a folder with -o")
     _check_place(folder / "any")
-    for one in inputs:
-        if one.is_dir() and os.path.realpath(one) == os.path.realpath(folder):
+    for path in inputs:
+        if path.is_dir() and os.path.realpath(path) == os.path.realpath(folder):
             raise FewbenchError(f"{folder} is an input", hint="name another folder with -o")
 
 

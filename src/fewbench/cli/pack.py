@@ -31,10 +31,10 @@ def _select(call: Call, *, harness: str = "ids", output: Path | None = None) -> 
     """
     subset: Subset = call()
     say_shares([call.given["budget"]], call.read["scores"])
-    made = subset.provenance
-    assert made is not None
-    whole = find_method(made.method).asks_once
-    then = "estimate with the same method" if whole else f"the first of {made.budget} to run"
+    provenance = subset.provenance
+    assert provenance is not None
+    whole = find_method(provenance.method).asks_once
+    then = "estimate with the same method" if whole else f"the first of {provenance.budget} to run"
     give_subset(subset, call.read["scores"], output, harness, then)
 
 
@@ -106,10 +106,10 @@ def _make(call: Call, *, output: Path) -> Pack:
         raise PackError(
             f"{output}: a pack's name ends in {SUFFIX}", hint=f"use {output.with_suffix(SUFFIX)}"
         )
-    made: Pack = call(name=call.given["name"] or output.stem)
-    made.save(output, force=call.given["force"])
+    packed: Pack = call(name=call.given["name"] or output.stem)
+    packed.save(output, force=call.given["force"])
     say(f"wrote {output}")
-    return replace(made, source=output)
+    return replace(packed, source=output)
 
 
 pack.command("make")(

@@ -178,9 +178,9 @@ def run_command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        shared = {one.name: one for one in documented_parameters(RunOptions)}
+        shared = {parameter.name: parameter for parameter in documented_parameters(RunOptions)}
         rest = documented_parameters(function, ARGUMENTS)
-        common = [one for key, one in shared.items() if key not in without]
+        common = [parameter for key, parameter in shared.items() if key not in without]
 
         def run(**typed: Any) -> None:
             options = RunOptions(**{key: typed.pop(key) for key in shared if key in typed})
@@ -191,10 +191,13 @@ def run_command(
             "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
         )
         every = [context]
-        every += [one.replace(kind=one.KEYWORD_ONLY) for one in (common[0], *rest, *common[1:])]
+        every += [
+            parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for parameter in (common[0], *rest, *common[1:])
+        ]
         run.__doc__ = documentation(function)[0]
         vars(run)["__signature__"] = inspect.Signature(every)
-        run.__annotations__ = {one.name: one.annotation for one in every}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
         group.command(name, cls=_WithArguments)(run)
         return function
 
@@ -221,7 +224,7 @@ def run_and_print(runner: "Runner", options: RunOptions) -> None:
     """
     from fewbench.runners.driving import run_with
 
-    scores, told = options.load(), Notes()
+    scores, notes = options.load(), Notes()
     with shown(runner.name) as progress:
         result = run_with(
             runner,
@@ -229,11 +232,11 @@ def run_and_print(runner: "Runner", options: RunOptions) -> None:
             options.method,
             options.stop(scores),
             targets=options.target or None,
-            on_notes=told.tell,
+            on_notes=notes.tell,
             **progress,
             **options.of_run,
         )
-    print_result(result, scores, options, told)
+    print_result(result, scores, options, notes)
 
 
 class Notes:
@@ -278,7 +281,7 @@ def run_in_inspect(run: "Callable[..., RunResult]", options: RunOptions) -> None
 
     `run` takes scores, method, stop, and what else `run_inspect` takes.
     """
-    scores, told = options.load(), Notes()
+    scores, notes = options.load(), Notes()
     # On a terminal, Inspect shows the progress itself.
     line = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
     with line as update:
@@ -288,12 +291,12 @@ def run_in_inspect(run: "Callable[..., RunResult]", options: RunOptions) -> None
             options.stop(scores),
             targets=options.target or None,
             quiet=options.as_json,
-            on_notes=told.tell,
+            on_notes=notes.tell,
             on_progress=ProgressLine(update),
             on_end=lambda: update(ESTIMATING),
             **options.of_run,
         )
-    print_result(result, scores, options, told)
+    print_result(result, scores, options, notes)
 
 
 def _only_end(text: str) -> None:

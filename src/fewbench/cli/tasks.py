@@ -124,14 +124,14 @@ def _select(
         )
     if method is None:
         method = "list" if list is not None else DEFAULT if budget is None else "ridge"
-    given, past = _read_given(matrix, weigh, metric, transform)
+    table, past = _read_given(matrix, weigh, metric, transform)
     results_of = None
     if results is not None:
-        results_of = _read_results(results, _names(given), weigh, lower_is_better, transform)
-    if sizes := _read_sizes(matrix, questions, given, results_of):
-        given = given.with_sizes(sizes)
+        results_of = _read_results(results, _names(table), weigh, lower_is_better, transform)
+    if sizes := _read_sizes(matrix, questions, table, results_of):
+        table = table.with_sizes(sizes)
     if method.strip().startswith("bm25"):
-        given = _by_texts(given, texts)
+        table = _by_texts(table, texts)
     elif texts:
         raise MethodError("--texts is for bm25-sim and bm25-le", hint="omit --texts")
     chooser = read_chooser(method)
@@ -150,7 +150,7 @@ def _select(
         k = plan.k
     assert k is not None
     selection = select_tasks(
-        chooser, given, k, seed, bootstraps=bootstraps, weigh_tasks=weigh == "tasks"
+        chooser, table, k, seed, bootstraps=bootstraps, weigh_tasks=weigh == "tasks"
     )
     selection = selection.model_copy(update={"matrix": {"file": matrix.name} | selection.matrix})
     if plan is not None:
@@ -162,7 +162,7 @@ def _select(
             temporary.write_text(selection.to_json() + "\n", encoding="utf-8")
         say(f"wrote {output}")
     sized = _sized(results_of or past, selection, weigh)
-    return TaskAnalysis(selection, sized, given, anchor, held_out)
+    return TaskAnalysis(selection, sized, table, anchor, held_out)
 
 
 def _judge(
@@ -202,16 +202,16 @@ def _judge(
         Model of the results whose known full score corrects the other models.
     """
     chosen = _read_selection(selection)
-    given = None
+    transfer = None
     if matrix is not None:
-        given = _read_matrix(matrix, metric, transform)
-        if set(given.tasks) != set(chosen.sizes):
+        transfer = _read_matrix(matrix, metric, transform)
+        if set(transfer.tasks) != set(chosen.sizes):
             raise MethodError(f"{matrix}: not the tasks of {selection}")
     results_of = _read_results(results, tuple(chosen.sizes), weigh, lower_is_better, transform)
     if sizes := _read_sizes(selection, questions, chosen, results_of):
         chosen = chosen.with_sizes(sizes)
-        given = given.with_sizes(sizes) if given is not None else None
-    return TaskAnalysis(chosen, _sized(results_of, chosen, weigh), given, anchor)
+        transfer = transfer.with_sizes(sizes) if transfer is not None else None
+    return TaskAnalysis(chosen, _sized(results_of, chosen, weigh), transfer, anchor)
 
 
 def _items(
@@ -287,8 +287,8 @@ def _load_scores(path: Path, weigh: Weigh | None) -> Scores:
     return load(path, averages.get(weigh))
 
 
-def _names(given: Transferability | TaskMatrix) -> tuple[str, ...]:
-    return given.tasks if isinstance(given, Transferability) else given.names
+def _names(table: Transferability | TaskMatrix) -> tuple[str, ...]:
+    return table.tasks if isinstance(table, Transferability) else table.names
 
 
 def _read_given(
@@ -314,8 +314,8 @@ def _read_matrix(
             f"{path}: the measurement is not finished",
             hint="run the same fewbench transfer measure again to continue",
         )
-    given = Transferability.load(path, metric)
-    return given if transform is None else given.transformed(transform)
+    transfer = Transferability.load(path, metric)
+    return transfer if transform is None else transfer.transformed(transform)
 
 
 def _is_measurement(path: Path) -> bool:
@@ -327,17 +327,17 @@ def _is_measurement(path: Path) -> bool:
 def _read_sizes(
     source: Path,
     questions: str | None,
-    given: Transferability | TaskMatrix | TaskSelection,
+    table: Transferability | TaskMatrix | TaskSelection,
     results: TaskResults | None,
 ) -> dict[str, int] | None:
     """Return numbers of questions per task from --questions or the results, or None."""
-    if given.sizes_known:
+    if table.sizes_known:
         if questions is not None:
             raise MethodError(
                 f"{source}: already has numbers of questions", hint="omit --questions"
             )
         return None
-    names = tuple(given.sizes) if isinstance(given, TaskSelection) else _names(given)
+    names = tuple(table.sizes) if isinstance(table, TaskSelection) else _names(table)
     if questions is None:
         if results is None or results.questions is None:
             return None
@@ -359,7 +359,7 @@ def _read_sizes(
     return {name: counts[name] for name in names}
 
 
-def _by_texts(given: Transferability | TaskMatrix, texts: Sequence[str] | None) -> TaskMatrix:
+def _by_texts(table: Transferability | TaskMatrix, texts: Sequence[str] | None) -> TaskMatrix:
     if not texts:
         raise MethodError(
             "bm25 needs the texts of the tasks",
@@ -368,8 +368,8 @@ def _by_texts(given: Transferability | TaskMatrix, texts: Sequence[str] | None) 
     from fewbench.bento.measurement.sources import read_tasks
 
     texts_of = {task.name: task.whole_text for task in read_tasks(texts)}
-    sizes = given.n_questions if isinstance(given, Transferability) else given.sizes
-    return of_texts(texts_of, _names(given), sizes)
+    sizes = table.n_questions if isinstance(table, Transferability) else table.sizes
+    return of_texts(texts_of, _names(table), sizes)
 
 
 def _listed_names(names: str) -> list[str]:

@@ -165,13 +165,13 @@ def tell(
     echo(f"{', '.join(took)}. Next: fewbench {after}")
 
 
-def _moved(evaluation: "Evaluation", told: "Scores") -> str:
+def _moved(evaluation: "Evaluation", answers: "Scores") -> str:
     """Say which documents of a log are not those of the sources at the same position."""
     from fewbench.runners import moved_documents
 
     pending = {item for items in evaluation.ask().values() for item in items}
-    elsewhere = [item for item in sorted(pending) if item not in told.items.index]
-    return "; ".join(moved_documents(evaluation.scores, told, elsewhere))
+    elsewhere = [item for item in sorted(pending) if item not in answers.items.index]
+    return "; ".join(moved_documents(evaluation.scores, answers, elsewhere))
 
 
 def _say_taken(
@@ -207,16 +207,17 @@ def _say_taken(
         say(f"note: {answers}: {len(unasked)} items not used: not asked for")
 
 
-def _other_scores(sources: "Sources", told: "Scores") -> Iterator[str]:
+def _other_scores(sources: "Sources", answers: "Scores") -> Iterator[str]:
     """Yield the tasks with another metric or filter than the sources'."""
     for column in ("metric", "filter"):
-        known, given = (
-            {} if column not in one.items else _by_task(one, column) for one in (sources, told)
+        of_sources, of_answers = (
+            {} if column not in table.items else _by_task(table, column)
+            for table in (sources, answers)
         )
         tasks: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for task in known.keys() & given.keys():
-            if known[task] != given[task]:
-                tasks[known[task], given[task]].append(task)
+        for task in of_sources.keys() & of_answers.keys():
+            if of_sources[task] != of_answers[task]:
+                tasks[of_sources[task], of_answers[task]].append(task)
         for (was, now), names in sorted(tasks.items()):
             yield (
                 f"{some(sorted(names))}: the answers have the {column} {now or 'none'!r}, the "

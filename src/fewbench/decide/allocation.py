@@ -73,7 +73,7 @@ def allocate(
     [20, 20, 0]
     """
     variances = np.maximum(own_variances(errors), 1e-12)
-    n, given = answered.astype(np.float64), np.zeros(len(scores), dtype=np.intp)
+    n, added = answered.astype(np.float64), np.zeros(len(scores), dtype=np.intp)
     start = np.maximum(1 / np.maximum(n, 1) - 1 / n_items, 1e-12)
 
     def at(number: FloatArray) -> FloatArray:
@@ -82,9 +82,9 @@ def allocate(
 
     step = max(1, total // STEPS)
     while total > 0:
-        room = np.where(known, 0, n_items - n - given)
+        room = np.where(known, 0, n_items - n - added)
         best: tuple[float, int, int] | None = None
-        now = at(n + given)
+        now = at(n + added)
         for i, j in itertools.product(range(top), range(top, len(scores))):
             if room[i] <= 0 and room[j] <= 0:
                 continue
@@ -93,9 +93,9 @@ def allocate(
                 best = sure, i, j
         if best is None:
             break
-        gains = now - at(n + given + np.minimum(step, room))
-        which = max(best[1:], key=lambda one: (room[one] > 0, gains[one]))
+        gains = now - at(n + added + np.minimum(step, room))
+        which = max(best[1:], key=lambda target: (room[target] > 0, gains[target]))
         more = int(min(step, room[which], total))
-        given[which] += more
+        added[which] += more
         total -= more
-    return given
+    return added

@@ -107,41 +107,45 @@ def read_run(
     scores = sources.table()
     rows = [] if run is None else models_of(scores, run)
     if run is not None and not len(rows) and not evaluations:
-        known = dict.fromkeys(scores.models[FAMILY]) if FAMILY in scores.models else {}
+        families = dict.fromkeys(scores.models[FAMILY]) if FAMILY in scores.models else {}
         raise EvaluationError(
             f"no model of the scores belongs to the run {run!r}",
             hint=did_you_mean(
                 run,
-                [str(one) for one in known if one],
+                [str(family) for family in families if family],
                 "give a family, or the start of the checkpoints' names",
             ),
         )
-    found = [_of_row(scores, row) for row in rows]
+    checkpoints = [_of_row(scores, row) for row in rows]
     for evaluation in evaluations:
-        found += _of_evaluation(evaluation)
-    names = [one.name for one in found]
+        checkpoints += _of_evaluation(evaluation)
+    names = [checkpoint.name for checkpoint in checkpoints]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
             f"two checkpoints are called {twice!r}", hint="give each checkpoint a name of its own"
         )
-    silent = tuple(one.name for one in found if not len(one.items))
-    found = [one for one in found if len(one.items)]
-    if len(found) < 2:
+    silent = tuple(checkpoint.name for checkpoint in checkpoints if not len(checkpoint.items))
+    checkpoints = [checkpoint for checkpoint in checkpoints if len(checkpoint.items)]
+    if len(checkpoints) < 2:
         raise EvaluationError(
-            f"{len(found)} checkpoints with answers, and a curve needs 2",
+            f"{len(checkpoints)} checkpoints with answers, and a curve needs 2",
             hint="record the answers of more checkpoints",
         )
     known_steps = _column(scores, rows) | dict(steps or {})
     told_steps = {name: step for name, step in known_steps.items() if name not in silent}
-    every = read_steps([one.name for one in found], told_steps)
-    order = sorted(range(len(found)), key=lambda at: (every[at], at))
-    found, every = [found[at] for at in order], every[order]
-    full = [one for one in found if len(one.items) >= (1 - NEARLY_COMPLETE) * scores.n_items]
+    every = read_steps([checkpoint.name for checkpoint in checkpoints], told_steps)
+    order = sorted(range(len(checkpoints)), key=lambda at: (every[at], at))
+    checkpoints, every = [checkpoints[at] for at in order], every[order]
+    full = [
+        checkpoint
+        for checkpoint in checkpoints
+        if len(checkpoint.items) >= (1 - NEARLY_COMPLETE) * scores.n_items
+    ]
     sources = _joined(scores, rows, full, run)
-    partial = [one for one in found if one not in full]
-    name = run or _common_start([one.name for one in found])
-    return Run(name, sources, tuple(found), every, _again(sources, partial, folder), silent)
+    partial = [checkpoint for checkpoint in checkpoints if checkpoint not in full]
+    name = run or _common_start([checkpoint.name for checkpoint in checkpoints])
+    return Run(name, sources, tuple(checkpoints), every, _again(sources, partial, folder), silent)
 
 
 def models_of(scores: Scores, run: str) -> list[int]:
@@ -183,21 +187,21 @@ def _of_row(scores: Scores, row: int) -> Checkpoint:
 
 
 def _of_evaluation(evaluation: Evaluation) -> list[Checkpoint]:
-    found = []
+    checkpoints = []
     for name in evaluation.targets:
-        told = evaluation.record.answers(name)
-        found.append(Checkpoint(name, told.items, told.scores[0], evaluation))
-    return found
+        answers = evaluation.record.answers(name)
+        checkpoints.append(Checkpoint(name, answers.items, answers.scores[0], evaluation))
+    return checkpoints
 
 
 def _column(scores: Scores, rows: Sequence[int]) -> dict[str, float]:
     """Return the steps that the models' table has."""
     if STEP not in scores.models or not rows:
         return {}
-    told = scores.models[STEP].iloc[list(rows)]
-    told = told[told.notna() & (told.astype(str) != "")]
-    numbers = pd.to_numeric(told, errors="coerce")
-    wrong = [str(value) for value in told[numbers.isna()]]
+    stated = scores.models[STEP].iloc[list(rows)]
+    stated = stated[stated.notna() & (stated.astype(str) != "")]
+    numbers = pd.to_numeric(stated, errors="coerce")
+    wrong = [str(value) for value in stated[numbers.isna()]]
     if wrong:
         raise EvaluationError(
             f"the models' column `step` holds {some(wrong)}", hint="write numbers there"
@@ -221,8 +225,8 @@ def _joined(
 
     The run is one family, so that its checkpoints are held out together when errors are measured.
     """
-    new = [one for one in full if one.evaluation is not None]
-    whole = {one.name for one in full}
+    new = [checkpoint for checkpoint in full if checkpoint.evaluation is not None]
+    whole = {checkpoint.name for checkpoint in full}
     kept = [at for at in range(scores.n_models) if at not in set(rows)]
     kept += [at for at in rows if scores.model_ids[at] in whole]
     if not new and len(kept) == scores.n_models:
@@ -235,9 +239,9 @@ def _joined(
     sources = scores.take(models=np.array(sorted(kept), dtype=np.intp))
     if new:
         values = np.full((len(new), scores.n_items), np.nan)
-        for row, one in enumerate(new):
-            values[row, one.items] = one.answers
-        models = pd.DataFrame(index=pd.Index([one.name for one in new], name="model"))
+        for row, added in enumerate(new):
+            values[row, added.items] = added.answers
+        models = pd.DataFrame(index=pd.Index([checkpoint.name for checkpoint in new], name="model"))
         models = pd.concat([sources.models, models])
         texts = {name: "" for name in models.columns if models[name].dtype == object}
         sources = replace(
@@ -256,8 +260,8 @@ def _as_family(scores: Scores, names: set[str], run: str) -> Scores:
     label = run
     while label in taken and not set(models.index[family == label]) <= names:
         label += "'"
-    own = models.index.isin(names)
-    return scores.changed(models=models.assign(**{FAMILY: family.where(~own, label)}))
+    of_run = models.index.isin(names)
+    return scores.changed(models=models.assign(**{FAMILY: family.where(~of_run, label)}))
 
 
 def _again(
@@ -268,43 +272,45 @@ def _again(
     Checkpoints that are estimated alike share one.
     """
     alike: dict[tuple[object, ...], list[Checkpoint]] = {}
-    for one in partial:
-        key: tuple[object, ...] = ("table", *np.sort(one.items).tolist())
-        if one.evaluation is not None:
-            made, subset = one.evaluation.provenance, one.evaluation.subset
-            own = () if subset is None else subset.items
-            key = (made.settings, made.budget, made.seed, *own)
-        alike.setdefault(key, []).append(one)
-    found: dict[str, Evaluation] = {}
+    for checkpoint in partial:
+        key: tuple[object, ...] = ("table", *np.sort(checkpoint.items).tolist())
+        if checkpoint.evaluation is not None:
+            provenance, subset = checkpoint.evaluation.provenance, checkpoint.evaluation.subset
+            chosen = () if subset is None else subset.items
+            key = (provenance.settings, provenance.budget, provenance.seed, *chosen)
+        alike.setdefault(key, []).append(checkpoint)
+    evaluations: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
         together.estimating.judge.folder = folder
-        for one in group:
-            if one.evaluation is not None:
-                together.adopt(one.evaluation, one.name)
+        for checkpoint in group:
+            if checkpoint.evaluation is not None:
+                together.adopt(checkpoint.evaluation, checkpoint.name)
             else:
-                options = None if one.options is None else one.options[None]
-                together.record.add_round(one.name, one.items)
-                together.record.tell(one.name, Answers(one.items, one.answers[None], options))
-            found[one.name] = together
-    return found
+                options = None if checkpoint.options is None else checkpoint.options[None]
+                together.record.add_round(checkpoint.name, checkpoint.items)
+                together.record.tell(
+                    checkpoint.name, Answers(checkpoint.items, checkpoint.answers[None], options)
+                )
+            evaluations[checkpoint.name] = together
+    return evaluations
 
 
 def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
-    names, evaluation = [one.name for one in group], group[0].evaluation
+    names, evaluation = [checkpoint.name for checkpoint in group], group[0].evaluation
     sources = source_models(sources)[0].table()
     if evaluation is None:
         subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))
         return Evaluation(sources, METHOD, len(subset.items), names, subset=subset)
-    made, method = evaluation.provenance, evaluation.method
-    chosen: str | Method = made.method if made.method in CATALOGUE else method
-    given = evaluation.subset if isinstance(method, StaticMethod) else None
-    if given is not None:
+    provenance, method = evaluation.provenance, evaluation.method
+    chosen: str | Method = provenance.method if provenance.method in CATALOGUE else method
+    fixed = evaluation.subset if isinstance(method, StaticMethod) else None
+    if fixed is not None:
         # The items are those of the method, whose choice is repeated when errors are measured.
-        own = made.model_copy(
+        changed = provenance.model_copy(
             update={"fingerprint": sources.fingerprint, "average": sources.average}
         )
-        given = given.model_copy(update={"provenance": own})
+        fixed = fixed.model_copy(update={"provenance": changed})
     limits = evaluation.stop
-    stop = Stop(items=made.budget, half_width=limits.half_width, level=limits.level)
-    return Evaluation(sources, chosen, targets=names, seed=made.seed, stop=stop, subset=given)
+    stop = Stop(items=provenance.budget, half_width=limits.half_width, level=limits.level)
+    return Evaluation(sources, chosen, targets=names, seed=provenance.seed, stop=stop, subset=fixed)

@@ -129,14 +129,14 @@ class Gate(Shown, BaseModel):
 
         rows = [
             {
-                "rule": one.rule,
-                "value": one.value,
-                "low": one.interval.low,
-                "high": one.interval.high,
-                "bound": one.bound,
-                "verdict": one.verdict,
+                "rule": check.rule,
+                "value": check.value,
+                "low": check.interval.low,
+                "high": check.interval.high,
+                "bound": check.bound,
+                "verdict": check.verdict,
             }
-            for one in self.checks
+            for check in self.checks
         ]
         return pd.DataFrame(rows).set_index("rule").assign(warnings=in_cell(self.warnings))
 
@@ -145,10 +145,11 @@ class Gate(Shown, BaseModel):
 
         `folder` is the evaluation's, for the command to run next.
         """
-        words = [self._words(one) for one in self.checks]
+        words = [self._words(check) for check in self.checks]
         head = [("Condition", False), ("Value", True), ("Interval", True), ("Bound", True)]
         rows = [
-            [one.rule, *said, one.verdict] for one, said in zip(self.checks, words, strict=True)
+            [check.rule, *texts, check.verdict]
+            for check, texts in zip(self.checks, words, strict=True)
         ]
         answer = {
             "pass": f"{self.target} passes",
@@ -163,12 +164,16 @@ class Gate(Shown, BaseModel):
         ]
         facts, further = {}, []
         if self.verdict == "undecided":
-            if most := max(one.items_needed or 0 for one in self.checks):
-                paired = any(one.is_paired for one in self.checks)
+            if most := max(check.items_needed or 0 for check in self.checks):
+                paired = any(check.is_paired for check in self.checks)
                 facts["If the value stays"] = needed(most, self.items_total, is_paired=paired)
-            if any(one.items_if_known for one in self.checks):
-                known = max(one.items_if_known or one.items_needed or 0 for one in self.checks)
-                facts["If the baseline ran all items once"] = f"about {known:,} items decide it"
+            if any(check.items_if_known for check in self.checks):
+                most_known = max(
+                    check.items_if_known or check.items_needed or 0 for check in self.checks
+                )
+                facts["If the baseline ran all items once"] = (
+                    f"about {most_known:,} items decide it"
+                )
             further = ["start an evaluation with a larger budget: all asked items are answered"]
             if self.items_open:
                 further = [f"fewbench ask {folder} --target {self.target}"]
@@ -186,13 +191,13 @@ class Gate(Shown, BaseModel):
         shown = (self.target, answer, lesser, self.warnings, [checks], further)
         return Page("gate", *shown, first=first)
 
-    def _words(self, one: Check) -> tuple[str, str, str]:
+    def _words(self, check: Check) -> tuple[str, str, str]:
         """Return the value of a check, its interval and its bound."""
         unit = Unit(self.scale)
-        if one.is_score:
-            return unit.score(one.value), unit.scores(one.interval), unit.score(one.bound)
-        ends = unit.differences(one.interval)
-        return unit.difference(one.value), ends, unit.difference(one.bound)
+        if check.is_score:
+            return unit.score(check.value), unit.scores(check.interval), unit.score(check.bound)
+        ends = unit.differences(check.interval)
+        return unit.difference(check.value), ends, unit.difference(check.bound)
 
 
 def gate(
@@ -253,8 +258,8 @@ def gate(
             "a margin is given without a baseline",
             hint="give a baseline (--not-below), or omit the margin",
         )
-    given = (target,) if not_below is None else (target, not_below)
-    scores = scores_of(*given)
+    operands = (target,) if not_below is None else (target, not_below)
+    scores = scores_of(*operands)
     scale, unit = scores.scale, Unit(scores.scale)
     if margin != 0:
         check_margin(margin, scores)
@@ -266,42 +271,42 @@ def gate(
             if scale.low <= at_least / 100 <= scale.high
             else "give the threshold on the scale of the scores",
         )
-    own = operand(target, scores)
+    side = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
-    checks, sides = [], [own]
+    checks, sides = [], [side]
     if at_least is not None:
         bound = at_score(float(scale.to_unit(at_least)), scores)
         words = "at most" if scale.lower_is_better else "at least"
-        check = _Check(own, bound, scores, each, sequential)
+        check = _Check(side, bound, scores, each, sequential)
         rule = f"score {words} {unit.score(at_least, exact=True)}"
         checks.append(check.result(rule, 0.0, at_least, is_score=True))
     if not_below is not None:
         baseline = operand(not_below, scores, (target,))
-        if (baseline.name, baseline.evaluation) == (own.name, own.evaluation):
+        if (baseline.name, baseline.evaluation) == (side.name, side.evaluation):
             raise EvaluationError(
-                f"{own.name!r} is its own baseline", hint="name another model with --not-below"
+                f"{side.name!r} is its own baseline", hint="name another model with --not-below"
             )
         sides.append(baseline)
-        said = f" by more than {unit.points(margin, exact=True)}" if margin else ""
-        rule = f"not worse than {labels(own, baseline)[1]}{said}"
+        by_margin = f" by more than {unit.points(margin, exact=True)}" if margin else ""
+        rule = f"not worse than {labels(side, baseline)[1]}{by_margin}"
         sign = 1 if scale.lower_is_better else -1
-        check = _Check(own, baseline, scores, each, sequential)
+        check = _Check(side, baseline, scores, each, sequential)
         checks.append(check.result(rule, margin or 0.0, sign * (margin or 0.0)))
     warnings = warnings_of(sides)
     issue(warnings)
-    verdicts = {one.verdict for one in checks}
+    verdicts = {check.verdict for check in checks}
     overall: Verdict = "pass" if verdicts == {"pass"} else "undecided"
     return Gate(
-        target=own.name,
+        target=side.name,
         scale=scale,
         verdict="fail" if "fail" in verdicts else overall,
         checks=tuple(checks),
         level=level,
-        checked_at=checked_at(own) if sequential else (),
-        items_run=len(own.items),
+        checked_at=checked_at(side) if sequential else (),
+        items_run=len(side.items),
         items_total=scores.n_items,
-        items_open=_open(own),
+        items_open=_open(side),
         pairing=pairing(sides),
         warnings=warnings,
     )
@@ -328,7 +333,9 @@ class _Check:
         elif high < least - ROUNDING:
             verdict = "fail"
         needed = if_known = None
-        n = min((len(one.items) for one in (self._own, self._other) if not one.is_known), default=0)
+        n = min(
+            (len(side.items) for side in (self._own, self._other) if not side.is_known), default=0
+        )
         if verdict == "undecided" and n:
             distance = abs(self._made.difference - least)
             n_items = self._scores.n_items
@@ -337,8 +344,8 @@ class _Check:
             needed = items_needed(half, distance, n, n_items)
             if_known = items_if_known(self._made, self._level, distance, n, n_items)
         if is_score:
-            known = float(self._other.estimates[0])
-            ends = scale.interval_from_unit(low + known, high + known)
+            baseline = float(self._other.estimates[0])
+            ends = scale.interval_from_unit(low + baseline, high + baseline)
             value = float(scale.from_unit(self._own.estimates[0]))
         else:
             sign = -span if scale.lower_is_better else span
@@ -359,5 +366,5 @@ class _Check:
         )
 
 
-def _open(own: Operand) -> int:
-    return 0 if own.evaluation is None else len(own.evaluation.ask().get(own.name, ()))
+def _open(side: Operand) -> int:
+    return 0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ()))

@@ -130,9 +130,9 @@ def run_versus(
     kept = _kept(folder, scores, (a, b), budget, seed)
     if kept is not None:
         seen = _reached(kept, (a, b), budget)
-        if seen and is_decided(found := compared(kept)):
-            issue(found.warnings)
-            return found  # as when it ended: more answers are not needed
+        if seen and is_decided(result := compared(kept)):
+            issue(result.warnings)
+            return result  # as when it ended: more answers are not needed
     ran = run_with(
         runner,
         scores,
@@ -150,24 +150,24 @@ def run_versus(
                 "no item was run successfully", hint="see the reasons that the runner gave"
             )
         ended.append(Evaluation.open(folder, scores))  # all was run before
-    found = compared(ended[0])
-    found = found.model_copy(update={"warnings": (*found.warnings, *_failures(ran))})
-    issue(found.warnings)
-    return found
+    result = compared(ended[0])
+    result = result.model_copy(update={"warnings": (*result.warnings, *_failures(ran))})
+    issue(result.warnings)
+    return result
 
 
 def _failures(ran: "RunResult") -> list[str]:
     """Say which items failed, and why the run ended early."""
-    found = [
-        f"{name}: {counted(len(one.failed), 'item')} failed and left out "
-        f"({next(iter(one.failed.values()))}). If a model fails where it would be wrong, "
+    texts = [
+        f"{name}: {counted(len(target.failed), 'item')} failed and left out "
+        f"({next(iter(target.failed.values()))}). If a model fails where it would be wrong, "
         "the difference is wrong as well"
-        for name, one in ran.targets.items()
-        if one.failed
+        for name, target in ran.targets.items()
+        if target.failed
     ]
     if ran.stopped not in (None, DECIDED):
-        found.append(f"the run ended early: {ran.stopped}")
-    return found
+        texts.append(f"the run ended early: {ran.stopped}")
+    return texts
 
 
 def _reached(evaluation: Evaluation, names: tuple[str, str], budget: int) -> int:
@@ -183,9 +183,13 @@ def _kept(
     if folder is None or not (Path(folder) / HEADER).is_file():
         return None
     evaluation = Evaluation.open(folder, scores)
-    made = evaluation.provenance
-    same = (set(evaluation.targets), made.budget, made.seed) == (set(names), budget, seed)
-    return evaluation if same and made.method == difference_method(2) else None
+    provenance = evaluation.provenance
+    same = (set(evaluation.targets), provenance.budget, provenance.seed) == (
+        set(names),
+        budget,
+        seed,
+    )
+    return evaluation if same and provenance.method == difference_method(2) else None
 
 
 def is_decided(found: Versus) -> bool:

@@ -33,14 +33,14 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     scores : Sources
         The sources.
     """
-    evaluations = [one.evaluation for one in targets if one.evaluation is not None]
+    evaluations = [target.evaluation for target in targets if target.evaluation is not None]
     open_ = [
         at
-        for one in targets
-        if one.evaluation is not None
-        for at in one.evaluation.record.open(one.name).tolist()
+        for target in targets
+        if target.evaluation is not None
+        for at in target.evaluation.record.open(target.name).tolist()
     ]
-    answered = np.unique(np.concatenate([one.items for one in targets]))
+    answered = np.unique(np.concatenate([target.items for target in targets]))
     first = np.array([at for at in dict.fromkeys(open_) if at not in set(answered.tolist())][:n])
     first = first.astype(np.intp)
     closed = np.union1d(answered, first)
@@ -48,11 +48,11 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     if more <= 0:
         return first
     seed = evaluations[0].provenance.seed
-    if any(one.method.plain_sampling for one in evaluations):
+    if any(evaluation.method.plain_sampling for evaluation in evaluations):
         rest = np.setdiff1d(np.arange(scores.n_items), closed)
         rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
         return np.concatenate([first, rng.permutation(rest)[:more]])
-    if any(isinstance(one.score, Uncertainty) and one.score.sample for one in targets):
+    if any(isinstance(target.score, Uncertainty) and target.score.sample for target in targets):
         order = permanent_order(scores.task_of, seed)
         return np.concatenate([first, order[~np.isin(order, closed)][:more]])
     if scores.n_models < 2:
@@ -60,7 +60,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     with one_thread():
         model = source_kriging(scores.table(), seed, len(closed) + more, closed)
         runs = [KrigingRun(model) for _ in targets]
-        for run, one in zip(runs, targets, strict=True):
-            run.hear(np.searchsorted(model.candidates, one.items), one.answers)
+        for run, side in zip(runs, targets, strict=True):
+            run.hear(np.searchsorted(model.candidates, side.items), side.answers)
         chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
     return np.concatenate([first, model.candidates[chosen]])

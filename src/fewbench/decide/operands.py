@@ -97,8 +97,8 @@ class Operand:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons to doubt the score."""
-        own = self.score.warnings if isinstance(self.score, Uncertainty) else ()
-        return (*self.notes, *own)
+        of_score = self.score.warnings if isinstance(self.score, Uncertainty) else ()
+        return (*self.notes, *of_score)
 
 
 def contrast(
@@ -141,22 +141,22 @@ class Pairing(BaseModel):
 
 def pairing(sides: Sequence[Operand]) -> Pairing | None:
     """Return which targets share less than half of their items, and how to pair them, or None."""
-    open_ = sorted((one for one in sides if not one.is_known), key=lambda one: -len(one.items))
+    open_ = sorted((side for side in sides if not side.is_known), key=lambda side: -len(side.items))
     few = []
-    for one, other in combinations(open_, 2):  # the first has more answers
-        common = len(np.intersect1d(one.items, other.items))
+    for first, other in combinations(open_, 2):  # the first has more answers
+        common = len(np.intersect1d(first.items, other.items))
         if common < FEW_COMMON * len(other.items):
-            few.append((common / len(other.items), common, one, other))
+            few.append((common / len(other.items), common, first, other))
     if not few:
         return None
-    _, common, one, other = min(few, key=lambda pair: pair[0])
-    a, b = labels(one, other)
+    _, common, first, other = min(few, key=lambda pair: pair[0])
+    a, b = labels(first, other)
     note = f"{a} and {b} share {common:,} of {counted(len(other.items), 'item')}"
     if len(few) > 1:
         note = f"{len(few)} pairs of targets share few items: {note}"
     return Pairing(
         note=f"{note}; on the same items their difference is more precise",
-        command=_pair(one, other),
+        command=_pair(first, other),
     )
 
 
@@ -184,48 +184,51 @@ def if_paired(made: Contrast, one: Operand, other: Operand) -> Contrast:
     if a.sample is None or b.sample is None:
         return made
     common = np.isfinite(a.sample.influence) & np.isfinite(b.sample.influence)
-    own, theirs = a.sample.influence[common], b.sample.influence[common]
-    size = math.sqrt(float(own @ own) * float(theirs @ theirs))
-    alike = float(own @ theirs) / size if size > 0 else 0.0
-    alike *= len(own) / (len(own) + PRIOR_PAIRS)
+    influence, theirs = a.sample.influence[common], b.sample.influence[common]
+    size = math.sqrt(float(influence @ influence) * float(theirs @ theirs))
+    alike = float(influence @ theirs) / size if size > 0 else 0.0
+    alike *= len(influence) / (len(influence) + PRIOR_PAIRS)
     return replace(made, correlation=max(made.correlation, alike))
 
 
-def _correlation(one: Operand, other: Operand) -> float:
+def _correlation(first: Operand, other: Operand) -> float:
     """Return how far the errors of two estimates move together."""
-    a, b = one.score, other.score
+    a, b = first.score, other.score
     if not isinstance(a, Uncertainty) or not isinstance(b, Uncertainty):
         return 0.0
     if a.sample is not None or b.sample is not None:
         return sample_correlation(a, b)
-    assert one.evaluation is not None
+    assert first.evaluation is not None
     assert other.evaluation is not None
-    made, theirs = one.evaluation.provenance, other.evaluation.provenance
-    if made.fingerprint != theirs.fingerprint:
+    provenance, theirs = first.evaluation.provenance, other.evaluation.provenance
+    if provenance.fingerprint != theirs.fingerprint:
         return 0.0  # errors are measured on pairs of the same source models
-    if a.kind != "held-out" or (made.settings, made.budget) != (theirs.settings, theirs.budget):
+    if a.kind != "held-out" or (provenance.settings, provenance.budget) != (
+        theirs.settings,
+        theirs.budget,
+    ):
         return 0.0
-    if made.seed != theirs.seed and one.evaluation.method.asks_once:
+    if provenance.seed != theirs.seed and first.evaluation.method.asks_once:
         return 0.0  # each ran items of its own
-    n = min(len(one.items), len(other.items))
+    n = min(len(first.items), len(other.items))
     return held_out_correlation(
-        one.evaluation.estimating.judge.errors(n), n, a.estimate - b.estimate
+        first.evaluation.estimating.judge.errors(n), n, a.estimate - b.estimate
     )
 
 
-def _wider(one: Operand, other: Operand, level: float) -> float:
+def _wider(first: Operand, other: Operand, level: float) -> float:
     """Return how much wider the interval is at this look than for a single one."""
-    open_ = [side for side in (one, other) if not side.is_known]
+    open_ = [side for side in (first, other) if not side.is_known]
     return max((look_factor(len(s.items), s.budget, level) for s in open_), default=1.0)
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
     """Return the operands' warnings, each once, with the names unless it is of every target."""
     by_text: dict[str, list[str]] = {}
-    for one in operands:
-        for text in one.warnings:
-            by_text.setdefault(text, []).append(one.name)
-    targets = [one.name for one in operands if not one.is_known]
+    for side in operands:
+        for text in side.warnings:
+            by_text.setdefault(text, []).append(side.name)
+    targets = [side.name for side in operands if not side.is_known]
     return tuple(
         text if names == targets else f"{some(names)}: {text}" for text, names in by_text.items()
     )
@@ -233,7 +236,7 @@ def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
 
 def checked_at(*operands: Operand) -> tuple[int, ...]:
     """Return the numbers of answers after which the longest evaluation is checked."""
-    budgets = [one.budget for one in operands if not one.is_known]
+    budgets = [side.budget for side in operands if not side.is_known]
     return looks_of(max(budgets)) if budgets else ()
 
 
@@ -241,13 +244,13 @@ def labels(one: Operand, other: Operand) -> tuple[str, str]:
     """Return names that tell two operands apart: targets of one name by their folders."""
     if one.name != other.name:
         return one.name, other.name
-    found = []
+    names = []
     for each in (one, other):
         folder = None if each.evaluation is None else each.evaluation.folder
-        found.append(f"{folder.name}:{each.name}" if folder else each.name)
-    if found[0] == found[1]:
-        found = [f"{label} ({letter})" for label, letter in zip(found, "AB", strict=True)]
-    return found[0], found[1]
+        names.append(f"{folder.name}:{each.name}" if folder else each.name)
+    if names[0] == names[1]:
+        names = [f"{label} ({letter})" for label, letter in zip(names, "AB", strict=True)]
+    return names[0], names[1]
 
 
 def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
@@ -256,8 +259,8 @@ def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
     Evaluations may have different source models: their tables grow with every run. EvaluationError
     if they are of different benchmarks.
     """
-    found = [one[0] if isinstance(one, tuple) else one for one in given]
-    tables = [one.scores for one in found if isinstance(one, Evaluation)]
+    sides = [side[0] if isinstance(side, tuple) else side for side in given]
+    tables = [side.scores for side in sides if isinstance(side, Evaluation)]
     tables += [] if scores is None else [scores]
     if not tables:
         raise EvaluationError(
@@ -272,18 +275,18 @@ def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
                 "--average), so their estimates cannot be compared",
                 hint="start both from the same benchmark, with the same --average",
             )
-    return scores if scores is not None else max(tables, key=lambda one: one.n_models)
+    return scores if scores is not None else max(tables, key=lambda table: table.n_models)
 
 
-def _same_benchmark(one: Sources, other: Sources) -> bool:
-    if one.average != other.average:
+def _same_benchmark(first: Sources, other: Sources) -> bool:
+    if first.average != other.average:
         return False
-    return one.fingerprint == other.fingerprint or (
-        one.scale == other.scale
-        and np.array_equal(one.item_ids, other.item_ids)
-        and one.tasks == other.tasks
-        and np.array_equal(one.task_of, other.task_of)
-        and np.array_equal(one.item_weights, other.item_weights)
+    return first.fingerprint == other.fingerprint or (
+        first.scale == other.scale
+        and np.array_equal(first.item_ids, other.item_ids)
+        and first.tasks == other.tasks
+        and np.array_equal(first.task_of, other.task_of)
+        and np.array_equal(first.item_weights, other.item_weights)
     )
 
 
@@ -312,30 +315,30 @@ def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Oper
         return _estimated(given, given.targets[0], scores)
     if isinstance(given, tuple):
         return _estimated(*given, scores)
-    found = [one[0] if isinstance(one, tuple) else one for one in others]
-    evaluations = [one for one in found if isinstance(one, Evaluation)]
+    sides = [side[0] if isinstance(side, tuple) else side for side in others]
+    evaluations = [side for side in sides if isinstance(side, Evaluation)]
     for evaluation in evaluations:
         if given in evaluation.targets:
             return _estimated(evaluation, given, scores)
     if given in scores.models.index:
         return _known(given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
-    known = [*dict.fromkeys(targets), *scores.model_ids]
+    names = [*dict.fromkeys(targets), *scores.model_ids]
     raise EvaluationError(
         f"{given!r} is neither a target nor a source model",
-        hint=did_you_mean(given, known, f"names look like {some(known)}"),
+        hint=did_you_mean(given, names, f"names look like {some(names)}"),
     )
 
 
 def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
-    made = scored(prediction, 0, answers, scores)
+    score = scored(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
     n_open = len(evaluation.record.open(target))
     if n_open and evaluation.stop.half_width is None:  # otherwise the width decides
         notes = (*notes, f"{counted(n_open, 'asked item')} not answered yet")
     return Operand(
-        target, made.estimates, answers.items, answers.scores[0], evaluation, made, notes
+        target, score.estimates, answers.items, answers.scores[0], evaluation, score, notes
     )
 
 

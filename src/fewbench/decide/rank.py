@@ -118,7 +118,10 @@ class Ranking(Shown, BaseModel):
         """Return one row per target, the best first."""
         import pandas as pd
 
-        rows = [one.model_dump() | {"tied_with": ", ".join(one.tied_with)} for one in self.targets]
+        rows = [
+            target.model_dump() | {"tied_with": ", ".join(target.tied_with)}
+            for target in self.targets
+        ]
         return pd.DataFrame(rows).set_index("target").assign(warnings=in_cell(self.warnings))
 
     def page(self) -> Page:
@@ -129,15 +132,19 @@ class Ranking(Shown, BaseModel):
         head.append(("Not clearly different from", False))
         rows = [
             [
-                *(one.target, str(one.rank), f"{one.rank_low} to {one.rank_high}"),
-                *(unit.score(one.score), f"{one.chance_best:.2f}", f"{one.chance_top:.2f}"),
-                *(f"{one.items_run:,}", some(one.tied_with, quotes=False)),
+                *(target.target, str(target.rank), f"{target.rank_low} to {target.rank_high}"),
+                *(
+                    unit.score(target.score),
+                    f"{target.chance_best:.2f}",
+                    f"{target.chance_top:.2f}",
+                ),
+                *(f"{target.items_run:,}", some(target.tied_with, quotes=False)),
             ]
-            for one in self.targets
+            for target in self.targets
         ]
         if self.top == 1:  # both columns say the same
             head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
-        best = ", ".join(one.target for one in self.targets[: self.top])
+        best = ", ".join(target.target for target in self.targets[: self.top])
         which = "target is" if self.top == 1 else f"{self.top} targets are"
         settled = "settled" if self.is_settled else "not settled"
         lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
@@ -150,8 +157,8 @@ class Ranking(Shown, BaseModel):
             charts=[(f"Targets that may be {among} are colored", lambda: deciding.ranks(self))],
             tables=[Table("Ranks", head, rows, "a target")],
         )
-        items = {f"{name}, {counted(len(own), 'item')}": ", ".join(own)
-                 for name, own in self.next_items.items()}  # fmt: skip
+        items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
+                 for name, chosen in self.next_items.items()}  # fmt: skip
         more = [f"run more items of {' and '.join(self.next_targets)}"] * bool(self.next_targets)
         return Page(
             "rank",
@@ -225,20 +232,20 @@ def rank(
         raise EvaluationError(
             "the number of items to ask for is missing", hint="add it, as in --next-items 50"
         )
-    given: list[Given] = [
+    targets: list[Given] = [
         (evaluation, name)
         for evaluation in evaluations
         for name in evaluation.targets
         if len(evaluation.record.answered(name))
     ]
-    if not evaluations or len(given) + len(models) < 2:
+    if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
-            f"{len(given) + len(models)} targets with answers, and ranking needs two",
+            f"{len(targets) + len(models)} targets with answers, and ranking needs two",
             hint="record answers of more targets, or name source models to rank with them",
         )
     scores = scores_of(*evaluations)
-    sides = [operand(one, scores) for one in (*given, *models)]
-    names = [one.name for one in sides]
+    sides = [operand(target, scores) for target in (*targets, *models)]
+    names = [side.name for side in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
@@ -249,23 +256,23 @@ def rank(
             f"top = {top} is not possible with {len(sides)} targets",
             hint=f"use 1 to {len(sides) - 1}",
         )
-    sides.sort(key=lambda one: (-round(float(one.estimates[0]), EXACT), one.name))
+    sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
     pairs = {
         (i, j): contrast(sides[i], sides[j], level=level, sequential=sequential)
         for i, j in itertools.combinations(range(len(sides)), 2)
     }
     errors = np.zeros((len(sides), len(sides)))
     surely = np.zeros((len(sides), len(sides)), dtype=bool)
-    apart = holm({pair: made.p_value for pair, made in pairs.items()}, 1 - level)
-    for (i, j), made in pairs.items():
-        errors[i, j] = errors[j, i] = made.standard_error
-        surely[i, j] = (i, j) in apart and made.difference > 0
+    apart = holm({pair: difference.p_value for pair, difference in pairs.items()}, 1 - level)
+    for (i, j), pair_contrast in pairs.items():
+        errors[i, j] = errors[j, i] = pair_contrast.standard_error
+        surely[i, j] = (i, j) in apart and pair_contrast.difference > 0
     chances = _chances(sides, errors)
-    units = np.array([float(one.estimates[0]) for one in sides])
+    units = np.array([float(side.estimates[0]) for side in sides])
     ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)
-    found = tuple(
+    ranked = tuple(
         Ranked(
-            target=one.name,
+            target=side.name,
             score=float(scores.scale.from_unit(units[at])),
             rank=int(ranks[at]),
             rank_low=1 + int(surely[:, at].sum()),
@@ -277,13 +284,15 @@ def rank(
                 for other in range(len(sides))
                 if other != at and not surely[at, other] and not surely[other, at]
             ),
-            items_run=len(one.items),
+            items_run=len(side.items),
         )
-        for at, one in enumerate(sides)
+        for at, side in enumerate(sides)
     )
     is_settled = bool(surely[:top, top:].all())
     warnings = [*warnings_of(sides)]
-    silent = [name for one in evaluations for name in one.targets if name not in names]
+    silent = [
+        name for evaluation in evaluations for name in evaluation.targets if name not in names
+    ]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
     if ask and not sequential:
@@ -295,7 +304,7 @@ def rank(
     for evaluation in evaluations if ask else ():
         evaluation.ask_more({name: more.get(name, ()) for name in evaluation.targets})
     return Ranking(
-        targets=found,
+        targets=ranked,
         scale=scores.scale,
         level=level,
         top=top,
@@ -316,7 +325,7 @@ def _chances(sides: list[Operand], errors: FloatArray) -> FloatArray:
     """
     n, variances = len(sides), own_variances(errors)
     rng = np.random.default_rng(0)
-    units = np.round([float(one.estimates[0]) for one in sides], EXACT)
+    units = np.round([float(side.estimates[0]) for side in sides], EXACT)
     variances = np.maximum(variances, TIE**2)  # known scores that are equal share the ranks
     drawn = units + rng.standard_normal((DRAWS, n)) * np.sqrt(variances)
     order = np.argsort(-drawn, axis=1, kind="stable")
@@ -328,7 +337,7 @@ def _chances(sides: list[Operand], errors: FloatArray) -> FloatArray:
 
 def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]:
     """Return the pair across the boundary that is least sure, without known scores."""
-    units = np.array([float(one.estimates[0]) for one in sides])
+    units = np.array([float(side.estimates[0]) for side in sides])
     best: tuple[float, int, int] = (math.inf, 0, 1)
     for i in range(top):
         for j in range(top, len(sides)):
@@ -342,23 +351,23 @@ def _next_items(
     sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Sources
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can."""
-    given = allocate(
-        np.array([float(one.estimates[0]) for one in sides]),
+    counts = allocate(
+        np.array([float(side.estimates[0]) for side in sides]),
         errors,
-        np.array([len(one.items) for one in sides]),
-        np.array([one.is_known for one in sides]),
+        np.array([len(side.items) for side in sides]),
+        np.array([side.is_known for side in sides]),
         *(top, total, scores.n_items),
     )
-    chosen = [at for at in range(len(sides)) if given[at]]
+    chosen = [at for at in range(len(sides)) if counts[at]]
     if not chosen:
         return {}
-    common = choose_next([sides[at] for at in chosen], int(given.max()), scores)
-    found = {}
+    common = choose_next([sides[at] for at in chosen], int(counts.max()), scores)
+    by_name = {}
     for at in chosen:
-        items = common[: given[at]]
-        if len(items) < given[at]:  # the others ran the rest
-            own = choose_next([sides[at]], int(given[at]), scores)
-            more = own[~np.isin(own, items)][: given[at] - len(items)]
+        items = common[: counts[at]]
+        if len(items) < counts[at]:  # the others ran the rest
+            of_side = choose_next([sides[at]], int(counts[at]), scores)
+            more = of_side[~np.isin(of_side, items)][: counts[at] - len(items)]
             items = np.concatenate([items, more])
-        found[sides[at].name] = tuple(scores.item_ids[items].tolist())
-    return found
+        by_name[sides[at].name] = tuple(scores.item_ids[items].tolist())
+    return by_name

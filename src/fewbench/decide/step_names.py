@@ -65,8 +65,8 @@ def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -
     >>> read_steps(["iter0003000-epoch1", "iter0006000-epoch1"]).tolist()
     [3000.0, 6000.0]
     """
-    known = dict(given or {})
-    for name, step in known.items():
+    numbers = dict(given or {})
+    for name, step in numbers.items():
         if name not in names:
             raise EvaluationError(
                 f"a step is given for {name!r}, which is no checkpoint",
@@ -76,27 +76,27 @@ def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -
             raise EvaluationError(
                 f"the step of {name!r} is {step:g}", hint="give a number of 0 or more"
             )
-    left = [name for name in names if name not in known]
+    left = [name for name in names if name not in numbers]
     if left:
-        known |= dict(zip(left, _read(left), strict=True))
-    return np.array([known[name] for name in names], dtype=np.float64)
+        numbers |= dict(zip(left, _read(left), strict=True))
+    return np.array([numbers[name] for name in names], dtype=np.float64)
 
 
 def _read(names: Sequence[str]) -> list[float]:
-    found = [_units(name) for name in names]
+    by_unit = [_units(name) for name in names]
     for unit in _UNITS:
-        if not all(unit in one for one in found):
+        if not all(unit in units for units in by_unit):
             continue
-        for name, one in zip(names, found, strict=True):
-            if len(one[unit]) > 1:
-                numbers = " and ".join(f"{number:g}" for number in sorted(one[unit]))
+        for name, of_name in zip(names, by_unit, strict=True):
+            if len(of_name[unit]) > 1:
+                numbers = " and ".join(f"{number:g}" for number in sorted(of_name[unit]))
                 raise EvaluationError(f"{name!r} has two {unit}s, {numbers}", hint=_HOW)
-        return [min(one[unit]) for one in found]
-    if any(found):
-        lacking = [name for name, one in zip(names, found, strict=True) if not one]
+        return [min(units[unit]) for units in by_unit]
+    if any(by_unit):
+        lacking = [name for name, units in zip(names, by_unit, strict=True) if not units]
         if lacking:
             raise EvaluationError(f"no step in the name of {some(lacking)}", hint=_HOW)
-        units = dict.fromkeys(unit for one in found for unit in one)
+        units = dict.fromkeys(unit for units in by_unit for unit in units)
         raise EvaluationError(
             f"the checkpoints' names have different units: {', '.join(units)}", hint=_HOW
         )
@@ -105,10 +105,10 @@ def _read(names: Sequence[str]) -> list[float]:
 
 def _units(name: str) -> dict[str, set[float]]:
     """Return the numbers of each unit in a name."""
-    found: dict[str, set[float]] = {}
+    numbers: dict[str, set[float]] = {}
     for word, number, times in _NAMED.findall(name.lower()):
-        found.setdefault(KEYWORDS[word], set()).add(float(number) * _TIMES[times])
-    return found
+        numbers.setdefault(KEYWORDS[word], set()).add(float(number) * _TIMES[times])
+    return numbers
 
 
 def _numbers_at_the_end(names: Sequence[str]) -> list[float]:

@@ -101,10 +101,10 @@ def track(
         of, kept_in = [checkpoints], checkpoints.folder
     else:
         of = checkpoints
-    found = read_run(of, run, steps, kept_in)
+    training_run = read_run(of, run, steps, kept_in)
     if run is None and kept_in is not None:
-        found = replace(found, name=kept_in.resolve().name)
-    span = found.scores.scale.high - found.scores.scale.low
+        training_run = replace(training_run, name=kept_in.resolve().name)
+    span = training_run.scores.scale.high - training_run.scores.scale.low
     for name, wanted in (("half width", half_width), ("change", change)):
         if wanted is not None and not 0 < wanted < span:
             raise EvaluationError(
@@ -113,7 +113,7 @@ def track(
             )
     if half_width is not None and change is not None:
         raise EvaluationError("a half width and a change are given", hint="give one of the two")
-    tracked = _Tracker(found, level).track(half_width, change)
+    tracked = _Tracker(training_run, level).track(half_width, change)
     issue(tracked.warnings)
     return tracked
 
@@ -123,24 +123,24 @@ class _Tracker:
 
     def __init__(self, run: Run, level: float) -> None:
         self.run, self.level, self.scores = run, level, run.scores
-        self.names = [one.name for one in run.checkpoints]
-        given: list[Given] = [
+        self.names = [checkpoint.name for checkpoint in run.checkpoints]
+        targets: list[Given] = [
             (run.evaluations[name], name) if name in run.evaluations else name
             for name in self.names
         ]
-        self.operands = [operand(one, run.scores) for one in given]
-        self.estimates = np.array([float(one.estimates[0]) for one in self.operands])
+        self.operands = [operand(target, run.scores) for target in targets]
+        self.estimates = np.array([float(side.estimates[0]) for side in self.operands])
 
     def track(self, half_width: float | None, change: float | None) -> Track:
         """Return the result."""
         scale = self.scores.scale
         chances = self._chances()
         points = []
-        for at, (checkpoint, own) in enumerate(
+        for at, (checkpoint, side) in enumerate(
             zip(self.run.checkpoints, self.operands, strict=True)
         ):
-            made = own.score
-            ends = made.interval(self.level) if isinstance(made, Uncertainty) else (made, made)
+            score = side.score
+            ends = score.interval(self.level) if isinstance(score, Uncertainty) else (score, score)
             low, high = scale.interval_from_unit(*ends)
             points.append(
                 Point(
@@ -148,7 +148,7 @@ class _Tracker:
                     step=float(self.run.steps[at]),
                     score=float(scale.from_unit(self.estimates[at])),
                     interval=Interval(low=low, high=high),
-                    is_known=own.is_known,
+                    is_known=side.is_known,
                     items_run=len(checkpoint.items),
                     chance_best=float(chances[at]),
                 )
@@ -199,18 +199,20 @@ class _Tracker:
         span = scale.high - scale.low
         sign = -span if scale.lower_is_better else span
         pairs = self._pairs()
-        made = [self._contrast(*pair) for pair in pairs]
-        p_values = np.array([one.p_value for one in made])
+        contrasts = [self._contrast(*pair) for pair in pairs]
+        p_values = np.array([difference.p_value for difference in contrasts])
         n = len(self.names)
         if len(pairs) > n - 1 + (n > 2):  # the best before was chosen among all before
             p_values[-1] = min(1.0, float(p_values[-1]) * (n - 1))
-        tested = np.array([not one.is_known for one in made])  # two known scores need no test
+        tested = np.array(
+            [not difference.is_known for difference in contrasts]
+        )  # two known scores need no test
         adjusted = p_values.copy()
         adjusted[tested] = adjusted_p_values(p_values[tested])
         changes = []
         for at, (before, after) in enumerate(pairs):
-            apart = made[at].difference
-            low, high = sorted(sign * end for end in made[at].interval(self.level))
+            apart = contrasts[at].difference
+            low, high = sorted(sign * end for end in contrasts[at].interval(self.level))
             verdict: Verdict = "undecided"
             if adjusted[at] <= 1 - self.level + 1e-12:
                 verdict = "better" if apart > 0 else "worse"
@@ -232,7 +234,7 @@ class _Tracker:
         from scipy.special import ndtri
 
         wanted = half_width or change
-        partial = [at for at, one in enumerate(self.operands) if not one.is_known]
+        partial = [at for at, side in enumerate(self.operands) if not side.is_known]
         if wanted is None or not partial:
             return None
         last = partial[-1]
@@ -246,16 +248,18 @@ class _Tracker:
         return items_of_width(half, wanted / span, n, n_items)
 
     def _warnings(self) -> tuple[str, ...]:
-        found = [*warnings_of(self.operands)]
+        texts = [*warnings_of(self.operands)]
         if self.run.silent:
-            found.append(f"{some(self.run.silent)}: no answers yet")
-        scant = [one.name for one in self.run.checkpoints if len(one.items) < SCANT]
+            texts.append(f"{some(self.run.silent)}: no answers yet")
+        scant = [
+            checkpoint.name for checkpoint in self.run.checkpoints if len(checkpoint.items) < SCANT
+        ]
         if scant:
-            found.append(
+            texts.append(
                 f"{some(scant)}: fewer than {SCANT} answers. The estimate says little; run more "
                 "items"
             )
-        return tuple(found)
+        return tuple(texts)
 
 
 def _chances_best(scores: FloatArray, errors: FloatArray) -> FloatArray:

@@ -31,19 +31,19 @@ def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
     """
     if (folder / HEADER).is_file():
         return [Evaluation.open(folder, scores)]
-    found: dict[tuple[str, ...], Evaluation] = {}
+    evaluations: dict[tuple[str, ...], Evaluation] = {}
     for path in sorted(folder.glob(f"*/{HEADER}")):
-        one = _opened(path.parent, scores)
-        other = found.get(one.targets)
-        if other is None or _answered(one) > _answered(other):
-            found[one.targets] = one
-    if not found:
+        evaluation = _opened(path.parent, scores)
+        other = evaluations.get(evaluation.targets)
+        if other is None or _answered(evaluation) > _answered(other):
+            evaluations[evaluation.targets] = evaluation
+    if not evaluations:
         raise EvaluationError(
             f"{folder}: no checkpoints here",
             hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
             f"{folder}/NAME, or name a scores file and --run",
         )
-    return list(found.values())
+    return list(evaluations.values())
 
 
 def add_checkpoint(
@@ -86,7 +86,9 @@ def add_checkpoint(
                 hint="choose a name that differs in more than its punctuation",
             )
         return evaluation
-    first = next((one for one in open_folder(root, scores) if not _is_whole(one)), None)
+    first = next(
+        (evaluation for evaluation in open_folder(root, scores) if not _is_whole(evaluation)), None
+    )
     if first is None:
         raise EvaluationError(
             f"{root}: no checkpoint that runs some of the items",
@@ -96,10 +98,10 @@ def add_checkpoint(
     if is_whole:
         evaluation = Evaluation(first.scores, WHOLE, first.scores.n_items, [name])
     else:
-        made = first.provenance
+        provenance = first.provenance
         evaluation = Evaluation(
-            first.scores, made.method, targets=[name], seed=made.seed,
-            stop=Stop(items=made.budget), subset=first.subset,
+            first.scores, provenance.method, targets=[name], seed=provenance.seed,
+            stop=Stop(items=provenance.budget), subset=first.subset,
         )  # fmt: skip
         evaluation.ask()
     evaluation.save(place, Journal(first.folder).scores_path())

@@ -106,24 +106,24 @@ class Track(Shown, BaseModel):
 
     def __getitem__(self, checkpoint: str) -> Point:
         """Return the point of a checkpoint; KeyError if there is none."""
-        for one in self.points:
-            if one.checkpoint == checkpoint:
-                return one
+        for point in self.points:
+            if point.checkpoint == checkpoint:
+                return point
         raise KeyError(checkpoint)
 
     @property
     def real_changes(self) -> tuple[Change, ...]:
         """The changes that are better or worse."""
-        return tuple(one for one in self.changes if one.verdict != "undecided")
+        return tuple(change for change in self.changes if change.verdict != "undecided")
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per checkpoint, in order of the steps."""
         import pandas as pd
 
         rows = [
-            one.model_dump(exclude={"interval"})
-            | {"low": one.interval.low, "high": one.interval.high}
-            for one in self.points
+            point.model_dump(exclude={"interval"})
+            | {"low": point.interval.low, "high": point.interval.high}
+            for point in self.points
         ]
         columns = ["checkpoint", "step", "score", "low", "high"]
         columns += ["is_known", "items_run", "chance_best"]
@@ -135,9 +135,9 @@ class Track(Shown, BaseModel):
         import pandas as pd
 
         rows = [
-            one.model_dump(exclude={"interval"})
-            | {"low": one.interval.low, "high": one.interval.high}
-            for one in self.changes
+            change.model_dump(exclude={"interval"})
+            | {"low": change.interval.low, "high": change.interval.high}
+            for change in self.changes
         ]
         columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
         frame = pd.DataFrame(rows, columns=[*columns, "verdict"])
@@ -147,14 +147,14 @@ class Track(Shown, BaseModel):
         """Return the points as plain values: name, step, score, low, high, is_known."""
         return [
             {
-                "name": one.checkpoint,
-                "step": one.step,
-                "score": one.score,
-                "low": one.interval.low,
-                "high": one.interval.high,
-                "is_known": one.is_known,
+                "name": point.checkpoint,
+                "step": point.step,
+                "score": point.score,
+                "low": point.interval.low,
+                "high": point.interval.high,
+                "is_known": point.is_known,
             }
-            for one in self.points
+            for point in self.points
         ]
 
     def page(self) -> Page:
@@ -165,14 +165,14 @@ class Track(Shown, BaseModel):
         head += [("Items run", True), ("P(best)", True)]
         rows = [
             [
-                *(one.checkpoint, f"{one.step:,.10g}", unit.score(one.score)),
-                "known" if one.is_known else unit.scores(one.interval),
-                *(f"{one.items_run:,}", f"{one.chance_best:.2f}"),
+                *(point.checkpoint, f"{point.step:,.10g}", unit.score(point.score)),
+                "known" if point.is_known else unit.scores(point.interval),
+                *(f"{point.items_run:,}", f"{point.chance_best:.2f}"),
             ]
-            for one in self.points
+            for point in self.points
         ]
         drawn = f"The line is the estimate, the band its {self.level:.0%} interval"
-        if any(one.is_known for one in self.points):
+        if any(point.is_known for point in self.points):
             drawn += "; diamonds are checkpoints that ran all items"
         facts = {
             "Source models": f"{self.sources:,}, with the checkpoints that ran all items",
@@ -184,8 +184,8 @@ class Track(Shown, BaseModel):
         if last is not best:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)
-            known = "known" if last.is_known else ends
-            lesser.append(f"The last one, {last.checkpoint}, scores {score} ({known}).")
+            score_or_ends = "known" if last.is_known else ends
+            lesser.append(f"The last one, {last.checkpoint}, scores {score} ({score_or_ends}).")
         real = len(self.real_changes)
         lesser.append(
             f"{real} of {len(self.changes)} tested changes {'is' if real == 1 else 'are'} real "
@@ -221,10 +221,14 @@ class Track(Shown, BaseModel):
         def table(title: str, changes: tuple[Change, ...], folded: str = "") -> Table:
             rows = [
                 [
-                    *(one.before, one.after, unit.difference(one.difference)),
-                    *(unit.differences(one.interval), one.verdict, p_value(one.p_adjusted)),
+                    *(change.before, change.after, unit.difference(change.difference)),
+                    *(
+                        unit.differences(change.interval),
+                        change.verdict,
+                        p_value(change.p_adjusted),
+                    ),
                 ]
-                for one in changes
+                for change in changes
             ]
             return Table(title, head, rows, "a checkpoint or verdict", folded)
 

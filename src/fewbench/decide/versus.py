@@ -87,7 +87,7 @@ def versus(
     >>> round(found.difference, 3), found.verdict, found.kind
     (0.06, 'better', 'known')
     """
-    found = compare(
+    result = compare(
         a,
         b,
         level=level,
@@ -98,8 +98,8 @@ def versus(
         next_items=next_items,
         ask=ask,
     )
-    issue(found.warnings)
-    return found
+    issue(result.warnings)
+    return result
 
 
 def compare(
@@ -119,19 +119,19 @@ def compare(
     check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
-    found = scores_of(a, b, scores=scores)
-    check_margin(margin, found)
-    one, other = operand(a, found, (b,)), operand(b, found, (a,))
-    if (one.name, one.evaluation) == (other.name, other.evaluation):
-        raise EvaluationError(f"{one.name!r} is compared with itself", hint="name two models")
-    made = _result(one, other, found, level, margin, adjust, sequential, next_items)
+    sources = scores_of(a, b, scores=scores)
+    check_margin(margin, sources)
+    first, other = operand(a, sources, (b,)), operand(b, sources, (a,))
+    if (first.name, first.evaluation) == (other.name, other.evaluation):
+        raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
+    result = _result(first, other, sources, level, margin, adjust, sequential, next_items)
     if not ask:
-        return made
-    for side in (one, other):
+        return result
+    for side in (first, other):
         if side.evaluation is not None:
-            side.evaluation.ask_more({side.name: made.next_items})
+            side.evaluation.ask_more({side.name: result.next_items})
     notes = () if sequential else (ONE_LOOK,)
-    return made.model_copy(update={"warnings": (*made.warnings, *notes)})
+    return result.model_copy(update={"warnings": (*result.warnings, *notes)})
 
 
 def check_margin(margin: float | None, scores: Sources) -> None:
@@ -145,7 +145,7 @@ def check_margin(margin: float | None, scores: Sources) -> None:
 
 
 def _result(
-    one: Operand,
+    first: Operand,
     other: Operand,
     scores: Sources,
     level: float,
@@ -154,11 +154,11 @@ def _result(
     sequential: bool,
     wanted: int | None,
 ) -> Versus:
-    made = contrast(one, other, level=level, sequential=sequential)
+    difference = contrast(first, other, level=level, sequential=sequential)
     scale = scores.scale
     span = scale.high - scale.low
     sign = -span if scale.lower_is_better else span
-    low, high = made.interval(level)
+    low, high = difference.interval(level)
     unit_margin = None if margin is None else margin / span
     not_worse = None if unit_margin is None else low > -unit_margin
     equivalent = None if unit_margin is None else bool(not_worse) and high < unit_margin
@@ -172,47 +172,47 @@ def _result(
     elif not_worse:
         verdict = "not worse"
     needed = if_known = None
-    open_ = [side for side in (one, other) if not side.is_known]
+    open_ = [side for side in (first, other) if not side.is_known]
     if verdict in ("undecided", "not worse") and open_:
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         n = min(len(side.items) for side in open_)
-        distance = abs(made.difference - edge)
-        pairs = if_paired(made, one, other)
-        half = (high - low) / 2 if pairs is made else pairs.half(level)
+        distance = abs(difference.difference - edge)
+        pairs = if_paired(difference, first, other)
+        half = (high - low) / 2 if pairs is difference else pairs.half(level)
         needed = items_needed(half, distance, n, scores.n_items)
-        if_known = items_if_known(made, level, distance, n, scores.n_items)
-    a, b = labels(one, other)
-    common = np.intersect1d(one.items, other.items)
+        if_known = items_if_known(difference, level, distance, n, scores.n_items)
+    a, b = labels(first, other)
+    common = np.intersect1d(first.items, other.items)
     return Versus(
         scale=scores.scale,
         a=a,
         b=b,
-        score_a=float(scale.from_unit(one.estimates[0])),
+        score_a=float(scale.from_unit(first.estimates[0])),
         score_b=float(scale.from_unit(other.estimates[0])),
-        difference=sign * made.difference,
+        difference=sign * difference.difference,
         interval=_interval(sign, low, high),
         level=level,
-        chance_a_better=made.chance_above,
+        chance_a_better=difference.chance_above,
         verdict=verdict,
         margin=margin,
         not_worse=not_worse,
         equivalent=equivalent,
-        kind=made.kind,
-        sources=made.sources,
-        checked_at=checked_at(one, other) if sequential else (),
-        items_a=len(one.items),
+        kind=difference.kind,
+        sources=difference.sources,
+        checked_at=checked_at(first, other) if sequential else (),
+        items_a=len(first.items),
         items_b=len(other.items),
         items_common=len(common),
         items_total=scores.n_items,
-        random=random_pairs(one, other, made, scores, level),
+        random=random_pairs(first, other, difference, scores, level),
         items_needed=needed,
         items_if_known=if_known,
         next_items=_next_items(open_, needed, wanted, scores),
-        tasks=_tasks(one, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
+        tasks=_tasks(first, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,
-        deciding=_deciding(one, other, common, scores),
-        pairing=pairing((one, other)),
-        warnings=warnings_of((one, other)),
+        deciding=_deciding(first, other, common, scores),
+        pairing=pairing((first, other)),
+        warnings=warnings_of((first, other)),
     )
 
 
@@ -236,18 +236,18 @@ def _next_items(
 
 
 def _tasks(
-    one: Operand, other: Operand, scores: Sources, level: float, adjust: Adjust, sign: float
+    first: Operand, other: Operand, scores: Sources, level: float, adjust: Adjust, sign: float
 ) -> tuple[TaskDifference, ...]:
-    made = task_contrasts(one, other)
-    p_values = np.array([1.0 if task is None else task.p_value for task in made])
+    differences = task_contrasts(first, other)
+    p_values = np.array([1.0 if task is None else task.p_value for task in differences])
     adjusted = adjusted_p_values(p_values, adjust)
-    found = []
-    for at, task in enumerate(made):
-        apart = float(one.estimates[1 + at] - other.estimates[1 + at])
+    results = []
+    for at, task in enumerate(differences):
+        apart = float(first.estimates[1 + at] - other.estimates[1 + at])
         verdict: Literal["better", "worse", "undecided"] = "undecided"
         if adjusted[at] <= 1 - level + 1e-12 and apart != 0:
             verdict = "better" if apart > 0 else "worse"
-        found.append(
+        results.append(
             TaskDifference(
                 task=scores.tasks[at],
                 difference=sign * apart,
@@ -257,7 +257,7 @@ def _tasks(
                 verdict=verdict,
             )
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def _deciding(

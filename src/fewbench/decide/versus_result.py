@@ -169,14 +169,16 @@ class Versus(Shown, BaseModel):
         if self.tasks:
             of_tasks = pd.DataFrame(
                 {
-                    "difference": [one.difference for one in self.tasks],
-                    "low": [None if (x := one.interval) is None else x.low for one in self.tasks],
-                    "high": [None if (x := one.interval) is None else x.high for one in self.tasks],
-                    "verdict": [one.verdict for one in self.tasks],
-                    "p_value": [one.p_value for one in self.tasks],
-                    "p_adjusted": [one.p_adjusted for one in self.tasks],
+                    "difference": [task.difference for task in self.tasks],
+                    "low": [None if (x := task.interval) is None else x.low for task in self.tasks],
+                    "high": [
+                        None if (x := task.interval) is None else x.high for task in self.tasks
+                    ],
+                    "verdict": [task.verdict for task in self.tasks],
+                    "p_value": [task.p_value for task in self.tasks],
+                    "p_adjusted": [task.p_adjusted for task in self.tasks],
                 },
-                index=[one.task for one in self.tasks],
+                index=[task.task for task in self.tasks],
             )
             frame = pd.concat([frame, of_tasks])
         return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
@@ -185,7 +187,7 @@ class Versus(Shown, BaseModel):
         """Return the items that both answered with different scores, largest difference first."""
         import pandas as pd
 
-        rows = [one.model_dump() for one in self.deciding]
+        rows = [item.model_dump() for item in self.deciding]
         return pd.DataFrame(rows, columns=list(ItemDifference.model_fields)).set_index("item")
 
     def page(self) -> Page:
@@ -193,11 +195,11 @@ class Versus(Shown, BaseModel):
         unit = Unit(self.scale)
         tasks = [
             [
-                *(one.task, unit.difference(one.difference)),
-                "–" if one.interval is None else unit.differences(one.interval),
-                *(one.verdict, p_value(one.p_value), p_value(one.p_adjusted)),
+                *(task.task, unit.difference(task.difference)),
+                "–" if task.interval is None else unit.differences(task.interval),
+                *(task.verdict, p_value(task.p_value), p_value(task.p_adjusted)),
             ]
-            for one in self.tasks
+            for task in self.tasks
         ]
         head = [("Task", False), ("Difference", True), ("Interval", True)]
         head += [("Verdict", False), ("p", True), ("adjusted p", True)]
@@ -219,7 +221,9 @@ class Versus(Shown, BaseModel):
         ]
         if self.deciding:
             head = [("Item", False), (self.a, True), (self.b, True), ("Task", False)]
-            rows = [[one.item, f"{one.a:.4g}", f"{one.b:.4g}", one.task] for one in self.deciding]
+            rows = [
+                [item.item, f"{item.a:.4g}", f"{item.b:.4g}", item.task] for item in self.deciding
+            ]
             of_items = Table("Items that differ", head, rows, "an item or task")
             note = "Items that both answered with different scores."
             sections.append(
@@ -271,14 +275,14 @@ class Versus(Shown, BaseModel):
             )
         if self.items_needed is not None:
             both = self.items_a < self.items_total and self.items_b < self.items_total
-            said = needed(self.items_needed, self.items_total, is_paired=both)
-            facts["If the difference stays"] = said
+            text = needed(self.items_needed, self.items_total, is_paired=both)
+            facts["If the difference stays"] = text
         if self.items_if_known is not None:
             facts[f"If {self.b} ran all items once"] = (
                 f"about {self.items_if_known:,} items of {self.a} would decide it"
             )
         if n := len(self.deciding):
-            for_a = sum(one.a > one.b for one in self.deciding)
+            for_a = sum(item.a > item.b for item in self.deciding)
             facts["Items that differ"] = (
                 f"{n:,} of {self.items_common:,}: {self.a} scores higher on {for_a:,}, {self.b} "
                 f"on {n - for_a:,}"
@@ -286,8 +290,8 @@ class Versus(Shown, BaseModel):
         if self.next_items:
             shown = self.next_items[:SHOWN_NEXT]
             more = len(self.next_items) - len(shown)
-            said = f" and {more:,} more" if more else ""
-            facts["Next items for both"] = f"{', '.join(shown)}{said}"
+            text = f" and {more:,} more" if more else ""
+            facts["Next items for both"] = f"{', '.join(shown)}{text}"
         return facts
 
 

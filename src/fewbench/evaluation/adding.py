@@ -77,26 +77,31 @@ def add(
     Scores: 1 model × 60 items, 3 tasks, 66.7% missing
     """
     listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    found = [_Run.read(Path(one)) for one in listed]
-    if not found:
+    read = [_Run.read(Path(path)) for path in listed]
+    if not read:
         raise EvaluationError("no runs to add", hint="name the folders of evaluations")
     named = {os.path.normpath(where): name for where, name in (names or {}).items()}
-    known = [where for one in found for where in one.places]
-    if unknown := [where for where in named if where not in known]:
+    places = [where for run in read for where in run.places]
+    if unknown := [where for where in named if where not in places]:
         raise EvaluationError(
-            f"no run to give a name: {some(unknown)}", hint=f"name one of {some(known, most=8)}"
+            f"no run to give a name: {some(unknown)}", hint=f"name one of {some(places, most=8)}"
         )
-    given = as_sources(_started_with(found) if scores is None else scores)
-    if not isinstance(given, Scores) or given.origin is not None:
+    sources = as_sources(_started_with(read) if scores is None else scores)
+    if not isinstance(sources, Scores) or sources.origin is not None:
         raise EvaluationError(
             "models cannot be added to a pack", hint="add to the scores that it was made from"
         )
-    table = given
+    table = sources
     again: list[str] = []
     accepted: list[str] = []
-    for one in found:
-        table, told = _with_run(table, one, named, again, accept_differences=accept_differences)
-        accepted += [f"{one.place}: accepted as answers to the same items: {said}" for said in told]
+    for started in read:
+        table, differences = _with_run(
+            table, started, named, again, accept_differences=accept_differences
+        )
+        accepted += [
+            f"{started.place}: accepted as answers to the same items: {difference}"
+            for difference in differences
+        ]
     if again:
         raise EvaluationError(
             f"in the table already, without answers since: {some(again)}",
@@ -122,14 +127,14 @@ class _Run:
         every = list(journal.fresh())
         entries = [entry for entry in every if isinstance(entry, Told) and entry.items]
         targets = targets_of(header, every)
-        told = {name: [one for one in entries if one.target == name] for name in targets}
-        told = {name: several for name, several in told.items() if several}
-        if not told:
+        by_target = {name: [entry for entry in entries if entry.target == name] for name in targets}
+        by_target = {name: several for name, several in by_target.items() if several}
+        if not by_target:
             raise EvaluationError(
                 f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
             )
-        return cls(journal, header, told, len(targets) == 1)
+        return cls(journal, header, by_target, len(targets) == 1)
 
     @property
     def place(self) -> str:
@@ -162,20 +167,22 @@ class _Run:
 
     def last(self, target: str, values: str) -> dict[str, Any]:
         """Return a field of the answers by item."""
-        found: dict[str, Any] = {}
-        for one in self.told[target]:
-            given = getattr(one, values)
-            found |= dict(zip(one.items, given or [None] * len(one.items), strict=True))
-        return found
+        latest: dict[str, Any] = {}
+        for entry in self.told[target]:
+            listed = getattr(entry, values)
+            latest |= dict(zip(entry.items, listed or [None] * len(entry.items), strict=True))
+        return latest
 
     def conditions(self, target: str) -> pd.DataFrame:
         """Return how items were asked and scored, as far as it is known: one row per item."""
-        found: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
-        for one in self.told[target]:
-            for name, texts in one.conditions.items():
-                found[name] |= {one.items[at]: text for text, at in _pairs(texts)}
+        by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
+        for entry in self.told[target]:
+            for name, texts in entry.conditions.items():
+                by_column[name] |= {entry.items[at]: text for text, at in _pairs(texts)}
         index = pd.Index(list(self.last(target, "scores")), dtype=object)
-        columns = {name: pd.Series(texts, dtype=object) for name, texts in found.items() if texts}
+        columns = {
+            name: pd.Series(texts, dtype=object) for name, texts in by_column.items() if texts
+        }
         return pd.DataFrame(columns, index=index).fillna("")
 
 
@@ -184,7 +191,7 @@ def _pairs(texts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
 
 
 def _started_with(runs: Sequence[_Run]) -> Sources:
-    tables = [one.table for one in runs if one.table is not None]
+    tables = [run.table for run in runs if run.table is not None]
     if not tables:
         raise EvaluationError(
             f"{runs[0].place}: no table of scores to add to: the run does not record one that is "
@@ -229,11 +236,11 @@ def _with_run(
             continue
         is_new = True
         conditions = run.conditions(target).loc[items]
-        own = table.items.loc[items].drop(columns=[*COLUMNS], errors="ignore")
-        told = Scores(
-            row[:, table.positions(items)], pd.DataFrame(index=[name]), own.join(conditions)
+        metadata = table.items.loc[items].drop(columns=[*COLUMNS], errors="ignore")
+        answered = Scores(
+            row[:, table.positions(items)], pd.DataFrame(index=[name]), metadata.join(conditions)
         )
-        differences += compare_conditions(table, told, items, SIDES).differences
+        differences += compare_conditions(table, answered, items, SIDES).differences
         if differences and not accept_differences:
             raise EvaluationError(
                 f"{run.place}: not answers to the same items as in the table: "
@@ -242,7 +249,7 @@ def _with_run(
                 "--accept-differences (in Python accept_differences=True)",
             )
         options = _options(table, run, target)
-        table = with_conditions(_with_row(table, row, name, source, at, options), told)
+        table = with_conditions(_with_row(table, row, name, source, at, options), answered)
     again += [] if is_new else kept
     return table, list(dict.fromkeys(differences))
 
@@ -250,8 +257,8 @@ def _with_run(
 def _row_of(table: Scores, source: str) -> int | None:
     if RUN not in table.models:
         return None
-    found = np.flatnonzero((table.models[RUN] == source).to_numpy())
-    return int(found[0]) if len(found) else None
+    rows = np.flatnonzero((table.models[RUN] == source).to_numpy())
+    return int(rows[0]) if len(rows) else None
 
 
 def _with_row(
@@ -275,7 +282,7 @@ def _with_row(
     probabilities = table.probabilities
     if probabilities is not None:
         every = [*probabilities.by_model(), options]
-        probabilities = OptionProbabilities(np.stack([every[one] for one in order]))
+        probabilities = OptionProbabilities(np.stack([every[item] for item in order]))
     values = np.vstack([table.values, row])[order]
     return table.changed(values=values, models=models, probabilities=probabilities)
 
@@ -285,9 +292,9 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
     if table.probabilities is None:
         return None
     _, n_items, width = table.probabilities.shape
-    found = np.full((n_items, width), np.nan, table.probabilities.dtype)
-    known = run.last(target, "probabilities")
-    lacking = [item for item, given in known.items() if given is None or None in given]
+    shares = np.full((n_items, width), np.nan, table.probabilities.dtype)
+    of_items = run.last(target, "probabilities")
+    lacking = [item for item, options in of_items.items() if options is None or None in options]
     if lacking:
         raise EvaluationError(
             f"{run.place}: {counted(len(lacking), 'answer')} without option probabilities, which "
@@ -295,9 +302,9 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
             hint="add to a table without them (in Python scores.changed(probabilities=None))",
         )
     for at, item in enumerate(table.item_ids):
-        if item in known:
-            found[at, : len(known[item])] = known[item]
-    return found
+        if item in of_items:
+            shares[at, : len(of_items[item])] = of_items[item]
+    return shares
 
 
 def _other_items(table: Scores, run: _Run) -> Iterator[str]:
@@ -315,7 +322,7 @@ def _other_items(table: Scores, run: _Run) -> Iterator[str]:
             hint="add runs of one benchmark",
         )
     columns = [name for name in CONTENT if name in table.items and name in ours.items]
-    before, now = (one.items[columns] for one in (table, ours))
+    before, now = (side.items[columns] for side in (table, ours))
     if {NO_TASK} in (set(before["task"]), set(now["task"])):
         before, now = before.assign(task=NO_TASK), now.assign(task=NO_TASK)
     if sorted(before.index) != sorted(now.index) or not before.equals(now.loc[before.index]):

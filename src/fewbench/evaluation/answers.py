@@ -71,8 +71,8 @@ class AnswerBook:
 
     def notes(self, target: str) -> tuple[str, ...]:
         """Return a warning if fractions were accepted where the sources have none."""
-        told = self._record.answers(target)
-        answered = dict(zip(told.items.tolist(), told.scores[0].tolist(), strict=True))
+        answers = self._record.answers(target)
+        answered = dict(zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True))
         fractions = [at for at, score in answered.items() if self._is_odd(at, score)]
         if not fractions:
             return ()
@@ -184,14 +184,14 @@ class AnswerBook:
 
     def from_table(self, table: Scores, row: int, target: str) -> Answers:
         """Return a table row's answers to the items that a target was asked."""
-        known = self._sources.items.index.get_indexer(table.items.index)
+        positions = self._sources.items.index.get_indexer(table.items.index)
         asked = self._record.asked(target)
-        columns = np.flatnonzero(np.isin(known, asked) & ~np.isnan(table.cells[row]))
+        columns = np.flatnonzero(np.isin(positions, asked) & ~np.isnan(table.cells[row]))
         options = None
         if table.probabilities is not None:
             rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
             options = self.options(list(rows))
-        return Answers(known[columns].astype(np.intp), table.cells[[row]][:, columns], options)
+        return Answers(positions[columns].astype(np.intp), table.cells[[row]][:, columns], options)
 
     def given(
         self,
@@ -292,7 +292,7 @@ class AnswerBook:
     def _tasks(self, table: Scores, items: Iterable[str]) -> Iterator[str]:
         """Yield how tasks differ; in tables only, as ids of items from logs begin with the task."""
         every = (table, self._sources)
-        ours, theirs = (one.items["task"].astype(str).loc[list(items)] for one in every)
+        ours, theirs = (side.items["task"].astype(str).loc[list(items)] for side in every)
         if "harness" in table.items or set(ours) == {NO_TASK} or set(theirs) == {NO_TASK}:
             return
         differ = np.flatnonzero(ours.to_numpy() != theirs.to_numpy())
@@ -343,10 +343,10 @@ class AnswerBook:
 
     def to_led(self, lead: Lead) -> Led:
         """Return the same by item, for the journal."""
-        ids, known = self._sources.item_ids, np.flatnonzero(np.isfinite(lead.scores))
+        ids, columns = self._sources.item_ids, np.flatnonzero(np.isfinite(lead.scores))
         return Led(
             rounds=tuple(tuple(ids[items].tolist()) for items in lead.rounds),
-            scores=dict(zip(ids[known].tolist(), lead.scores[known].tolist(), strict=True)),
+            scores=dict(zip(ids[columns].tolist(), lead.scores[columns].tolist(), strict=True)),
             budget=lead.budget,
             lead=None if lead.lead is None else self.to_led(lead.lead),
         )
@@ -420,10 +420,10 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
             f"the table has {len(models)} models, none named {target!r}",
             hint=WHOSE,
         )
-    found = {name: models.index(name) for name in targets if name in models}
-    if not found:
+    matched = {name: models.index(name) for name in targets if name in models}
+    if not matched:
         raise AnswersError(
             f"no answers of the targets {some(targets)}: the models are {some(models)}",
             hint=f"with several targets, name one with --target NAME; {WHOSE}",
         )
-    return found
+    return matched

@@ -94,17 +94,17 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     """
     distinct = distinct_sources(scores)
     advised = next(
-        one.methods
-        for one in ADVICE
-        if one.least <= distinct < one.below
-        and (distinct < FEW or (one.methods == STRONGER) == stronger)
+        advice.methods
+        for advice in ADVICE
+        if advice.least <= distinct < advice.below
+        and (distinct < FEW or (advice.methods == STRONGER) == stronger)
     )
-    own = [name for name in OWN if name in CATALOGUE]
-    if own:  # others that adapt take long to backtest
+    special = [name for name in OWN if name in CATALOGUE]
+    if special:  # others that adapt take long to backtest
         advised = tuple(n for n in advised if n not in OWN and CATALOGUE[n].method.asks_once)
     able = [n for n in advised if n != RANDOM and obstacle(CATALOGUE[n].method, scores) is None]
-    own = [n for n in own if obstacle(CATALOGUE[n].method, scores) is None]
-    return (*own[:1], *able[:1], RANDOM) if own else (*able, RANDOM)
+    special = [n for n in special if obstacle(CATALOGUE[n].method, scores) is None]
+    return (*special[:1], *able[:1], RANDOM) if special else (*able, RANDOM)
 
 
 def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choice:
@@ -200,20 +200,20 @@ def pick(names: Sequence[str], means: Mapping[str, float], beats: Beats) -> str:
 
 
 def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
-    found = candidates(scores)[:-1]
-    own = [name for name in found if name in OWN][:1]
-    names = list(dict.fromkeys([*own, *[n for n in found if n not in OWN][:1], SAFE]))
+    candidate_names = candidates(scores)[:-1]
+    special = [name for name in candidate_names if name in OWN][:1]
+    names = list(dict.fromkeys([*special, *[n for n in candidate_names if n not in OWN][:1], SAFE]))
     names = [n for n in names if not extends or CATALOGUE[n].method.extends]
     methods = {name: CATALOGUE[name].method.for_sources(scores) for name in names}
     part = _part(scores, seed)
     looks = [n for n in LOOKS if n <= part.n_items // 2] or [max(1, part.n_items // 2)]
     every = {name: _shares(methods[name], part, looks, child_seed(seed, 10)) for name in names}
-    errors = {name: one[0] for name, one in every.items() if one.size}
+    errors = {name: pair[0] for name, pair in every.items() if pair.size}
     if not errors:
         return Choice(RANDOM, "no other method could be judged on these source models")
     preferred = next(iter(errors))
     over = f"random sampling's, mean over {looks[0]} to {looks[-1]} items"
-    shares = {name: float(one.mean()) for name, one in errors.items()}
+    shares = {name: float(error.mean()) for name, error in errors.items()}
     nearer = dict[str, str]()
     """Methods with a lower error than the preferred one, but not for stronger targets."""
 
@@ -237,13 +237,13 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
             "no method is clearly better than random sampling on your source models: the error of "
             f"{preferred} is {shares[preferred]:.2f} of {over}",
         )
-    said = f"on your source models its error is {shares[chosen]:.2f} of {over}"
+    reason = f"on your source models its error is {shares[chosen]:.2f} of {over}"
     if chosen == preferred:
         if preferred != DEFAULT and DEFAULT in CATALOGUE:
-            said += f"; {DEFAULT} could not be judged on parts of them"
-        return Choice(chosen, "; ".join([said, *nearer.values()]))
+            reason += f"; {DEFAULT} could not be judged on parts of them"
+        return Choice(chosen, "; ".join([reason, *nearer.values()]))
     why = "clearly more" if beats(chosen, preferred, len(errors) - 1) else "not clearly below 1"
-    return Choice(chosen, f"{said}; that of {preferred} is {shares[preferred]:.2f}, {why}")
+    return Choice(chosen, f"{reason}; that of {preferred} is {shares[preferred]:.2f}, {why}")
 
 
 def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> FloatArray:
@@ -254,23 +254,23 @@ def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> Fl
     runs: list[tuple[HeldOut, int]] = [(measure(method, part, n, seed, divisions=1), 0)
                                        for n in looks if not method.extends]  # fmt: skip
     if method.extends:
-        held = measure(method, part, looks[-1], seed, looks, divisions=1)
-        runs = [(held, at) for at in range(len(looks))]
+        measured = measure(method, part, looks[-1], seed, looks, divisions=1)
+        runs = [(measured, at) for at in range(len(looks))]
     full, effect = part.full_scores(), sampling_effect(part, looks[-1])
-    found = []
-    for n, (held, at) in zip(looks, runs, strict=True):
-        folds = [held.parts == fold for fold in range(FOLDS)]
+    shares = []
+    for n, (measured, at) in zip(looks, runs, strict=True):
+        folds = [measured.parts == fold for fold in range(FOLDS)]
         if not all(fold.any() for fold in folds):  # it could not be fitted on all
             return np.empty((2, 0))
         of_models = (
-            np.abs(held.errors[:, at, 0]),
+            np.abs(measured.errors[:, at, 0]),
             np.array(
-                [expected_random_error(full[m], n, part.n_items, effect) for m in held.models]
+                [expected_random_error(full[m], n, part.n_items, effect) for m in measured.models]
             ),
         )
-        means = np.array([[one[fold].mean() for fold in folds] for one in of_models])
-        found.append(means / max(means[1].mean(), TINY))
-    return np.asarray(np.mean(found, axis=0))
+        means = np.array([[errors[fold].mean() for fold in folds] for errors in of_models])
+        shares.append(means / max(means[1].mean(), TINY))
+    return np.asarray(np.mean(shares, axis=0))
 
 
 def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, seed: int) -> bool:
@@ -285,8 +285,8 @@ def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, 
     targets, (truth, _) = part.take(models=judged), known_scores(part, judged)
     try:
         mine, other = (
-            np.abs(replay(one, sources, targets, budget, seed).scores - truth)
-            for one in (method, preferred)
+            np.abs(replay(name, sources, targets, budget, seed).scores - truth)
+            for name in (method, preferred)
         )
     except FewbenchError:
         return False

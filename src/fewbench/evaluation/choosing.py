@@ -93,9 +93,12 @@ class Opened:
     @classmethod
     def of(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
-        made = header.provenance
-        stop = header.stop or Stop(items=made.budget)
-        return cls(method or made.method, stop, made.seed, header.subset, header.reason, made)
+        provenance = header.provenance
+        stop = header.stop or Stop(items=provenance.budget)
+        return cls(
+            method or provenance.method, stop, provenance.seed,
+            header.subset, header.reason, provenance,
+        )  # fmt: skip
 
 
 class Choosing:
@@ -125,9 +128,9 @@ class Choosing:
         """The method, with the subset's items if it was given the user's own."""
         from fewbench.methods.catalogue import find_method
 
-        chosen, given = self.settings.method, self.settings.subset
-        found = find_method(chosen) if isinstance(chosen, str) else chosen
-        return found if given is None else with_items(found, given)
+        chosen, subset = self.settings.method, self.settings.subset
+        method = find_method(chosen) if isinstance(chosen, str) else chosen
+        return method if subset is None else with_items(method, subset)
 
     @cached_property
     def provenance(self) -> Provenance:
@@ -154,18 +157,18 @@ class Choosing:
     @property
     def notes(self) -> tuple[str, ...]:
         """A note if the method has changed since the folder was made."""
-        made = self.settings.opened
-        if made is None or made.settings == self.provenance.settings:
+        before = self.settings.opened
+        if before is None or before.settings == self.provenance.settings:
             return ()
         return (
-            f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
+            f"started by fewbench {before.version} with {before.method} as {before.settings}; this "
             f"version continues from the recorded answers with {self.provenance.settings}",
         )
 
     @cached_property
     def session(self) -> Session:
         """The method on these targets; MethodError or EvaluationError if it cannot run."""
-        made, subset, method = self.provenance, self.settings.subset, self.method
+        provenance, subset, method = self.provenance, self.settings.subset, self.method
         scores = self.scores if method.takes_parts else self.scores.whole
         targets = self.ledger.record.targets
         session: Session
@@ -173,14 +176,14 @@ class Choosing:
             if error := obstacle(method.predictor, scores):
                 raise error
             if self.notes:  # its items are still those that were chosen
-                subset = subset.model_copy(update={"provenance": made})
-            check_subset(subset, made)
-            session = StaticSession(method.predictor, scores, subset, made.seed, targets)
+                subset = subset.model_copy(update={"provenance": provenance})
+            check_subset(subset, provenance)
+            session = StaticSession(method.predictor, scores, subset, provenance.seed, targets)
         else:
             if error := obstacle(method, scores):
                 raise error
             with self._working():
-                session = method.start(scores.table(), made.budget, made.seed, targets)
+                session = method.start(scores.table(), provenance.budget, provenance.seed, targets)
         session.record = self.ledger.record
         return session
 
@@ -212,8 +215,8 @@ class Choosing:
 
     def _is_on_record(self) -> bool:
         """Whether every target has open items or a given subset, and what was asked is noted."""
-        given, record = self.settings.subset, self.ledger.record
-        n_given = self.scores.n_items + 1 if given is None else len(given.items)
+        subset, record = self.settings.subset, self.ledger.record
+        n_given = self.scores.n_items + 1 if subset is None else len(subset.items)
         return all(
             (len(record.open(target)) or len(record.asked(target)) >= n_given)
             and self.ledger.is_noted(target)

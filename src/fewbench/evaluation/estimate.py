@@ -112,8 +112,8 @@ class Estimate(Shown, BaseModel):
         ends = [self.interval.low, self.interval.high]
         rows = {"all": [self.score, *ends, self.items_run, self.rank]}
         for task, score in self.tasks.items():
-            known = self.task_intervals.get(task)
-            ends = [float("nan")] * 2 if known is None else [known.low, known.high]
+            interval = self.task_intervals.get(task)
+            ends = [float("nan")] * 2 if interval is None else [interval.low, interval.high]
             rows[task] = [score, *ends, self.task_items.get(task), self.task_ranks.get(task)]
         columns = ["score", "low", "high", "items_run", "rank"]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -152,9 +152,9 @@ class Estimates(Shown, dict[str, Estimate]):
     def warnings(self) -> list[str]:
         """Each warning once, with the targets that it is about."""
         about: dict[str, list[str]] = {}
-        for one in self.values():
-            for warning in one.warnings:
-                about.setdefault(warning, []).append(one.target)
+        for estimate in self.values():
+            for warning in estimate.warnings:
+                about.setdefault(warning, []).append(estimate.target)
         every = len(self) if len(self) > 1 else 0
         return [
             f"{'all targets' if len(names) == every else some(names)}: {warning}"
@@ -167,18 +167,18 @@ class Estimates(Shown, dict[str, Estimate]):
 
         rows = {
             name: {
-                "score": one.score,
-                "low": one.interval.low,
-                "high": one.interval.high,
-                "level": one.level,
-                "expected_error": one.expected_error,
-                "rank": one.rank,
-                "items_run": one.items_run,
-                "items_total": one.items_total,
-                "interval_kind": one.interval_kind,
-                "warnings": in_cell(one.warnings),
+                "score": estimate.score,
+                "low": estimate.interval.low,
+                "high": estimate.interval.high,
+                "level": estimate.level,
+                "expected_error": estimate.expected_error,
+                "rank": estimate.rank,
+                "items_run": estimate.items_run,
+                "items_total": estimate.items_total,
+                "interval_kind": estimate.interval_kind,
+                "warnings": in_cell(estimate.warnings),
             }
-            for name, one in self.items()
+            for name, estimate in self.items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
 
@@ -195,14 +195,15 @@ class Estimates(Shown, dict[str, Estimate]):
 def among_sources(one: Estimate, scores: Sources) -> Any:
     """Return the chart of an estimate among the full scores of the source models."""
     ends = (one.interval.low, one.interval.high)
-    given = full_scores_of(scores), one.target, one.score
-    return figures.among_sources(*given, ends, one.level, Unit(one.scale))
+    drawn = full_scores_of(scores), one.target, one.score
+    return figures.among_sources(*drawn, ends, one.level, Unit(one.scale))
 
 
 def several(estimates: Sequence[Estimate]) -> Any:
     """Return the chart of estimates with their intervals."""
     values = [
-        {"target": one.target, "score": one.score, **one.interval.model_dump()} for one in estimates
+        {"target": estimate.target, "score": estimate.score, **estimate.interval.model_dump()}
+        for estimate in estimates
     ]
     return figures.several(values, estimates[0].level, Unit(estimates[0].scale))
 

@@ -38,9 +38,9 @@ def scored(prediction: Prediction, row: int, answers: Answers, scores: Sources) 
     """
     if prediction.tasks is None:
         raise EvaluationError("the method predicted no task scores")
-    items, own = answers.items, answers.scores[0]
-    full = bound_score(float(prediction.scores[row]), scores, items, own)
-    tasks = fit_tasks(prediction.tasks[row], full, scores, items, own)
+    items, replies = answers.items, answers.scores[0]
+    full = bound_score(float(prediction.scores[row]), scores, items, replies)
+    tasks = fit_tasks(prediction.tasks[row], full, scores, items, replies)
     spread, by_task = prediction.spread, prediction.task_spread
     return Scored(
         answers,
@@ -70,13 +70,13 @@ class Estimating:
     @cached_property
     def judge(self) -> Judge:
         """What says how far the method's estimates may be off."""
-        made, stop = self._choosing.provenance, self._choosing.settings.stop
+        provenance, stop = self._choosing.provenance, self._choosing.settings.stop
         scores, method = self._choosing.scores, self._choosing.method
         span = scores.scale.high - scores.scale.low
         return Judge(
-            method, scores.whole, made.budget, made.seed, self._ledger.folder,
+            method, scores.whole, provenance.budget, provenance.seed, self._ledger.folder,
             None if stop.half_width is None else stop.half_width / span,
-            stop.level, known_errors(scores, method, made),
+            stop.level, known_errors(scores, method, provenance),
         )  # fmt: skip
 
     @contextmanager
@@ -107,22 +107,22 @@ class Estimating:
         past, estimates = past_scores(scores.whole), Estimates()
         general: list[str] | None = None
         for row, name in enumerate(names):
-            one = scored(prediction, row, record.answers(name), scores)
-            self._narrow[name] = self.judge.ends_run(one)
+            score = scored(prediction, row, record.answers(name), scores)
+            self._narrow[name] = self.judge.ends_run(score)
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
                 is_narrow=self._narrow[name],
             )  # fmt: skip
             notes += [*self._ledger.notes(name), *prediction.notes]
-            if not one.is_sampled:
+            if not score.is_sampled:
                 general = self.method_notes() if general is None else general
                 notes += general
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
             notes += [*choosing.notes, *self._mixed_sources]
             estimates[name] = make_estimate(
-                name, one, self.judge, level, choosing.provenance, past, notes,
+                name, score, self.judge, level, choosing.provenance, past, notes,
                 stopping=stop.half_width is not None,
             )  # fmt: skip
         self._kept[key] = (state, estimates)
@@ -138,23 +138,23 @@ class Estimating:
         judge = self.judge
         if judge.method.plain_sampling:
             return []
-        scores, held, found = judge.scores, judge.errors(), []
-        error, random = held.mean_error, held.mean_random
+        scores, errors, notes = judge.scores, judge.errors(), []
+        error, random = errors.mean_error, errors.mean_random
         if error is not None and random is not None and error >= random > 0:
             span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
-            found.append(
+            notes.append(
                 f"on held-out source models the mean error of this method is "
                 f"{unit.points(error * span)}, and that of random sampling "
                 f"{unit.points(random * span)}: use random, or compare methods (fewbench compare)"
             )
         alpha = reliability(scores)
         if scores.n_models > 2 and alpha < RELIABLE:
-            found.append(
+            notes.append(
                 f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
                 "1), so they do not show how a better model answers. Use random if the target is "
                 "better"
             )
-        return found
+        return notes
 
 
 def make_estimate(
@@ -173,9 +173,9 @@ def make_estimate(
     `past` are the `past_scores` of the scores; with `stopping`, the width of the interval may end
     the run.
     """
-    scores, items, own = judge.scores, one.answers.items, one.answers.scores[0]
-    found = judge.of(one, stopping=stopping)
-    low, high = found.interval(level)
+    scores, items, replies = judge.scores, one.answers.items, one.answers.scores[0]
+    uncertainty = judge.of(one, stopping=stopping)
+    low, high = uncertainty.interval(level)
     score, tasks = float(one.estimates[0]), one.estimates[1:]
     n, n_items = len(items), scores.n_items
     scale = scores.scale
@@ -187,7 +187,7 @@ def make_estimate(
     ranks: dict[str, Any] = {}
     if len(past.full):
         rank, best, worst = places(past.full, [score, high, low])
-        of_tasks = [places(past.tasks[:, at], [one])[0] for at, one in enumerate(tasks)]
+        of_tasks = [places(past.tasks[:, at], [value])[0] for at, value in enumerate(tasks)]
         ranks = {
             "rank": rank,
             "ranked_among": len(past.full) + 1,
@@ -211,16 +211,16 @@ def make_estimate(
         items_run=n,
         items_total=n_items,
         task_items=dict(zip(names, run.tolist(), strict=True)),
-        answers_mean=float(scale.from_unit(float(own.mean()))),
-        answers_right=int(own.sum()) if bool(np.isin(own, (0.0, 1.0)).all()) else None,
+        answers_mean=float(scale.from_unit(float(replies.mean()))),
+        answers_right=int(replies.sum()) if bool(np.isin(replies, (0.0, 1.0)).all()) else None,
         random=RandomSampling(
             half_width=(plain[1] - plain[0]) / 2 * span,
             expected_error=plain_error * span,
         ),
-        expected_error=None if found.error is None else found.error * span,
-        interval_kind=found.kind,
-        interval_sources=found.sources,
-        warnings=tuple(dict.fromkeys((*found.warnings, *warnings))),
+        expected_error=None if uncertainty.error is None else uncertainty.error * span,
+        interval_kind=uncertainty.kind,
+        interval_sources=uncertainty.sources,
+        warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )
 
@@ -249,33 +249,33 @@ def progress_notes(
     answered, asked = len(record.answered(target)), len(record.asked(target))
     left = len(record.open(target))
     skipped = asked - answered - left
-    found = []
+    notes = []
     if is_narrow:
         pass  # nothing is missing
     elif left and stop.cost is not None and not affordable:
         if not method.extends:  # nothing is missing of a sample in the order drawn
-            found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
+            notes.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
     elif left and stop.half_width is not None:
-        found.append(
+        notes.append(
             f"{answered} of at most {asked} items answered: the interval's width decides when "
             "to stop"
         )
     elif left and method.asks_once:
-        found.append(
+        notes.append(
             f"{answered} of {asked} items answered: the estimate uses {answered}; record the "
             f"missing {counted(left, 'answer')}, or skip items without an answer (fewbench "
             "tell --skip ID)"
         )
     elif left or is_waiting:
-        found.append(
+        notes.append(
             f"{answered} of {budget} items answered: the method asks for more items before "
             "its estimate is final"
         )
     elif method.whole_budget and asked < budget:
-        found.append(f"only {asked} of {budget} items were asked: the others were lost or changed")
+        notes.append(f"only {asked} of {budget} items were asked: the others were lost or changed")
     if skipped:
-        found.append(
+        notes.append(
             f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "
             "for it, the estimate is too high"
         )
-    return found
+    return notes

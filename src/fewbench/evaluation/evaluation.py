@@ -177,11 +177,11 @@ class Evaluation:
         journal = Journal(Path(folder))
         journal.check_free()
         named = None if scores_path is None else str(Path(scores_path).resolve())
-        own = keep_scores(self.scores, journal.folder)
+        copy_of_scores = keep_scores(self.scores, journal.folder)
         journal.create(
             Header(
                 id=token_hex(8),
-                scores=own or named,
+                scores=copy_of_scores or named,
                 targets=self.targets,
                 subset=self.subset,
                 stop=self.stop,
@@ -437,12 +437,12 @@ class Evaluation:
             If an item is not in the scores.
         """
         self._ledger.check_target(target)
-        told = self._ledger.book.given(target, answers, probabilities)
-        odd = self._ledger.book.odd_replies(target, told, replies or {}, strict=strict)
+        answered = self._ledger.book.given(target, answers, probabilities)
+        odd = self._ledger.book.odd_replies(target, answered, replies or {}, strict=strict)
         self._check_open(target)
         self._ledger.tell(
             target,
-            told,
+            answered,
             accept_fractions=accept_fractions,
             correct=correct,
             replies=odd,
@@ -608,9 +608,9 @@ class Evaluation:
         """
         from fewbench.uncertainty.bounds import bound_score
 
-        found = float(self.prediction(target, tasks=False).scores[0])
+        estimate = float(self.prediction(target, tasks=False).scores[0])
         answers = self.record.answers(target)
-        score = bound_score(found, self.scores, answers.items, answers.scores[0])
+        score = bound_score(estimate, self.scores, answers.items, answers.scores[0])
         return float(self.scores.scale.from_unit(score))
 
     def items(self, target: str) -> pd.DataFrame:
@@ -709,16 +709,16 @@ def select_items(
     if subset is not None:
         return subset.model_copy(update={"notes": (*notes, *subset.notes)})
     (items,) = evaluation.ask().values()
-    made = evaluation.provenance
+    provenance = evaluation.provenance
     then = ""
-    if len(items) < made.budget:
-        then = f" of {made.budget}, and chooses the others after the answers"
+    if len(items) < provenance.budget:
+        then = f" of {provenance.budget}, and chooses the others after the answers"
     note = (
-        f"{made.method} asks for these {len(items)} items{then}. Use fewbench start SCORES "
-        f"--method '{made.method}' --budget {made.budget} --seed {made.seed} "
-        f"--average {made.average} -o DIR, then ask and tell"
+        f"{provenance.method} asks for these {len(items)} items{then}. Use fewbench start SCORES "
+        f"--method '{provenance.method}' --budget {provenance.budget} --seed {provenance.seed} "
+        f"--average {provenance.average} -o DIR, then ask and tell"
     )
-    return Subset(items=tuple(items), notes=(*notes, note), provenance=made)
+    return Subset(items=tuple(items), notes=(*notes, note), provenance=provenance)
 
 
 def chosen_note(evaluation: Evaluation) -> str:

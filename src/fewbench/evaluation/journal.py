@@ -91,10 +91,12 @@ class Told(_Line):
 
 def kept_replies(told: Iterable[Told]) -> dict[str, str]:
     """Return the replies of a target that deserve a warning; the last answer to an item counts."""
-    found: dict[str, str] = {}
-    for one in told:
-        found = {item: kind for item, kind in found.items() if item not in one.items} | one.replies
-    return found
+    replies: dict[str, str] = {}
+    for entry in told:
+        replies = {
+            item: kind for item, kind in replies.items() if item not in entry.items
+        } | entry.replies
+    return replies
 
 
 class Skipped(_Line):
@@ -119,7 +121,7 @@ class Led(BaseModel):
     def of_items(self, known: Container[str]) -> "Led":
         """Return the part of known items."""
         return Led(
-            rounds=tuple(tuple(one for one in items if one in known) for items in self.rounds),
+            rounds=tuple(tuple(item for item in items if item in known) for items in self.rounds),
             scores={item: score for item, score in self.scores.items() if item in known},
             budget=self.budget,
             lead=None if self.lead is None else self.lead.of_items(known),
@@ -196,8 +198,8 @@ class Journal:
 
     def scores_path(self) -> Path | None:
         """Return the file of the scores that the evaluation was started with, if it is known."""
-        known = self.header().scores
-        return None if known is None else self.folder.absolute() / known
+        name = self.header().scores
+        return None if name is None else self.folder.absolute() / name
 
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
@@ -237,9 +239,9 @@ class Journal:
             entries = [_parse(line) for _, line in self._lines.read() if _is_sound(line)]
             if not entries and not (self.folder / HEADER).exists():
                 raise
-            asked = [one for one in entries if isinstance(one, Asked)]
-            targets = dict.fromkeys(name for one in asked for name in one.targets)
-            n_answers = sum(len(one.items) for one in entries if isinstance(one, Told))
+            asked = [entry for entry in entries if isinstance(entry, Asked)]
+            targets = dict.fromkeys(name for entry in asked for name in entry.targets)
+            n_answers = sum(len(entry.items) for entry in entries if isinstance(entry, Told))
             raise EvaluationError(
                 f"{self.folder}: {HEADER} is lost or damaged, and with it the scores file, method, "
                 f"budget and seed; {ANSWERS} still contains {counted(n_answers, 'answer')}"
@@ -267,12 +269,12 @@ def folder_and_target(name: str) -> tuple[Path, str | None] | None:
 
 
 def _parse(line: bytes) -> Entry:
-    found = loads(line)
-    if not isinstance(found, dict):
+    entry = loads(line)
+    if not isinstance(entry, dict):
         raise ValueError("not an entry")
-    kind = "told" if "scores" in found else "asked" if "targets" in found else "skipped"
-    kind = "followed" if "lead" in found else kind
-    return _KINDS[kind].model_validate(found)
+    kind = "told" if "scores" in entry else "asked" if "targets" in entry else "skipped"
+    kind = "followed" if "lead" in entry else kind
+    return _KINDS[kind].model_validate(entry)
 
 
 def _is_sound(line: bytes) -> bool:

@@ -150,8 +150,8 @@ class Ledger:
             if correct:
                 self.book.check_known(target, answers)
             if len(answers.items):
-                told = self.book.to_record(target, answers)
-                self._note(told.model_copy(update={**known, "corrects": correct}))
+                entry = self.book.to_record(target, answers)
+                self._note(entry.model_copy(update={**known, "corrects": correct}))
                 self.record.tell(target, answers)
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
@@ -174,7 +174,7 @@ class Ledger:
             )
         for target, row in matched.items() if not is_named else ():
             model = table.model_ids[row]
-            others = {one.model for one in self.told(target)} - {"", model}
+            others = {entry.model for entry in self.told(target)} - {"", model}
             if others:
                 raise AnswersError(
                     f"{target!r} has answers of the model {some(sorted(others))}, and these are "
@@ -203,8 +203,8 @@ class Ledger:
         odd: dict[str, dict[str, str]] = {}
         for name, answers in every.items():  # before any is recorded
             book.check(name, answers, **given_as)
-            said = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
-            odd[name] = book.odd_replies(name, answers, said, strict=strict)
+            reply_texts = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
+            odd[name] = book.odd_replies(name, answers, reply_texts, strict=strict)
         taken, asked, unskipped = 0, set[str](), dict[str, None]()
         for name, answers in every.items():
             again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
@@ -244,8 +244,8 @@ class Ledger:
         """
         with self.alone():
             rounds = self.record.rounds(target) if target in self.record.targets else []
-            known = self.record.lead(target) if rounds else None
-            theirs = rounds if known is None else known.rounds
+            recorded = self.record.lead(target) if rounds else None
+            theirs = rounds if recorded is None else recorded.rounds
             if rounds and lead.followed(theirs) == min(len(theirs), len(lead.rounds)):
                 return
             if rounds:
@@ -267,21 +267,25 @@ class Ledger:
 
     def told(self, target: str) -> list[Told]:
         """Return the entries with answers of a target."""
-        return [one for one in self.entries if isinstance(one, Told) and one.target == target]
+        return [
+            entry for entry in self.entries if isinstance(entry, Told) and entry.target == target
+        ]
 
     def notes(self, target: str) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
-        told = self.told(target)
-        odd = describe_replies(kept_replies(told), len(self.record.answered(target)))
+        entries = self.told(target)
+        odd = describe_replies(kept_replies(entries), len(self.record.answered(target)))
         answers = self.record.answers(target)
         ids, texts = self._item_ids[answers.items].tolist(), {}
-        for one in told:
-            texts.update(one.texts)
+        for entry in entries:
+            texts.update(entry.texts)
         odd += describe_alike(dict(zip(ids, answers.scores[0].tolist(), strict=True)), texts)
-        differences = dict.fromkeys(said for one in told for said in one.differences)
+        differences = dict.fromkeys(
+            difference for entry in entries for difference in entry.differences
+        )
         accepted = (
-            f"accepted answers that were asked or scored in another way: {said}"
-            for said in differences
+            f"accepted answers that were asked or scored in another way: {difference}"
+            for difference in differences
         )
         return (*odd, *self.book.notes(target), *accepted)
 

@@ -77,10 +77,13 @@ class Stop(BaseModel):
     def _with_unit(cls, values: Any) -> Any:
         """Take the unit from a cost such as 75 $."""
         cost = values.get("cost") if isinstance(values, dict) else None
-        found = AMOUNT.fullmatch(cost) if isinstance(cost, str) else None
-        if found is None:
+        amounts = AMOUNT.fullmatch(cost) if isinstance(cost, str) else None
+        if amounts is None:
             return values
-        return values | {"cost": found["number"], "unit": found["before"] or found["after"] or ""}
+        return values | {
+            "cost": amounts["number"],
+            "unit": amounts["before"] or amounts["after"] or "",
+        }
 
     @model_validator(mode="after")
     def _check(self) -> "Stop":
@@ -102,18 +105,18 @@ class Stop(BaseModel):
 
     def describe(self) -> str:
         """Return the limits in words."""
-        said = []
+        limits = []
         if self.items is not None:
-            said.append(f"at most {self.items} items")
+            limits.append(f"at most {self.items} items")
         if self.cost is not None:
-            said.append(f"at most {amount(self.cost, self.unit or 'of cost')}")
+            limits.append(f"at most {amount(self.cost, self.unit or 'of cost')}")
         if self.tokens is not None:
-            said.append(f"at most {self.tokens:,} tokens")
+            limits.append(f"at most {self.tokens:,} tokens")
         if self.seconds is not None:
-            said.append(f"at most {self.seconds / 60:,.3g} minutes")
+            limits.append(f"at most {self.seconds / 60:,.3g} minutes")
         if self.half_width is not None:
-            said.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
-        return ", or ".join(said)
+            limits.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
+        return ", or ".join(limits)
 
     def budget(self, method: Method, scores: Sources) -> int:
         """Return how many items a method may choose.
@@ -240,17 +243,21 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
         raise EvaluationError(
             f"the subset has {len(subset.items)} items, but the budget is {wanted.budget}"
         )
-    made = subset.provenance
-    if made is not None and made.fingerprint != wanted.fingerprint:
+    provenance = subset.provenance
+    if provenance is not None and provenance.fingerprint != wanted.fingerprint:
         raise EvaluationError(
-            f"the subset was chosen from other scores (fingerprint {made.fingerprint} instead of "
-            f"{wanted.fingerprint})",
+            f"the subset was chosen from other scores (fingerprint "
+            f"{provenance.fingerprint} instead of {wanted.fingerprint})",
             hint="use those scores, or choose the items again",
         )
-    if made is not None and (made.settings, made.seed) != (wanted.settings, wanted.seed):
+    if provenance is not None and (provenance.settings, provenance.seed) != (
+        wanted.settings,
+        wanted.seed,
+    ):
         raise EvaluationError(
-            f"the subset was chosen by {made.method} ({made.settings}) with seed {made.seed}, not "
-            f"by {wanted.method} ({wanted.settings}) with seed {wanted.seed}",
+            f"the subset was chosen by {provenance.method} ({provenance.settings}) with "
+            f"seed {provenance.seed}, not by {wanted.method} ({wanted.settings}) with seed "
+            f"{wanted.seed}",
             hint="use the subset with its method, or remove its provenance to keep only its items",
         )
 
@@ -291,10 +298,10 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
         raise EvaluationError(
             f"a target is given twice among {some(targets)}", hint="give each one once"
         )
-    known = [target for target in targets if target in scores.models.index]
-    if known:
+    present = [target for target in targets if target in scores.models.index]
+    if present:
         raise EvaluationError(
-            f"{some(known)} is a source model already",
+            f"{some(present)} is a source model already",
             hint="give the target another name (-t NAME); the score of a source model is known",
         )
 
@@ -354,10 +361,10 @@ def started_scores(
             scores = open_sources(path).averaged(made.average)
     if scores.fingerprint == made.fingerprint:
         return scores
-    if not scores.n_models and (own := folder / BENCHMARK).exists():
+    if not scores.n_models and (benchmark := folder / BENCHMARK).exists():
         raise EvaluationError(
             f"{folder}: the benchmark has changed since the evaluation was started: "
-            + "; ".join(changes(open_sources(own), scores)),
+            + "; ".join(changes(open_sources(benchmark), scores)),
             hint="restore the items, or start a new evaluation",
         )
     raise EvaluationError(
@@ -374,7 +381,7 @@ def with_items(method: Method, subset: Subset) -> Method:
             f"{method.describe()} is adaptive and takes no given subset",
             hint="start with --method and --budget instead: the first items are the same",
         )
-    made = subset.provenance
-    if made is None or made.settings.startswith("given("):
+    provenance = subset.provenance
+    if provenance is None or provenance.settings.startswith("given("):
         return StaticMethod(Given(subset), method.predictor)
     return method

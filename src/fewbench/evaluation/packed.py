@@ -22,26 +22,26 @@ def provenance_of(origin: Origin, n_items: int) -> Provenance:
     Raises PackError if this fewbench does not know the method, or the budget does not fit.
     """
     try:
-        made = Provenance.model_validate(dict(origin.provenance))
+        provenance = Provenance.model_validate(dict(origin.provenance))
     except ValidationError as error:
         raise _unfit(error) from error
     from fewbench.methods.catalogue import find_method
 
     try:
-        find_method(made.method)
+        find_method(provenance.method)
     except MethodError as error:
         raise PackError(
             f"the pack's method is not known: {error.message}",
-            hint=f"upgrade fewbench: version {made.version} made the pack",
+            hint=f"upgrade fewbench: version {provenance.version} made the pack",
         ) from error
     subset = origin.subset
-    items = made.budget if subset is None else len(subset.get("items", ()))
-    if made.budget != items or not 1 <= made.budget <= n_items:
+    items = provenance.budget if subset is None else len(subset.get("items", ()))
+    if provenance.budget != items or not 1 <= provenance.budget <= n_items:
         raise PackError(
-            f"the pack is for {made.budget} items and contains {items} of {n_items}",
+            f"the pack is for {provenance.budget} items and contains {items} of {n_items}",
             hint="make the pack again",
         )
-    return made
+    return provenance
 
 
 def subset_of(origin: Origin) -> Subset | None:
@@ -93,8 +93,8 @@ def known_errors(scores: Sources, method: Method, made: Provenance) -> "HeldOut 
     """
     if scores.origin is None or not scores.origin.errors:
         return None
-    own = provenance_of(scores.origin, scores.n_items)
-    if (own.settings, own.budget, own.seed) != (method.describe(), made.budget, made.seed):
+    packed = provenance_of(scores.origin, scores.n_items)
+    if (packed.settings, packed.budget, packed.seed) != (method.describe(), made.budget, made.seed):
         return None
     from fewbench.uncertainty.held_out import HeldOut
 
@@ -112,7 +112,9 @@ def stronger_warning(rows: Sequence[Mapping[str, Any]], method: str, scale: Scal
 
     `rows` are the backtest of a pack, by kind of target, on the scale of the scores.
     """
-    row: Mapping[str, Any] = next((one for one in rows if one.get("target") == "stronger"), {})
+    row: Mapping[str, Any] = next(
+        (entry for entry in rows if entry.get("target") == "stronger"), {}
+    )
     error, random, coverage = (row.get(key) for key in ("error", "random_error", "coverage"))
     if not isinstance(error, float) or not isinstance(random, float) or error <= random:
         return None

@@ -53,28 +53,34 @@ def estimates_page(
     if not estimates:
         return Page("estimate", title, "No estimate: no target has answers")
     sign = 1 if next(iter(estimates.values())).scale.lower_is_better else -1
-    ranked = sorted(estimates.values(), key=lambda one: (sign * one.score, one.target))
+    ranked = sorted(
+        estimates.values(), key=lambda estimate: (sign * estimate.score, estimate.target)
+    )
     first, several = ranked[0], len(ranked) > 1
     unit = Unit(first.scale)
-    found = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
-    answer, lesser = f"{first.target} scores {found}", [_run(first)]
+    score = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
+    answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
-        answer, lesser = f"{first.target} is first of {len(ranked)} targets with {found}", []
+        answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
     lesser += [
-        f"{one.target}: {one.cost}" if several else str(one.cost)
-        for one in ranked
-        if one.cost is not None
+        f"{estimate.target}: {estimate.cost}" if several else str(estimate.cost)
+        for estimate in ranked
+        if estimate.cost is not None
     ]
     parts = [
         part
-        for one in ranked
+        for estimate in ranked
         for part in _parts(
-            one, one.target if several else "", unit, evaluation, (history or {}).get(one.target)
+            estimate,
+            estimate.target if several else "",
+            unit,
+            evaluation,
+            (history or {}).get(estimate.target),
         )
     ]
-    made = first.provenance
-    facts = {"Method": made.settings, "Seed": str(made.seed)}
-    facts |= {"Fingerprint of the scores": made.fingerprint, "fewbench": made.version}
+    provenance = first.provenance
+    facts = {"Method": provenance.settings, "Seed": str(provenance.seed)}
+    facts |= {"Fingerprint of the scores": provenance.fingerprint, "fewbench": provenance.version}
     folder = folder or str((evaluation and evaluation.folder) or "")
     return Page(
         "estimate",
@@ -96,15 +102,16 @@ def estimates_page(
     )
 
 
-def _run(one: Estimate) -> str:
+def _run(estimate: Estimate) -> str:
     """Return in a sentence what was run, and the rank."""
-    share = f"{one.items_run / one.items_total:.1%}"
-    said = f"Estimated from {one.items_run:,} of {counted(one.items_total, 'item')} ({share}), "
-    said += one.answered
-    if one.rank is not None and one.rank_interval is not None:
-        ends = f"{one.rank_interval.best} to {one.rank_interval.worst}"
-        said += f"; rank {one.rank} of {one.ranked_among} ({ends} at the ends of the interval)"
-    return f"{said}."
+    share = f"{estimate.items_run / estimate.items_total:.1%}"
+    text = f"Estimated from {estimate.items_run:,} of {counted(estimate.items_total, 'item')} "
+    text += f"({share}), {estimate.answered}"
+    if estimate.rank is not None and estimate.rank_interval is not None:
+        ends = f"{estimate.rank_interval.best} to {estimate.rank_interval.worst}"
+        text += f"; rank {estimate.rank} of {estimate.ranked_among} "
+        text += f"({ends} at the ends of the interval)"
+    return f"{text}."
 
 
 def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
@@ -114,12 +121,12 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     head += [("Items run", True), ("Answers", False)]
     rows = [
         [
-            *(one.target, unit.score(one.score), unit.scores(one.interval)),
-            f"± {unit.points(one.random.half_width)}",
-            *(unit.points(one.expected_error), str(one.rank or "–")),
-            *(f"{one.items_run:,}", one.answered),
+            *(estimate.target, unit.score(estimate.score), unit.scores(estimate.interval)),
+            f"± {unit.points(estimate.random.half_width)}",
+            *(unit.points(estimate.expected_error), str(estimate.rank or "–")),
+            *(f"{estimate.items_run:,}", estimate.answered),
         ]
-        for one in ranked
+        for estimate in ranked
     ]
     notes = [
         "Random items: the half width with as many random items at this score. "
@@ -130,7 +137,7 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
 
 
 def _parts(
-    one: Estimate,
+    estimate: Estimate,
     tab: str,
     unit: Unit,
     evaluation: Evaluation | None,
@@ -139,15 +146,15 @@ def _parts(
     """Yield what there is to show of one target; as text only if it has no tab."""
     scores = None if evaluation is None else evaluation.scores.whole
     if scores is not None and scores.n_models:
-        rows = _near(one, scores, unit)
+        rows = _near(estimate, scores, unit)
         head = [("Rank", True), ("Model", False), ("Full score", True), ("", False)]
         fold = f"Source models near the target ({len(rows):,} of {scores.n_models + 1:,} models)"
         near = Table("Source models", head, rows, "a model", fold)
         note = (
             "Bars count the source models by full score; the small ticks are single models. The "
-            f"line is the estimate, the shade its {one.level:.0%} interval."
+            f"line is the estimate, the shade its {estimate.level:.0%} interval."
         )
-        drawn = [("", lambda: among_sources(one, scores))]
+        drawn = [("", lambda: among_sources(estimate, scores))]
         title = "Against the source models"
         yield Section("sources", title, [note], "", drawn, [near], detail=True, tab=tab)
     if history and len(history) > 1:
@@ -159,41 +166,45 @@ def _parts(
         ]
         title = "Estimate by answered items"
         yield Section("course", title, charts=drawn, detail=True, tab=tab)
-    yield _basis(one, tab, unit, evaluation)
-    if len(one.tasks) > 1:
-        yield _tasks(one, tab, unit, scores)
-    if evaluation is not None and one.target in evaluation.targets:
-        yield _items(one.target, tab, unit, evaluation)
+    yield _basis(estimate, tab, unit, evaluation)
+    if len(estimate.tasks) > 1:
+        yield _tasks(estimate, tab, unit, scores)
+    if evaluation is not None and estimate.target in evaluation.targets:
+        yield _items(estimate.target, tab, unit, evaluation)
 
 
-def _near(one: Estimate, scores: Sources, unit: Unit) -> list[list[str]]:
+def _near(estimate: Estimate, scores: Sources, unit: Unit) -> list[list[str]]:
     """Return the source models with the target among them, the best first."""
     sign = 1 if scores.scale.lower_is_better else -1
     every = [(sign * score, name, score) for name, score in full_scores_of(scores).items()]
-    every.append((sign * one.score, "", one.score))
+    every.append((sign * estimate.score, "", estimate.score))
     every.sort(key=lambda row: (row[0] != row[0], row[0], row[1] != ""))
     rows, at = [], 0
     for rank, (_, name, score) in enumerate(every, 1):
-        where = "inside the interval" if one.interval.low <= score <= one.interval.high else ""
+        where = (
+            "inside the interval"
+            if estimate.interval.low <= score <= estimate.interval.high
+            else ""
+        )
         if not name:
             at, where = rank, "this model"
-        rows.append([str(rank), name or one.target, unit.score(score), where])
+        rows.append([str(rank), name or estimate.target, unit.score(score), where])
     start = max(0, min(at - MOST_SOURCES // 2, len(rows) - MOST_SOURCES))
     return rows[start : start + MOST_SOURCES]
 
 
-def _basis(one: Estimate, tab: str, unit: Unit, evaluation: Evaluation | None) -> Section:
+def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | None) -> Section:
     """Return the width and the error beside those of random items, and what they rest on."""
-    made, ends = one.provenance, one.interval
+    provenance, ends = estimate.provenance, estimate.interval
     head = [("Method", False), ("Half width", True), ("Expected error", True)]
     width = f"± {unit.points((ends.high - ends.low) / 2)}"
-    rows = [[made.method, width, unit.points(one.expected_error)]]
-    if one.rank is not None and one.interval_kind not in ("exact", "betting"):
-        width = f"± {unit.points(one.random.half_width)}"
-        rows.append(["random sampling", width, unit.points(one.random.expected_error)])
-    facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
+    rows = [[provenance.method, width, unit.points(estimate.expected_error)]]
+    if estimate.rank is not None and estimate.interval_kind not in ("exact", "betting"):
+        width = f"± {unit.points(estimate.random.half_width)}"
+        rows.append(["random sampling", width, unit.points(estimate.random.expected_error)])
+    facts = {"Interval": f"{estimate.level:.0%}: {estimate.interval_basis}"}
     if evaluation is not None:
-        average = {"micro": "mean over items", "macro": "mean over task scores"}[made.average]
+        average = {"micro": "mean over items", "macro": "mean over task scores"}[provenance.average]
         if n_models := evaluation.scores.n_models:
             facts["Source models"] = counted(n_models, "model")
         facts["Full score"] = average
@@ -203,63 +214,67 @@ def _basis(one: Estimate, tab: str, unit: Unit, evaluation: Evaluation | None) -
         "basis",
         "What it rests on",
         tables=[Table("Compared with random sampling", head, rows)],
-        lines=_more_items(one, unit),
+        lines=_more_items(estimate, unit),
         facts=facts,
         detail=bool(tab),
         tab=tab,
     )
 
 
-def _more_items(one: Estimate, unit: Unit) -> list[str]:
+def _more_items(estimate: Estimate, unit: Unit) -> list[str]:
     """Return what more items would give, of an interval that follows from their number."""
-    n, of = one.items_run, one.items_total
-    if one.interval_kind not in ("exact", "betting", "sampled") or n >= of:
+    n, of = estimate.items_run, estimate.items_total
+    if estimate.interval_kind not in ("exact", "betting", "sampled") or n >= of:
         return []
-    half = (one.interval.high - one.interval.low) / 2
-    said = [
+    half = (estimate.interval.high - estimate.interval.low) / 2
+    widths = [
         f"± {unit.points(half * ((1 / more - 1 / of) / (1 / n - 1 / of)) ** 0.5)} with {more:,}"
         for more in (2 * n, 4 * n)
         if more < of
     ]
-    return [f"More items would give about {' and '.join(said)}."] if said else []
+    return [f"More items would give about {' and '.join(widths)}."] if widths else []
 
 
-def _tasks(one: Estimate, tab: str, unit: Unit, scores: Sources | None) -> Section:
-    drawn = [] if scores is None else _middles(one, scores)
+def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Sources | None) -> Section:
+    drawn = [] if scores is None else _middles(estimate, scores)
     medians = {row["task"]: row["median"] for row in drawn}
-    head = [("Task", False), ("Score", True), (f"{one.level:.0%} interval", True)]
+    head = [("Task", False), ("Score", True), (f"{estimate.level:.0%} interval", True)]
     head += [("Items run", True)]
-    head += [("Rank", True)] if one.task_ranks else []
+    head += [("Rank", True)] if estimate.task_ranks else []
     head += [("Source median", True)] if drawn else []
     rows = []
-    for task, score in one.tasks.items():
-        known = one.task_intervals.get(task)
-        row = [task, unit.score(score), "–" if known is None else unit.scores(known)]
-        row.append(str(one.task_items.get(task, "–")))
-        row += [str(one.task_ranks.get(task, "–"))] if one.task_ranks else []
+    for task, score in estimate.tasks.items():
+        interval = estimate.task_intervals.get(task)
+        row = [task, unit.score(score), "–" if interval is None else unit.scores(interval)]
+        row.append(str(estimate.task_items.get(task, "–")))
+        row += [str(estimate.task_ranks.get(task, "–"))] if estimate.task_ranks else []
         row += [unit.score(medians.get(task))] if drawn else []
         rows.append(row)
     notes = []
-    if 0 in one.task_items.values():
+    if 0 in estimate.task_items.values():
         notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
     caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
     if len(drawn) > figures.MOST_TASKS:
         caption += f" Drawn are the {figures.MOST_TASKS} tasks farthest from the median."
-    charts = [(caption, lambda: figures.by_task(drawn, one.target, unit))] if drawn else []
+    charts = [(caption, lambda: figures.by_task(drawn, estimate.target, unit))] if drawn else []
     table = Table("Tasks", head, rows, "a task")
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
 
 
-def _middles(one: Estimate, scores: Sources) -> list[dict[str, Any]]:
+def _middles(estimate: Estimate, scores: Sources) -> list[dict[str, Any]]:
     """Return the middle of the source models in every task, beside the target's score."""
     of_sources = scores.scale.from_unit(scores.task_scores())
     rows = []
     for at, task in enumerate(scores.tasks):
-        known = of_sources[:, at][~np.isnan(of_sources[:, at])]
-        if task not in one.tasks or not len(known):
+        at_task = of_sources[:, at][~np.isnan(of_sources[:, at])]
+        if task not in estimate.tasks or not len(at_task):
             continue
-        low, median, high = map(float, np.percentile(known, [10, 50, 90]))
-        row = {"task": str(task), "score": one.tasks[task], "items": one.task_items.get(task)}
+        low, median, high = map(float, np.percentile(at_task, [10, 50, 90]))
+        row = {
+            "task": str(task),
+            "score": estimate.tasks[task],
+            "items": estimate.task_items.get(task),
+        }
         rows.append(row | {"low": low, "median": median, "high": high})
     return rows
 
@@ -302,10 +317,10 @@ def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section
 def _means(scores: Sources, items: list[str]) -> FloatArray:
     """Return mean scores of the source models on items; a pack may not hold all of them."""
     try:
-        known = scores.columns(scores.positions(items))
+        of_items = scores.columns(scores.positions(items))
     except PackError:
         return np.full(len(items), np.nan)
-    counts = (~np.isnan(known)).sum(axis=0)
-    sums = np.nansum(known, axis=0)
+    counts = (~np.isnan(of_items)).sum(axis=0)
+    sums = np.nansum(of_items, axis=0)
     means = np.divide(sums, counts, out=np.full(len(items), np.nan), where=counts > 0)
     return scores.scale.from_unit(means)

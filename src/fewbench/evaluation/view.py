@@ -88,8 +88,8 @@ class LivePage:
         with self._lock:
             self._version += 1
             self._page = page
-            made = {"version": self._version, "body": body_of(page), "charts": charts_of(page)}
-            self._state = json.dumps(made).encode()
+            state = {"version": self._version, "body": body_of(page), "charts": charts_of(page)}
+            self._state = json.dumps(state).encode()
 
     def close(self) -> None:
         """Stop serving."""
@@ -166,13 +166,13 @@ class History:
     def add(self, one: Estimate) -> bool:
         """Add an estimate; return whether it is new."""
         points = self.points.setdefault(one.target, [])
-        made = {"step": one.items_run, "score": one.score, "low": one.interval.low,
+        point = {"step": one.items_run, "score": one.score, "low": one.interval.low,
                 "high": one.interval.high}  # fmt: skip
-        if points and points[-1] == made:
+        if points and points[-1] == point:
             return False
-        if points and points[-1]["step"] == made["step"]:
+        if points and points[-1]["step"] == point["step"]:
             points.pop()
-        points.append(made)
+        points.append(point)
         return True
 
 
@@ -234,10 +234,10 @@ def view(
 
 def _stamp(folder: Path) -> object:
     try:
-        found = (folder / ANSWERS).stat()
+        status = (folder / ANSWERS).stat()
     except FileNotFoundError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _look(
@@ -254,12 +254,12 @@ def _look(
         page.wait("Waiting for the first answers.")
         return evaluation
     estimates = evaluation.estimate(level, names, warn=False)
-    for one in estimates.values():
-        history.add(one)
+    for estimate in estimates.values():
+        history.add(estimate)
     answered, asked = int(counts["answered"].sum()), int(counts["asked"].sum())
     state = f"{answered:,} of {max(asked, answered):,} asked items answered"
-    found = estimates.page(
+    latest = estimates.page(
         evaluation, source=folder.name, folder=str(folder), history=history.points
     )
-    page.show(render(replace(found, command=f"estimate · {state}"), page.version))
+    page.show(render(replace(latest, command=f"estimate · {state}"), page.version))
     return evaluation

@@ -94,11 +94,11 @@ def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Predic
     """Join predictions of parts of the targets; `rows` are the rows of each part in the whole."""
     if len(parts) == 1:
         return parts[0]
-    order = np.argsort(np.concatenate([np.asarray(one, dtype=np.intp) for one in rows]))
+    order = np.argsort(np.concatenate([np.asarray(row, dtype=np.intp) for row in rows]))
 
     def put(arrays: list[NDArray[Any] | None]) -> Any:
-        known = [one for one in arrays if one is not None]
-        return np.concatenate(known)[order] if len(known) == len(arrays) else None
+        present = [array for array in arrays if array is not None]
+        return np.concatenate(present)[order] if len(present) == len(arrays) else None
 
     samples = [sample for part in parts for sample in part.samples or (None,) * len(part.scores)]
     return Prediction(
@@ -119,12 +119,12 @@ def _some(
     arrays: Sequence[FloatArray | None], parts: Sequence[Prediction], order: IntArray
 ) -> FloatArray | None:
     """Join arrays that some parts have; the others' rows are NaN."""
-    widths = [one.shape[1] for one in arrays if one is not None]
+    widths = [array.shape[1] for array in arrays if array is not None]
     if not widths:
         return None
     every = [
-        np.full((len(part.scores), widths[0]), np.nan) if one is None else one
-        for one, part in zip(arrays, parts, strict=True)
+        np.full((len(part.scores), widths[0]), np.nan) if array is None else array
+        for array, part in zip(arrays, parts, strict=True)
     ]
     return np.asarray(np.concatenate(every)[order])
 
@@ -181,8 +181,8 @@ class Session(ABC):
         while True:
             ready = [name for name in record.targets if not len(record.open(name))]
             chosen = {name: items for name in ready if len(items := self.next_led(name))}
-            if own := [name for name in ready if name not in chosen]:
-                chosen |= self.choose(own)
+            if unasked := [name for name in ready if name not in chosen]:
+                chosen |= self.choose(unasked)
             waiting = [name for name, items in chosen.items() if not len(items)]
             for name, items in chosen.items():
                 if len(items) and np.isin(items, record.asked(name)).all():

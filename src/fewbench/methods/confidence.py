@@ -59,8 +59,8 @@ class Confidence:
                 hint="pass the option probabilities of every item, or use values=scores",
             )
         at = np.arange(len(answers.items))
-        found = answers.probabilities[:, at, self.right[answers.items]]
-        return np.where(np.isnan(found), answers.scores, np.clip(found, 0.0, 1.0))
+        chances = answers.probabilities[:, at, self.right[answers.items]]
+        return np.where(np.isnan(chances), answers.scores, np.clip(chances, 0.0, 1.0))
 
 
 def confidence(scores: Sources) -> Confidence:
@@ -91,7 +91,7 @@ def confidence(scores: Sources) -> Confidence:
     for items, options in scores.probabilities.by_items():
         values = table.cells[:, items]
         right[items] = right_options(options, values, n_options[items])
-        found = probabilities_of(options, right[items])
-        found = np.where(np.isnan(found), values, found)
-        believed[:, items] = np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        chances = probabilities_of(options, right[items])
+        chances = np.where(np.isnan(chances), values, chances)
+        believed[:, items] = np.where(np.isnan(values), np.nan, np.clip(chances, 0.0, 1.0))
     return Confidence(replace(table, values=believed, probabilities=None).filled, right)

@@ -30,5 +30,5 @@ def difficulty_index(scores: Sources, proxy: Values = "scores") -> FloatArray:
 
 
 def _means(scores: Scores) -> FloatArray:
-    found: FloatArray = by_columns(scores.filled_cells, lambda part: part.mean(axis=0))
-    return found
+    means: FloatArray = by_columns(scores.filled_cells, lambda part: part.mean(axis=0))
+    return means

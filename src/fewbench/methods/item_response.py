@@ -107,14 +107,14 @@ def expectation_error(
     abilities with prior N(0, `spread`²) are estimated from a random half of the items and predict
     the mean score of the other half. A task without items in that half has the full score's error.
     """
-    found = source_model(scores, dimensions).model.dimensions
+    reached = source_model(scores, dimensions).model.dimensions
 
     def error() -> FloatArray:
         table = scores.table()
-        key = (_digest(table), scores.average, found, spread)
-        return _remembered(key, lambda: _error(table, found, spread))
+        key = (_digest(table), scores.average, reached, spread)
+        return _remembered(key, lambda: _error(table, reached, spread))
 
-    return scores.remember(f"expectation error {found} {spread}", error)
+    return scores.remember(f"expectation error {reached} {spread}", error)
 
 
 def _fitted(
@@ -133,16 +133,16 @@ def _fitted(
 def _error(scores: Scores, dimensions: int, spread: float) -> FloatArray:
     rng = np.random.default_rng(_SEED)
     order = rng.permutation(scores.n_models)
-    held, kept = np.split(order, [-(-scores.n_models // 5)])
+    withheld, kept = np.split(order, [-(-scores.n_models // 5)])
     half = rng.permutation(scores.n_items)
     seen, unseen = np.split(half, [-(-scores.n_items // 2)])
     cuts = best_cuts(scores.values[kept], scores.task_of)[scores.task_of]
     model = fit_irt(binary(scores.values[kept], cuts), dimensions)
-    shown = binary(scores.values[np.ix_(held, seen)], cuts[seen])
+    shown = binary(scores.values[np.ix_(withheld, seen)], cuts[seen])
     weights = np.column_stack([scores.item_weights, scores.task_weights])[unseen]
     mass = weights.sum(axis=0)
     expected = model.expected(model.abilities(seen, shown, spread).means, unseen)
-    off = np.abs((expected - scores.filled[np.ix_(held, unseen)]) @ weights).mean(axis=0)
+    off = np.abs((expected - scores.filled[np.ix_(withheld, unseen)]) @ weights).mean(axis=0)
     off = off / np.where(mass > 0, mass, 1.0)
     return np.asarray(np.where(mass > 0, off, off[0]))
 
@@ -154,9 +154,9 @@ def _digest(scores: Scores) -> str:
     return digest.hexdigest()
 
 
-def _parts(made: SourceModel) -> dict[str, FloatArray]:
+def _parts(source: SourceModel) -> dict[str, FloatArray]:
     """Return the arrays that a model consists of."""
-    return {"cuts": made.cuts} | {name: getattr(made.model, name) for name in _ARRAYS}
+    return {"cuts": source.cuts} | {name: getattr(source.model, name) for name in _ARRAYS}
 
 
 def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceModel:
@@ -173,12 +173,12 @@ _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
     """Return the kept result for this key, or make it; the last few are kept."""
-    found: T = _kept[key] if key in _kept else make()
-    _kept[key] = found
+    value: T = _kept[key] if key in _kept else make()
+    _kept[key] = value
     _kept.move_to_end(key)
     if len(_kept) > KEPT:
         _kept.popitem(last=False)
-    return found
+    return value
 
 
 def subset_model(scores: Sources, at: IntArray) -> SourceModel:

@@ -46,9 +46,9 @@ class KeptFits:
     def get(self, name: str, made_of: str, kind: type[T], fit: Callable[[], T]) -> T:
         """Return a fit, made now if there is none of the same."""
         if name not in self._made or self._made[name][0] != made_of:
-            found = None if self._folder is None else self._read(name, made_of, kind)
-            self._made[name] = made_of, fit() if found is None else found
-            if found is None:
+            earlier = None if self._folder is None else self._read(name, made_of, kind)
+            self._made[name] = made_of, fit() if earlier is None else earlier
+            if earlier is None:
                 self._write(name)
         result: T = self._made[name][1]
         return result

@@ -118,11 +118,13 @@ def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -
 
     Each run is left when it has been read: with thousands of sources it holds megabytes.
     """
-    found = [run.estimate() for run in runs]
-    scores = np.array([one.scores for one in found])
-    errors = np.array([one.errors for one in found])
+    estimates = [run.estimate() for run in runs]
+    scores = np.array([estimate.scores for estimate in estimates])
+    errors = np.array([estimate.errors for estimate in estimates])
     nothing = np.full(scores.shape[1], np.nan)
-    freedom = np.array([nothing if one.freedom is None else one.freedom for one in found])
+    freedom = np.array(
+        [nothing if estimate.freedom is None else estimate.freedom for estimate in estimates]
+    )
     notes: tuple[str, ...] = ()
     if model.is_sampled and isinstance(model, KrigingModel):
         few = f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to "
@@ -137,8 +139,8 @@ def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -
         spread=errors[:, 0],
         task_spread=errors[:, 1:] if tasks else None,
         freedom=freedom if np.isfinite(freedom).any() else None,
-        samples=tuple(_of_items(model, one.sample) for one in found),
-        is_plain=all(one.is_plain for one in found),
+        samples=tuple(_of_items(model, estimate.sample) for estimate in estimates),
+        is_plain=all(estimate.is_plain for estimate in estimates),
     )
 
 

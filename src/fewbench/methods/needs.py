@@ -80,7 +80,7 @@ def extras_of(*parts: object) -> tuple[Extra, ...]:
     >>> [extra.package for extra in extras_of(CATALOGUE["collaborative"].method)]
     ['POT']
     """
-    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, "extras", ())))
+    return tuple(dict.fromkeys(extra for part in parts for extra in getattr(part, "extras", ())))
 
 
 def is_costly(*parts: object) -> bool:

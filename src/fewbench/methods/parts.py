@@ -96,7 +96,7 @@ _NAMES = {part: name for parts in STAGES.values() for name, part in parts.items(
 
 def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
     """Make a selector and a predictor from pieces; MethodError if they are out of order."""
-    made: dict[str, Any] = {}
+    stages: dict[str, Any] = {}
     order = list(STAGES)
     for piece in pieces:
         stage = next((stage for stage in order if piece.name in STAGES[stage]), None)
@@ -109,35 +109,35 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
                     "fewbench methods --parts lists them",
                 ),
             )
-        if any(order.index(done) >= order.index(stage) for done in made):
+        if any(order.index(done) >= order.index(stage) for done in stages):
             raise MethodError(
                 f"{piece.name!r} is out of place",
                 hint="the order is tasks + selector + features + reduction + regressor, "
                 "or tasks + selector + predictor",
             )
         if stage == "tasks":
-            made[stage] = within_tasks.read_within(piece)
+            stages[stage] = within_tasks.read_within(piece)
         else:
-            made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
-    if "tasks" in made:
-        tasks, inside = made.pop("tasks"), made.get("selector")
-        made["selector"] = tasks if inside is None else replace(tasks, inside=inside)
-    if "selector" not in made:
+            stages[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
+    if "tasks" in stages:
+        tasks, inside = stages.pop("tasks"), stages.get("selector")
+        stages["selector"] = tasks if inside is None else replace(tasks, inside=inside)
+    if "selector" not in stages:
         raise MethodError("the method has no selector", hint=some(SELECTORS, 9))
-    if "predictor" in made:
-        if len(made) > 2:
+    if "predictor" in stages:
+        if len(stages) > 2:
             name = next(piece.name for piece in pieces if piece.name in PREDICTORS)
             raise MethodError(
                 f"{name} works on plain answers",
                 hint=f"put nothing between the selector and {name}",
             )
-        return cast(Selector, made["selector"]), cast(Predictor, made["predictor"])
-    if "regressor" not in made:
+        return cast(Selector, stages["selector"]), cast(Predictor, stages["predictor"])
+    if "regressor" not in stages:
         raise MethodError("the method has no predictor", hint=some([*PREDICTORS, *REGRESSORS], 9))
-    return cast(Selector, made["selector"]), regression.Regression(
-        cast(regression.Regressor, made["regressor"]),
-        cast(features.Features, made.get("features", features.Signature())),
-        cast(features.Reduction, made.get("reduction", features.NoReduction())),
+    return cast(Selector, stages["selector"]), regression.Regression(
+        cast(regression.Regressor, stages["regressor"]),
+        cast(features.Features, stages.get("features", features.Signature())),
+        cast(features.Reduction, stages.get("reduction", features.NoReduction())),
     )
 
 

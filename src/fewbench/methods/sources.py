@@ -50,8 +50,8 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
     if not rest:
         return whole, []
     verb = "is" if rest == 1 else "are"
-    said = f"{rest} of {counted(scores.n_models, 'model')} ran less than half of the items and "
-    return whole, [f"{said}{verb} left out"]
+    text = f"{rest} of {counted(scores.n_models, 'model')} ran less than half of the items and "
+    return whole, [f"{text}{verb} left out"]
 
 
 def is_known(scores: Scores) -> BoolArray:

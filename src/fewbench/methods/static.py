@@ -132,12 +132,12 @@ class StaticSession(Session):
         parts = []
         for places, rows in alike.items():
             items = self._items[list(places)]
-            told = [self.record.answers(targets[row], items) for row in rows]
-            options = [a.probabilities for a in told if a.probabilities is not None]
+            of_rows = [self.record.answers(targets[row], items) for row in rows]
+            options = [a.probabilities for a in of_rows if a.probabilities is not None]
             together = Answers(
                 items,
-                np.concatenate([answers.scores for answers in told]),
-                np.concatenate(options) if len(options) == len(told) else None,
+                np.concatenate([answers.scores for answers in of_rows]),
+                np.concatenate(options) if len(options) == len(of_rows) else None,
             )
             parts.append(self._fit(places).predict(together, tasks=tasks))
         whole = joined(parts, list(alike.values()))
@@ -158,7 +158,9 @@ class StaticSession(Session):
         weights = self.subset.weights
         if weights is not None:
             kept = [weights[at] for at in places]
-            weights = tuple(one * sum(weights) / sum(kept) for one in kept) if sum(kept) else None
+            weights = (
+                tuple(weight * sum(weights) / sum(kept) for weight in kept) if sum(kept) else None
+            )
         chances = self.subset.chances
         if chances is not None:
             chances = tuple(chances[at] for at in places)

@@ -97,8 +97,8 @@ class Subset(BaseModel):
 
     def __repr__(self) -> str:
         """Return the number of items, the first ones and the method."""
-        made = "" if self.provenance is None else f" chosen by {self.provenance.method}"
-        return f"Subset: {counted(len(self.items), 'item')}{made}: {some(self.items)}"
+        by_method = "" if self.provenance is None else f" chosen by {self.provenance.method}"
+        return f"Subset: {counted(len(self.items), 'item')}{by_method}: {some(self.items)}"
 
     def __str__(self) -> str:
         """Return the same as `repr`."""

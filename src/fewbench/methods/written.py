@@ -50,13 +50,13 @@ def split(text: str) -> list[Piece]:
 
 def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
     """Make a part (a dataclass) from settings as text; MethodError names a wrong setting."""
-    known = [setting.name for setting in fields(part)]
-    unknown = [key for key in settings if key not in known]
+    names = [setting.name for setting in fields(part)]
+    unknown = [key for key in settings if key not in names]
     if unknown:
         raise MethodError(
             f"{name} has no setting {some(unknown)}",
-            hint=did_you_mean(unknown[0], known, f"it has {', '.join(known)}")
-            if known
+            hint=did_you_mean(unknown[0], names, f"it has {', '.join(names)}")
+            if names
             else "it has no settings",
         )
     optional = [setting.name for setting in fields(part) if NoneType in get_args(setting.type)]
@@ -65,16 +65,16 @@ def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
         for key, value in settings.items()
     }
     try:
-        made = TypeAdapter(part).validate_python(values)
+        built = TypeAdapter(part).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
         key = first["loc"][0] if first["loc"] else "?"
         raise MethodError(f"{name}({key}={settings.get(str(key))}): {first['msg']}") from error
     for key, value in settings.items():
-        number = getattr(made, key)
+        number = getattr(built, key)
         if isinstance(number, float) and not isfinite(number):
             raise MethodError(f"{name}({key}={value}): {key} is not a finite number")
-    return made
+    return built
 
 
 def settings_of(part: type[Any]) -> str:

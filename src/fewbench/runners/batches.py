@@ -67,39 +67,41 @@ class Batches:
 
     def spent(self, targets: Sequence[str], together: Sequence[str]) -> Spent:
         """Return what was spent on targets, with the seconds of all that are run together."""
-        mine = [one for one in self._all if one.target in targets]
-        of_all = [one for one in self._all if one.target in together]
+        mine = [batch for batch in self._all if batch.target in targets]
+        of_all = [batch for batch in self._all if batch.target in together]
         return Spent(
-            cost=sum(one.cost for one in mine),
-            tokens=sum(one.tokens for one in mine),
-            seconds=sum(one.seconds for one in of_all),
-            own_seconds=sum(one.own for one in of_all),
+            cost=sum(batch.cost for batch in mine),
+            tokens=sum(batch.tokens for batch in mine),
+            seconds=sum(batch.seconds for batch in of_all),
+            own_seconds=sum(batch.own for batch in of_all),
         )
 
     def failures(self, target: str) -> dict[str, list[str]]:
         """Return the reasons of each item that failed, one for each time."""
-        found: dict[str, list[str]] = {}
-        for one in self._all:
-            if one.target == target and one.counts:
-                for item, why in one.failed.items():
-                    found.setdefault(item, []).append(why)
-                for item in one.again:
-                    found.pop(item, None)
-        return found
+        failures: dict[str, list[str]] = {}
+        for batch in self._all:
+            if batch.target == target and batch.counts:
+                for item, why in batch.failed.items():
+                    failures.setdefault(item, []).append(why)
+                for item in batch.again:
+                    failures.pop(item, None)
+        return failures
 
     def outages(self, target: str) -> int:
         """Return how many batches failed as a whole."""
-        return sum(not one.counts for one in self._all if one.target == target)
+        return sum(not batch.counts for batch in self._all if batch.target == target)
 
     def facts(self, target: str) -> dict[str, str] | None:
         """Return how a target was run last; None if that is not known."""
-        known = [one.facts for one in self._all if one.facts is not None and one.target == target]
-        return known[-1] if known else None
+        recorded = [
+            batch.facts for batch in self._all if batch.facts is not None and batch.target == target
+        ]
+        return recorded[-1] if recorded else None
 
     def target_with(self, facts: Mapping[str, str]) -> str | None:
         """Return the first target that was run in this way."""
         facts = _masked(facts)
-        named = dict.fromkeys(one.target for one in self._all if one.facts is not None)
+        named = dict.fromkeys(batch.target for batch in self._all if batch.facts is not None)
         return next((name for name in named if self.facts(name) == facts), None)
 
     def check_facts(
@@ -114,24 +116,26 @@ class Batches:
         before, now = self.facts(target), facts
         hint = "use another target (-t NAME) for another model; if it is the same model, pass"
         if is_new:
-            others = [one for one in self._all if one.facts is not None and one.target != target]
+            others = [
+                batch for batch in self._all if batch.facts is not None and batch.target != target
+            ]
             whose = others[-1].target if others else target
             before, now = _settings(self.facts(whose) or facts), _settings(facts)
             hint = "use the same settings, or another folder; to compare them nevertheless, pass"
-        said = None
+        text = None
         if before is not None and before != now:
             differ = "; ".join(
                 f"{name} {before.get(name, 'not set')}, not {now.get(name, 'not set')}"
                 for name in {**before, **now}
                 if before.get(name) != now.get(name)
             )
-            said = f"{self._folder}: the answers of {whose} come from {differ}"
+            text = f"{self._folder}: the answers of {whose} come from {differ}"
             if not accept:
                 hint += " --accept-changes (in Python accept_changes=True)"
-                raise RunError(said, hint=hint)
+                raise RunError(text, hint=hint)
         if self.facts(target) != facts:
             self.add(Batch(target=target, facts=facts))
-        return None if said is None else f"{said}; accepted as the same"
+        return None if text is None else f"{text}; accepted as the same"
 
 
 def _settings(facts: Mapping[str, str]) -> dict[str, str]:

@@ -111,28 +111,28 @@ class CommandRunner:
         If the program dies, the first item without an answer counts as failed, and the others are
         sent to a new one. If that dies too before it answers, the run ends.
         """
-        found = _Found()
+        reply = _Found()
         left = list(items)
         try:
             while left:
                 assert self._program is not None
-                problem = self._exchange(self._program, target, left, found)
-                left = [item for item in left if not found.has(item)]
+                problem = self._exchange(self._program, target, left, reply)
+                left = [item for item in left if not reply.has(item)]
                 if problem is None:
                     continue
                 self._program.end()
                 self._suspects.append(left[0])
                 is_item = self._has_answered and len(set(self._suspects)) == 1
                 if len(self._suspects) > 1 and not is_item:
-                    said = f"the program {shlex.join(self._command)} {problem}, twice in a row"
-                    return found.answered(stopped=said, without=self._suspects)
-                found.last_failed[left.pop(0)] = f"the program {problem}"
+                    text = f"the program {shlex.join(self._command)} {problem}, twice in a row"
+                    return reply.answered(stopped=text, without=self._suspects)
+                reply.last_failed[left.pop(0)] = f"the program {problem}"
                 self._program = _Program(self._command)
         except KeyboardInterrupt:
             if self._program is not None:
                 self._program.end()
-            return found.answered(stopped=INTERRUPTED)
-        return found.answered()
+            return reply.answered(stopped=INTERRUPTED)
+        return reply.answered()
 
     def finish(self, result: RunResult) -> None:
         """Close the program's input, and read what it still prints: no answer may differ."""
@@ -148,7 +148,7 @@ class CommandRunner:
             self._program.end(PATIENCE)
 
     def _exchange(
-        self, program: "_Program", target: str, items: Sequence[str], found: "_Found"
+        self, program: "_Program", target: str, items: Sequence[str], reply: "_Found"
     ) -> str | None:
         """Send items and read until all are answered; return what went wrong with the program."""
         lines = [
@@ -165,7 +165,7 @@ class CommandRunner:
                 return program.problem()
             line = _parsed(text)
             if line.item in left:
-                found.add(line)
+                reply.add(line)
                 left.discard(line.item)
                 self._said[line.item] = line
             elif not self._check_again(line):
@@ -201,12 +201,12 @@ def _program_name(command: Sequence[str]) -> str:
 
 def _files_of(command: Sequence[str]) -> dict[str, str]:
     """Return what the files that a command names contain, also as in --OPTION=FILE."""
-    found = {}
+    contents = {}
     for word in command:
-        path = next((one for one in (word, word.partition("=")[2]) if os.path.isfile(one)), None)
+        path = next((part for part in (word, word.partition("=")[2]) if os.path.isfile(part)), None)
         if path is not None:
-            found[f"file {path}"] = _content_of(Path(path))
-    return found
+            contents[f"file {path}"] = _content_of(Path(path))
+    return contents
 
 
 def _content_of(path: Path) -> str:
@@ -253,8 +253,8 @@ class _Found:
 
 def _parsed(text: str) -> ProgramLine:
     try:
-        found: Any = loads(text)
-        return ProgramLine.model_validate(found)
+        parsed: Any = loads(text)
+        return ProgramLine.model_validate(parsed)
     except ValueError as error:
         shown = text.strip()[:80]
         raise RunError(

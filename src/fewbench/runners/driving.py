@@ -149,25 +149,27 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         if not items:
             continue
         went_on = True
-        found = runner.answer(target, items)
-        failed = dict(found.failed)
-        if found.stopped is None:
-            lacking = set(items) - items_of(found.answers) - set(failed) - set(found.last_failed)
+        answered = runner.answer(target, items)
+        failed = dict(answered.failed)
+        if answered.stopped is None:
+            lacking = (
+                set(items) - items_of(answered.answers) - set(failed) - set(answered.last_failed)
+            )
             failed |= dict.fromkeys(lacking, NO_ANSWER)
         run.take(
             target,
-            found.answers,
+            answered.answers,
             failed,
-            cost=found.cost,
-            tokens=found.tokens,
-            probabilities=found.probabilities,
-            replies=found.replies,
-            texts=found.texts,
+            cost=answered.cost,
+            tokens=answered.tokens,
+            probabilities=answered.probabilities,
+            replies=answered.replies,
+            texts=answered.texts,
         )
-        if found.last_failed:
-            run.take(target, {}, found.last_failed)
-        if found.stopped is not None:
-            run.halt(found.stopped, is_failure=found.stopped != INTERRUPTED)
+        if answered.last_failed:
+            run.take(target, {}, answered.last_failed)
+        if answered.stopped is not None:
+            run.halt(answered.stopped, is_failure=answered.stopped != INTERRUPTED)
         if on_progress is not None:
             on_progress(run, target)
     return went_on

@@ -109,9 +109,9 @@ def run_endpoint(
         scores = as_sources(question_benchmark(path))
     make = partial(question_tasks, path, scores, scorer, pattern, accept_differences=accepts)
     metrics = make()[1]
-    given = ["--model", ",".join(models), *(("--model-base-url", url) if url else ()), *arguments]
+    words = ["--model", ",".join(models), *(("--model-base-url", url) if url else ()), *arguments]
     named = {word.partition("=")[0] for word in arguments}
-    given += [word for pair in LIMITS.items() if pair[0] not in named for word in pair]
+    words += [word for pair in LIMITS.items() if pair[0] not in named for word in pair]
 
     def make_tasks() -> list[Any]:
         if url is not None:
@@ -120,7 +120,7 @@ def run_endpoint(
 
     settings |= {"make_tasks": make_tasks, "metric": metrics}
     with refusing_empty_replies():
-        return run_inspect(given, scores, method, stop, **settings)
+        return run_inspect(words, scores, method, stop, **settings)
 
 
 def question_tasks(
@@ -167,7 +167,9 @@ def question_tasks(
         tasks.append(
             Task(
                 name=name,
-                dataset=MemoryDataset([_sample(one) for one in questions], name=Path(path).stem),
+                dataset=MemoryDataset(
+                    [_sample(question) for question in questions], name=Path(path).stem
+                ),
                 solver=multiple_choice() if kind == "choice" else generate(),
                 scorer=made_scorer,
             )
@@ -185,19 +187,26 @@ def question_benchmark(path: str | Path) -> Benchmark:
     ReaderError
         If the file cannot be read, has no questions, or a line has a mistake.
     """
-    asked = [(task, one) for task, several in read_questions(Path(path)).items() for one in several]
+    asked = [
+        (task, question)
+        for task, several in read_questions(Path(path)).items()
+        for question in several
+    ]
     if not asked:
         raise ReaderError(f"{path}: no questions", hint="write one question a line")
-    often = Counter(one.id for _, one in asked)
+    often = Counter(question.id for _, question in asked)
     columns: dict[str, list[str]] = {
         "task": [task for task, _ in asked],
-        TEXT: [one.text for _, one in asked],
-        "answer": ["\n".join([one.shown, *one.also]) for _, one in asked],
-        "options": [json.dumps(one.options, ensure_ascii=False) for _, one in asked],
-        OWN_ID: [one.id for _, one in asked],
-        KEYS: [key_text(key_of(*answer_key(_sample(one)))) for _, one in asked],
+        TEXT: [question.text for _, question in asked],
+        "answer": ["\n".join([question.shown, *question.also]) for _, question in asked],
+        "options": [json.dumps(question.options, ensure_ascii=False) for _, question in asked],
+        OWN_ID: [question.id for _, question in asked],
+        KEYS: [key_text(key_of(*answer_key(_sample(question)))) for _, question in asked],
     }
-    ids = [one.id if often[one.id] == 1 else f"{task}/{one.id}" for task, one in asked]
+    ids = [
+        question.id if often[question.id] == 1 else f"{task}/{question.id}"
+        for task, question in asked
+    ]
     return Benchmark(pd.DataFrame(columns, index=pd.Index(ids, dtype=object), dtype=object))
 
 
@@ -215,28 +224,28 @@ def read_questions(path: Path, scores: Sources | None = None) -> dict[str, list[
     """
     tasks = {} if scores is None else scores.items["task"].astype(str).to_dict()
     names = [NO_TASK] if scores is None else scores.tasks
-    found: dict[str, dict[str, Question]] = defaultdict(dict)
+    by_task: dict[str, dict[str, Question]] = defaultdict(dict)
     for where, data in _rows(path):
         line = parse_line(data, where, QuestionLine)
-        own = str(line.id)
-        task = line.task or tasks.get(own) or (names[0] if len(names) == 1 else None)
+        name = str(line.id)
+        task = line.task or tasks.get(name) or (names[0] if len(names) == 1 else None)
         if task is None:
             raise RunError(
-                f"{where}: the scores have no item {own!r}, and several tasks",
+                f"{where}: the scores have no item {name!r}, and several tasks",
                 hint="give the id that the item has in the scores, or the field 'task'",
             )
-        if own in found[task]:
-            raise ReaderError(f"{where}: the item {own!r} appears twice", hint="give it once")
+        if name in by_task[task]:
+            raise ReaderError(f"{where}: the item {name!r} appears twice", hint="give it once")
         fields = {"question": line.question, "options": line.options, "answer": line.answer}
         asked = made(Line, where, **fields, also=line.also)
-        found[task][own] = question_of(asked, own, where)
-    names = list(found) if scores is None else names
-    if lacking := [task for task in names if task not in found]:
+        by_task[task][name] = question_of(asked, name, where)
+    names = list(by_task) if scores is None else names
+    if lacking := [task for task in names if task not in by_task]:
         raise RunError(
             f"{path}: no question of task {some(lacking)}",
             hint="write every item of the scores, with its id or text there",
         )
-    return {task: list(found[task].values()) for task in names}
+    return {task: list(by_task[task].values()) for task in names}
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -270,8 +279,8 @@ def _cell(name: str, text: str, where: str) -> Any:
 
 def _scorer_of(where: str, questions: Sequence[Question], scorer: Scorer) -> str:
     """Return the scorer of a task; RunError if some of its questions do not fit it."""
-    with_options = [one.id for one in questions if one.options]
-    without = [one.id for one in questions if not one.options]
+    with_options = [question.id for question in questions if question.options]
+    without = [question.id for question in questions if not question.options]
     if scorer == "auto" and with_options and without:
         raise RunError(
             f"{where}: {counted(len(with_options), 'question')} with options ({some(with_options)})"
@@ -307,11 +316,14 @@ def _check_texts(
     if TEXT not in scores.items:
         return
     texts = scores.items[TEXT].to_dict()
-    theirs = {one.id: texts.get(one.id, texts.get(f"{task}/{one.id}")) for one in questions}
+    theirs = {
+        question.id: texts.get(question.id, texts.get(f"{task}/{question.id}"))
+        for question in questions
+    }
     other = [
-        one.id
-        for one in questions
-        if isinstance(text := theirs[one.id], str) and not _is_same(text, one.text)
+        question.id
+        for question in questions
+        if isinstance(text := theirs[question.id], str) and not _is_same(text, question.text)
     ]
     if other:
         raise RunError(
@@ -322,7 +334,7 @@ def _check_texts(
         )
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same(text_of: str, other: str) -> bool:
     """Whether one text contains the other, without regard to spaces and case."""
-    one, other = ("".join(text.split()).casefold() for text in (one, other))
-    return one in other or other in one
+    text_of, other = ("".join(text.split()).casefold() for text in (text_of, other))
+    return text_of in other or other in text_of

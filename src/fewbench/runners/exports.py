@@ -72,13 +72,13 @@ def _lm_eval(items: pd.DataFrame) -> str:
 
 def _inspect(items: pd.DataFrame) -> str:
     check_origin(items, "inspect")
-    own = [str(sample) for sample in items.get("sample_id", items.index)]
+    samples = [str(sample) for sample in items.get("sample_id", items.index)]
     named = "sample_id" in items or set(items["task"]) != {"all"}  # "all": a table without tasks
     tasks = [f"{task}:" if named else "" for task in items["task"]]
-    ids = [task + one for task, one in zip(tasks, own, strict=True)]
-    if unfit := [one for one in ids if UNFIT.search(one) or one != one.strip()]:
+    ids = [task + sample for task, sample in zip(tasks, samples, strict=True)]
+    if unfit := [name for name in ids if UNFIT.search(name) or name != name.strip()]:
         # Entries are patterns in Python too, and must be escaped.
-        escaped = [task + escape(one) for task, one in zip(tasks, own, strict=True)]
+        escaped = [task + escape(sample) for task, sample in zip(tasks, samples, strict=True)]
         raise FewbenchError(
             f"{len(unfit)} of {len(ids)} ids do not work with Inspect's --sample-id, because of "
             f"commas, outer spaces or the characters * ? [: {some(unfit)}",
@@ -89,8 +89,8 @@ def _inspect(items: pd.DataFrame) -> str:
 
 def check_origin(items: pd.DataFrame, harness: str) -> None:
     """Raise FewbenchError if the items are of another harness, with other positions and ids."""
-    known = items["harness"] if "harness" in items else pd.Series([], dtype=str)
-    others = sorted(set(known) - {harness, ""})
+    harnesses = items["harness"] if "harness" in items else pd.Series([], dtype=str)
+    others = sorted(set(harnesses) - {harness, ""})
     if others:
         raise FewbenchError(
             f"the items come from logs of {some(others)}, not of {harness}",
@@ -148,7 +148,7 @@ def positions_in(sources: Sources, logs: Scores, items: Sequence[str]) -> tuple[
     ([1, 0], [])
     """
     places = logs.items[POSITION] if POSITION in logs.items else pd.Series(dtype="Int64")
-    found = places.reindex(sources.items.index).astype("Int64")
-    lacking = [item for item in items if pd.isna(found[item])]
-    moved = sources.items.assign(**{POSITION: found})
+    positions = places.reindex(sources.items.index).astype("Int64")
+    lacking = [item for item in items if pd.isna(positions[item])]
+    moved = sources.items.assign(**{POSITION: positions})
     return sources.table().changed(items=moved), lacking

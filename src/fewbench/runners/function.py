@@ -45,8 +45,8 @@ class FunctionRunner:
         if concurrency < 1:
             raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
         self._answer, self._batched, self._concurrency = answer, batched, concurrency
-        own = answer.__name__ if inspect.isfunction(answer) else ""
-        self.model_name = own if own.isidentifier() else None  # no lambda
+        name = answer.__name__ if inspect.isfunction(answer) else ""
+        self.model_name = name if name.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
 
@@ -68,11 +68,11 @@ class FunctionRunner:
         last_failed: dict[str, str] = {}
         stopped = None
         try:
-            for asked, found in self._results(call, items):
-                scores: Mapping[str, Any] = {} if isinstance(found, BaseException) else found
+            for asked, result in self._results(call, items):
+                scores: Mapping[str, Any] = {} if isinstance(result, BaseException) else result
                 why = NO_ANSWER
-                if isinstance(found, BaseException):
-                    why = f"{type(found).__name__}: {first_line(found)}"
+                if isinstance(result, BaseException):
+                    why = f"{type(result).__name__}: {first_line(result)}"
                 answered = {item: scores[item] for item in asked if scores.get(item) is not None}
                 lacking = {item: why for item in asked if item not in answered}
                 if answered:
@@ -116,14 +116,14 @@ class FunctionRunner:
                 finally:
                     pool.shutdown(wait=False, cancel_futures=True)
 
-    def _one(self, call: Answer, given: Any) -> Mapping[str, Any] | BaseException:
+    def _one(self, call: Answer, asked: Any) -> Mapping[str, Any] | BaseException:
         try:
-            found = call(given)
-            if inspect.isawaitable(found):
-                found = self._loop.run(_awaited(found))
+            result = call(asked)
+            if inspect.isawaitable(result):
+                result = self._loop.run(_awaited(result))
         except Exception as error:  # of the user's function, whatever it is
             return error
-        return _mapping(found, given, self._batched)
+        return _mapping(result, asked, self._batched)
 
     async def _gathered(
         self, call: Answer, items: Sequence[str]
@@ -140,17 +140,18 @@ class FunctionRunner:
         return list(await asyncio.gather(*map(one, items)))
 
 
-async def _awaited(found: Any) -> Any:
-    return await found
+async def _awaited(result: Any) -> Any:
+    return await result
 
 
-def _mapping(found: Any, given: Any, batched: bool) -> Mapping[str, Any]:
+def _mapping(result: Any, asked: Any, batched: bool) -> Mapping[str, Any]:
     if not batched:
-        return {given: found}
-    if isinstance(found, Mapping):
-        return found
+        return {asked: result}
+    if isinstance(result, Mapping):
+        return result
     raise RunError(
-        f"the function returned {type(found).__name__} for a batch, not a mapping of item to score",
+        f"the function returned {type(result).__name__} for a batch, not a mapping of item to "
+        "score",
         hint="return {item: score, …}, or leave out batched=True if it takes one item",
     )
 
@@ -244,7 +245,7 @@ def run(
             raise RunError("budget and stop are both given", hint="write stop=Stop(items=…, …)")
         stop = Stop(items=count_items(budget, as_sources(scores)))
     with shown("a function", on_progress) as progress:
-        found = run_with(
+        result = run_with(
             FunctionRunner(answer, batched=batched, concurrency=concurrency),
             scores,
             method,
@@ -259,5 +260,5 @@ def run(
             retry_skipped=retry_skipped,
             **progress,
         )
-    issue(found.estimates.warnings)
-    return found
+    issue(result.estimates.warnings)
+    return result

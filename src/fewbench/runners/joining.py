@@ -51,13 +51,13 @@ class LeadingRun:
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can be asked there."""
-        made = self.header.provenance
-        check_followed(evaluation.provenance, made, evaluation.method, str(self.folder))
+        provenance = self.header.provenance
+        check_followed(evaluation.provenance, provenance, evaluation.method, str(self.folder))
 
     def followed(self, evaluation: Evaluation, target: str) -> None:
         """Ask a target of an evaluation this run's items first."""
-        own = evaluation.folder
-        if own is not None and own.resolve() == self.folder.resolve():
+        folder = evaluation.folder
+        if folder is not None and folder.resolve() == self.folder.resolve():
             evaluation.follow(target, self.target)
             return
         self.check(evaluation)
@@ -95,14 +95,14 @@ def unnamed_target(
     The one in the folder that was run in the same way, or the only one there if the runner has no
     facts to tell; else the model's name, if it has one.
     """
-    known = None
+    target = None
     if folder is not None and (Path(folder) / HEADER).exists():
         journal = Journal(Path(folder))
         targets = targets_of(journal.header(), journal.fresh())
-        known = targets[0] if len(targets) == 1 else None
+        target = targets[0] if len(targets) == 1 else None
         if facts is not None:
-            known = Batches(Path(folder)).target_with(facts)
-    return known or model or DEFAULT_TARGET
+            target = Batches(Path(folder)).target_with(facts)
+    return target or model or DEFAULT_TARGET
 
 
 def reopened(
@@ -114,19 +114,19 @@ def reopened(
 ) -> Evaluation:
     """Open the evaluation in a folder; RunError if it was started with other settings."""
     header = Journal(folder).header()
-    made = header.provenance
+    provenance = header.provenance
     was_auto = header.reason is not None
     named = method if isinstance(method, str) else method.describe()
     differ = []
-    if named != made.method and not (was_auto and named == AUTO):
-        differ.append(f"method {AUTO if was_auto else made.method}, not {named}")
-    before = header.stop or Stop(items=made.budget)
+    if named != provenance.method and not (was_auto and named == AUTO):
+        differ.append(f"method {AUTO if was_auto else provenance.method}, not {named}")
+    before = header.stop or Stop(items=provenance.budget)
     if before.half_width is None:  # then no level decides when to stop
         before = before.model_copy(update={"level": stop.level})
     if before != stop:
         differ.append(f"limits {before.describe()}; not {stop.describe()}")
-    if made.seed != seed:
-        differ.append(f"seed {made.seed}, not {seed}")
+    if provenance.seed != seed:
+        differ.append(f"seed {provenance.seed}, not {seed}")
     if differ:
         raise RunError(
             f"{folder}: the evaluation there has {' and '.join(differ)}",

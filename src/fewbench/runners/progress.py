@@ -42,37 +42,37 @@ class ProgressLine:
         is_known = run.stop.half_width is not None  # then the estimate was made anyway
         enough = self._used + self._last <= SHARE * (now - self._started)
         is_due = now - self._shown >= OFTEN
-        found = run.progress(target, interval=is_known or (enough and is_due), score=is_due)
-        if found.score is None and self._shown and not is_due:
+        progress = run.progress(target, interval=is_known or (enough and is_due), score=is_due)
+        if progress.score is None and self._shown and not is_due:
             return  # too soon after the last one
         self._shown = self._clock()
-        if found.estimate is not None and not is_known:
+        if progress.estimate is not None and not is_known:
             self._last = self._clock() - now
             self._used += self._last
-        if found.estimate is not None:
-            self.estimates[target] = found.estimate
-        since, before = self._first.setdefault(target, (now, found.answered))
-        speed = pace(found.answered - before, found.of - before, now - since)
-        self._update(progress_text(found, self.estimates.get(target), speed))
+        if progress.estimate is not None:
+            self.estimates[target] = progress.estimate
+        since, before = self._first.setdefault(target, (now, progress.answered))
+        speed = pace(progress.answered - before, progress.of - before, now - since)
+        self._update(progress_text(progress, self.estimates.get(target), speed))
 
 
 def progress_text(found: Progress, last: Estimate | None = None, speed: str = "") -> str:
     """Return how far a target is, in a line, with the interval of its last estimate."""
-    said = [f"{found.target}: {found.answered:,} of {found.of:,} items{speed}"]
+    parts = [f"{found.target}: {found.answered:,} of {found.of:,} items{speed}"]
     if found.score is not None:
-        said.append(f"score {Unit(found.scale).score(found.score)}")
+        parts.append(f"score {Unit(found.scale).score(found.score)}")
     if last is not None:
         at = "" if last.items_run == found.answered else f" at {last.items_run:,} items"
         ends = Unit(last.scale).scores(last.interval)
-        said.append(f"{last.level:.0%} interval {ends}{at}")
+        parts.append(f"{last.level:.0%} interval {ends}{at}")
     full = found.total / max(1, found.answered)  # what all items would cost
     if (cost := found.cost) is not None:
         limit = "" if cost.limit is None else f" of at most {amount(cost.limit, cost.unit)}"
-        said.append(f"cost {amount(cost.spent, cost.unit)}{limit}")
-        said[-1] += f", {amount(cost.full, cost.unit)} in full"
+        parts.append(f"cost {amount(cost.spent, cost.unit)}{limit}")
+        parts[-1] += f", {amount(cost.full, cost.unit)} in full"
     if found.spent.tokens:
-        said.append(f"{found.spent.tokens:,} tokens of {found.spent.tokens * full:,.0f} in full")
-    return " · ".join(said)
+        parts.append(f"{found.spent.tokens:,} tokens of {found.spent.tokens * full:,.0f} in full")
+    return " · ".join(parts)
 
 
 @contextmanager

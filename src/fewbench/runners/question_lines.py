@@ -92,9 +92,9 @@ def parse_line(data: Any, where: str, kind: type[Form]) -> Form:
         raise ReaderError(f"{where}: not an object", hint=hint)
     unknown = sorted(set(data) - set(kind.model_fields))
     if unknown:
-        known = {name: KNOWN_AS[name.lower()] for name in unknown if name.lower() in KNOWN_AS}
-        todo = [f"{name!r} is called {own!r} here" for name, own in known.items()]
-        if others := [name for name in unknown if name not in known]:
+        renamed = {name: KNOWN_AS[name.lower()] for name in unknown if name.lower() in KNOWN_AS}
+        todo = [f"{name!r} is called {name_here!r} here" for name, name_here in renamed.items()]
+        if others := [name for name in unknown if name not in renamed]:
             todo.append(f"remove {some(others)}")
         raise ReaderError(
             f"{where}: unknown field{'' if len(unknown) == 1 else 's'} {some(unknown)}",
@@ -108,8 +108,8 @@ def parse_line(data: Any, where: str, kind: type[Form]) -> Form:
         problem = "is missing" if first["type"] == "missing" else "is not as expected"
         expected = EXPECTED.get(name, "a text")
         options = data.get("options")
-        given = list(options.values()) if isinstance(options, dict) else options
-        numbers = isinstance(given, list) and any(type(each) in (int, float) for each in given)
+        values = list(options.values()) if isinstance(options, dict) else options
+        numbers = isinstance(values, list) and any(type(each) in (int, float) for each in values)
         if name == "options" and numbers:
             expected += '; put numbers into quotes, as ["3", "4"]'
         raise ReaderError(
@@ -147,8 +147,8 @@ def _options(options: list[str] | dict[str, str] | None, where: str) -> tuple[st
             f"{where}: {counted(len(options), 'option')}",
             hint="give 2 to 26 options, or none for an open question",
         )
-    given = options if isinstance(options, list) else list(options.values())
-    texts = [" ".join(option.split()) for option in given]
+    values = options if isinstance(options, list) else list(options.values())
+    texts = [" ".join(option.split()) for option in values]
     if twice := [text for text in texts if texts.count(text) > 1]:
         raise ReaderError(
             f"{where}: two options are the same: {twice[0]!r}", hint="give each option once"

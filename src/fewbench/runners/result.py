@@ -168,8 +168,8 @@ class RunResult(Shown, _Frozen):
             )
         whole = next(iter(spent.values())).model_copy(
             update={
-                "cost": sum(one.cost for one in targets.values()),
-                "tokens": sum(one.tokens for one in spent.values()),
+                "cost": sum(target.cost for target in targets.values()),
+                "tokens": sum(each.tokens for each in spent.values()),
             }
         )
         return cls(
@@ -188,19 +188,19 @@ class RunResult(Shown, _Frozen):
         None if there is none, or more was answered since, so that it says too little.
         """
         try:
-            found = cls.model_validate_json((Path(folder) / RESULT).read_bytes())
+            result = cls.model_validate_json((Path(folder) / RESULT).read_bytes())
         except (OSError, ValidationError):
             return None
-        now = {name: one.items_run for name, one in estimates.items()}
-        if any(name not in found.targets or found.targets[name].items_run != n
+        now = {name: estimate.items_run for name, estimate in estimates.items()}
+        if any(name not in result.targets or result.targets[name].items_run != n
                for name, n in now.items()):  # fmt: skip
             return None
         kept = {
-            name: one.model_copy(update={"estimate": estimates[name]})
-            for name, one in found.targets.items()
+            name: target.model_copy(update={"estimate": estimates[name]})
+            for name, target in result.targets.items()
             if name in estimates
         }
-        return found.model_copy(update={"targets": kept})
+        return result.model_copy(update={"targets": kept})
 
     def with_earlier(self, path: Path) -> "RunResult":
         """Return this result with the targets of an earlier one that it does not have."""
@@ -213,8 +213,10 @@ class RunResult(Shown, _Frozen):
     @property
     def estimates(self) -> Estimates:
         """The estimates of all targets with answers."""
-        found = {name: one.estimate for name, one in self.targets.items()}
-        return Estimates({name: one for name, one in found.items() if one is not None})
+        estimates = {name: target.estimate for name, target in self.targets.items()}
+        return Estimates(
+            {name: estimate for name, estimate in estimates.items() if estimate is not None}
+        )
 
     @property
     def score(self) -> float:
@@ -226,20 +228,20 @@ class RunResult(Shown, _Frozen):
         import pandas as pd
 
         rows = {}
-        for name, one in self.targets.items():
-            found = one.estimate
+        for name, target in self.targets.items():
+            estimate = target.estimate
             rows[name] = {
-                "score": None if found is None else found.score,
-                "low": None if found is None else found.interval.low,
-                "high": None if found is None else found.interval.high,
-                "items_run": one.items_run,
-                "items_total": one.items_total,
-                "failed": len(one.failed),
-                "cost": one.cost,
-                "saved_cost": one.full_cost - one.cost,
-                "tokens": one.tokens,
-                "saved_tokens": one.full_tokens - one.tokens,
-                "warnings": "" if found is None else in_cell(found.warnings),
+                "score": None if estimate is None else estimate.score,
+                "low": None if estimate is None else estimate.interval.low,
+                "high": None if estimate is None else estimate.interval.high,
+                "items_run": target.items_run,
+                "items_total": target.items_total,
+                "failed": len(target.failed),
+                "cost": target.cost,
+                "saved_cost": target.full_cost - target.cost,
+                "tokens": target.tokens,
+                "saved_tokens": target.full_tokens - target.tokens,
+                "warnings": "" if estimate is None else in_cell(estimate.warnings),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
@@ -248,29 +250,37 @@ class RunResult(Shown, _Frozen):
         page = self.estimates.page(evaluation, **shown)
         head = [("Target", False), ("Items run", True), ("Items saved", True)]
         every = self.targets.values()
-        costs, tokens = any(one.cost for one in every), any(one.tokens for one in every)
+        costs, tokens = any(target.cost for target in every), any(target.tokens for target in every)
         head += [("Cost", True), ("In full", True), ("Cost saved", True)] if costs else []
         head += [("Tokens", True), ("In full", True), ("Tokens saved", True)] if tokens else []
         rows, lines, reasons = [], [], []
-        for name, one in self.targets.items():
-            row = [name, f"{one.items_run:,}", f"{one.items_total - one.items_run:,}"]
+        for name, of_target in self.targets.items():
+            row = [
+                name,
+                f"{of_target.items_run:,}",
+                f"{of_target.items_total - of_target.items_run:,}",
+            ]
             if costs:
-                spent = (one.cost, one.full_cost, one.full_cost - one.cost)
-                row += [amount(value, one.unit) for value in spent]
+                spent = (of_target.cost, of_target.full_cost, of_target.full_cost - of_target.cost)
+                row += [amount(value, of_target.unit) for value in spent]
             if tokens:
-                used = (one.tokens, one.full_tokens, one.full_tokens - one.tokens)
+                used = (
+                    of_target.tokens,
+                    of_target.full_tokens,
+                    of_target.full_tokens - of_target.tokens,
+                )
                 row += [f"{value:,}" for value in used]
             rows.append(row)
-            reasons += [[name, item, why] for item, why in one.failed.items()]
-            if one.failed:
-                item, why = next(iter(one.failed.items()))
-                failed = f"{counted(len(one.failed), 'item')} failed and skipped"
+            reasons += [[name, item, why] for item, why in of_target.failed.items()]
+            if of_target.failed:
+                item, why = next(iter(of_target.failed.items()))
+                failed = f"{counted(len(of_target.failed), 'item')} failed and skipped"
                 lines.append(
-                    f"{name}: {failed}: {some(one.failed)}; {item!r}: {why}. To ask again, pass "
-                    "--retry-skipped (in Python retry_skipped=True)"
+                    f"{name}: {failed}: {some(of_target.failed)}; {item!r}: {why}. To ask again, "
+                    "pass --retry-skipped (in Python retry_skipped=True)"
                 )
         time = self.spent
-        said = (
+        text = (
             f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "
             f"{time.own_seconds:,.1f} s."
         )
@@ -282,9 +292,9 @@ class RunResult(Shown, _Frozen):
         notes = []
         if costs or tokens:
             notes = ["In full: the items' costs, or projected from the mean of those that ran."]
-        cost = Section("cost", title, notes, said, tables=tables, lines=lines)
-        told = Section("notes", "Notes of the run", lines=self.notes, detail=True)
-        more = [cost, told] if self.notes else [cost]
+        cost = Section("cost", title, notes, text, tables=tables, lines=lines)
+        section = Section("notes", "Notes of the run", lines=self.notes, detail=True)
+        more = [cost, section] if self.notes else [cost]
         stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
         return replace(page, lesser=[*stopped, *page.lesser], sections=[*page.sections, *more])
 

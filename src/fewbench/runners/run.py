@@ -181,14 +181,14 @@ class Run:
         scores = as_sources(scores)
         stop = limits_of(stop, scores, folder, items_of)
         if scores.origin is not None:
-            made = provenance_of(scores.origin, scores.n_items)
-            method, stop, seed = check_settings(made, method, stop, seed)
+            provenance = provenance_of(scores.origin, scores.n_items)
+            method, stop, seed = check_settings(provenance, method, stop, seed)
         assert stop is not None  # a pack's are in it
         place = None if folder is None else Path(folder)
         started = time.monotonic()
-        with ExitStack() as held:
+        with ExitStack() as locks:
             if place is not None:
-                held.enter_context(_locked(place))
+                locks.enter_context(_locked(place))
             lead = None if items_of is None else LeadingRun.read(items_of)
             if lead is not None and method == AUTO:
                 method = lead.header.provenance.method
@@ -217,15 +217,17 @@ class Run:
                 strict=strict,
             )
             run.notes += notes
-            for name, own in (facts or {}).items():
+            for name, of_target in (facts or {}).items():
                 is_new = not len(evaluation.record.answered(name))
-                changed = run._batches.check_facts(name, own, is_new=is_new, accept=accept_changes)
+                changed = run._batches.check_facts(
+                    name, of_target, is_new=is_new, accept=accept_changes
+                )
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
             for name in run.targets if retry_skipped else ():
                 run._retry(name, evaluation.scores.item_ids[sorted(record.skipped(name))])
             run._since, run._own = started, time.monotonic() - started
-            run._held = held.pop_all()
+            run._held = locks.pop_all()
         return run
 
     def __enter__(self) -> Self:
@@ -379,8 +381,8 @@ class Run:
         if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
             self._limited[target] = f"the limit of {stop.tokens:,} tokens was reached"
         if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
-            said = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
-            self.halt(f"{said}, so the limit on {silent[0]} cannot be kept", is_failure=True)
+            problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
+            self.halt(f"{problem}, so the limit on {silent[0]} cannot be kept", is_failure=True)
         return self.stopped is not None or target in self._limited
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
@@ -404,8 +406,8 @@ class Run:
         """End the run, as the model fails as a whole; ask again what failed since an answer."""
         silent = self._silent[target]
         why = next(iter(silent.values()))  # later ones may follow from it
-        said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
-        self.halt(said, is_failure=True)
+        problem = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
+        self.halt(problem, is_failure=True)
         self._retry(target, self._in_doubt[target])
 
     def _retry(self, target: str, items: Iterable[str]) -> None:
@@ -478,20 +480,20 @@ class Run:
         """
         record = self.evaluation.record
         answered = len(record.answered(target))
-        estimate, found = None, None
+        estimate, value = None, None
         with self._timed():
             if interval and answered:
                 estimate = self.evaluation.estimate(self._level, [target], warn=False)[target]
-                found = estimate.score
+                value = estimate.score
             elif score and answered:
-                found = self.evaluation.predict(target)
+                value = self.evaluation.predict(target)
         return Progress(
             scale=self.evaluation.scores.scale,
             target=target,
             answered=answered,
             of=self.evaluation.provenance.budget,
             total=self.evaluation.scores.n_items,
-            score=found,
+            score=value,
             estimate=estimate,
             spent=self._spent([target]),
             cost=self.evaluation.cost(target),
@@ -601,9 +603,9 @@ def _locked(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder until the block ends; RunError if one is at work there."""
     busy = f"{folder}: another fewbench run is at work in this folder"
     hint = "wait until it ends or stop it, or use another folder"
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            held.enter_context(only_process(folder / LOCK, busy, hint))
+            locks.enter_context(only_process(folder / LOCK, busy, hint))
         except FewbenchError as error:
             raise RunError(error.message, hint=error.hint) from error
         yield

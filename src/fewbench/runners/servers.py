@@ -70,7 +70,7 @@ def failure_of(sample: Any) -> str:
     if not sample.error:
         return "the scorer gave no score"
     message = first_line(sample.error.message or "")
-    errors = [one for one in sample.events or [] if one.event == "model" and one.error]
+    errors = [event for event in sample.events or [] if event.event == "model" and event.error]
     if not message.startswith("RetryError") or not errors:
         return message
     last = errors[-1]

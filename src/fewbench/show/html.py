@@ -76,11 +76,16 @@ def render(page: Page, version: int | None = None) -> str:
     """
     charts = Charts()
     subjects, groups = [], dict[str, list[Section]]()
-    for one in page.sections:
-        groups.setdefault(one.id, []).append(one)
+    for section in page.sections:
+        groups.setdefault(section.id, []).append(section)
     for parts in groups.values():
-        drawn = [charts.placed(*((said, make()) for said, make in one.charts)) for one in parts]
-        notes = dict.fromkeys(note for one in parts for note in (*one.legend, *one.notes))
+        drawn = [
+            charts.placed(*((caption, make()) for caption, make in section.charts))
+            for section in parts
+        ]
+        notes = dict.fromkeys(
+            note for section in parts for note in (*section.legend, *section.notes)
+        )
         subjects.append((parts, drawn, list(notes)))
     most = max((len(parts) for parts, *_ in subjects), default=0)
     return render_page(charts, version, page=page, subjects=subjects, most=most)
@@ -111,48 +116,48 @@ class Charts:
             return None
         spec = _packed(page_spec(chart))
         name = f"c{len(self.specs)}"
-        told = str(spec.get("description", ""))
+        text = str(spec.get("description", ""))
         self.specs[name] = spec
-        params = {one["name"]: one for one in spec.get("params", ())}
+        params = {param["name"]: param for param in spec.get("params", ())}
         only = params["only"]["bind"]["options"] if "only" in params else ()
-        return Placed(name, told, int(spec.get("height", 200)), tuple(only))
+        return Placed(name, text, int(spec.get("height", 200)), tuple(only))
 
     def placed(self, *made: tuple[str, Any | None]) -> list[tuple[str, Placed]]:
         """Add charts with captions, without those that could not be made."""
-        added = [(caption, self.add(one)) for caption, one in made]
-        return [(caption, one) for caption, one in added if one is not None]
+        added = [(caption, self.add(chart)) for caption, chart in made]
+        return [(caption, chart) for caption, chart in added if chart is not None]
 
     def as_script(self) -> str:
         """Return configuration and charts; safe inside a script element."""
-        made = json.dumps(
+        script = json.dumps(
             {"config": page_config(), "specs": self.specs}, ensure_ascii=False,
             separators=(",", ":"),
         )  # fmt: skip
         # No text of the data may end the script element or begin a comment in it.
         return (
-            made.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+            script.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
         )
 
 
 def _packed(value: Any) -> Any:
     """Tables of a chart as columns, with each word once: a third of the weight. page.js unpacks."""
     if isinstance(value, list):
-        return [_packed(one) for one in value]
+        return [_packed(part) for part in value]
     if not isinstance(value, dict):
         return value
-    made = {
-        key: _packed(one) for key, one in value.items() if key != "values" or not _is_table(one)
+    packed = {
+        key: _packed(part) for key, part in value.items() if key != "values" or not _is_table(part)
     }
     if _is_table(value.get("values")):
-        made["columns"] = [_column(value["values"], name) for name in value["values"][0]]
-    return made
+        packed["columns"] = [_column(value["values"], name) for name in value["values"][0]]
+    return packed
 
 
 def _is_table(value: Any) -> bool:
     return (
         isinstance(value, list)
         and len(value) > 20
-        and all(isinstance(one, dict) and one.keys() == value[0].keys() for one in value)
+        and all(isinstance(row, dict) and row.keys() == value[0].keys() for row in value)
     )
 
 
@@ -227,8 +232,8 @@ def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed, which need no network: compressed, a third of the weight."""
     import vl_convert
 
-    made = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    return b64encode(gzip.compress(made.encode(), mtime=0)).decode()
+    bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+    return b64encode(gzip.compress(bundle.encode(), mtime=0)).decode()
 
 
 def _palette() -> str:

@@ -115,7 +115,7 @@ class Shown:
 
     def __dir__(self) -> list[str]:
         """Return the names for users, without those of pydantic."""
-        theirs = [one for one in type(self).__mro__ if one.__module__.startswith("pydantic")]
+        theirs = [base for base in type(self).__mro__ if base.__module__.startswith("pydantic")]
         hidden = {"model_config"}.union(*map(vars, theirs))
         return [name for name in super().__dir__() if name not in hidden]
 
@@ -197,17 +197,20 @@ def as_text(page: Page, *details: str) -> str:
     """Return a page for a terminal; of the details those that are named by their ids."""
     hint = [page.hint] if page.hint and not details else []
     blocks = [[*map(wrapped, page.top), *map(wrapped, [*page.lesser, *hint])]]
-    for one in _shown(page, details):
-        lines = [wrapped(one.said)] if one.said else []
-        for of in one.tables:
+    for section in _shown(page, details):
+        lines = [wrapped(section.said)] if section.said else []
+        for of in section.tables:
             if not of.folded:
                 lines.append(_aligned(of))
-        lines += [wrapped(line) for line in (*one.notes, *one.lines)]
-        lines += [wrapped(f"{name}: {said}", 2) for name, said in one.facts.items()]
+        lines += [wrapped(line) for line in (*section.notes, *section.lines)]
+        lines += [wrapped(f"{name}: {text}", 2) for name, text in section.facts.items()]
         blocks.append(lines)
-    blocks.append([f"warning: {said}" for said in page.warnings])
-    further = [*page.next, *(line for one in _shown(page, details) for line in one.commands)]
-    blocks.append([f"Next: {said}" for said in further])
+    blocks.append([f"warning: {text}" for text in page.warnings])
+    further = [
+        *page.next,
+        *(line for section in _shown(page, details) for line in section.commands),
+    ]
+    blocks.append([f"Next: {text}" for text in further])
     return "\n\n".join("\n".join(lines) for lines in blocks if lines).replace("−", "-")
 
 
@@ -226,31 +229,31 @@ def as_markdown(page: Page) -> str:
     """Return a page for the summary of a CI run, or an issue."""
     lines = [_cell(page.first)] if page.first else []
     lines += [f"### fewbench {page.command}: {_cell(page.answer)}", *map(_cell, page.lesser)]
-    for one in _shown(page):
-        for of in one.tables:
+    for section in _shown(page):
+        for of in section.tables:
             rows = [[x for x, _ in of.head], ["---"] * len(of.head), *of.rows]
             lines.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows))
-    lines += [f"- warning: {_cell(said)}" for said in page.warnings]
+    lines += [f"- warning: {_cell(text)}" for text in page.warnings]
     return "\n\n".join(lines) + "\n"
 
 
 def as_fragment(page: Page) -> str:
     """Return a page for the cell of a notebook, without its charts."""
     parts = [f"<p><b>{escape(' '.join(page.top))}</b> {escape(' '.join(page.lesser))}</p>"]
-    for one in _shown(page):
-        for of in one.tables:
+    for section in _shown(page):
+        for of in section.tables:
             parts.append("<table><thead><tr>")
             parts += [f"<th>{escape(name)}</th>" for name, _ in of.head]
             parts.append("</tr></thead><tbody>")
             for row in of.rows:
                 parts.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>")
             parts.append("</tbody></table>")
-        parts += [f"<div>{escape(k)}: {escape(v)}</div>" for k, v in one.facts.items()]
+        parts += [f"<div>{escape(k)}: {escape(v)}</div>" for k, v in section.facts.items()]
     return "".join([*parts, as_html(page.warnings)])
 
 
 def _shown(page: Page, details: Sequence[str] = ()) -> Iterator[Section]:
-    return (one for one in page.sections if not one.detail or one.id in details)
+    return (section for section in page.sections if not section.detail or section.id in details)
 
 
 def _sentence(text: str) -> str:

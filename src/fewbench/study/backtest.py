@@ -80,8 +80,8 @@ class Curve:
 
     def at(self, n: int) -> Figure:
         """Return the quantity at a number of items, with its interval."""
-        made = self.resampled.mean(self.share(n))
-        figure = self.resampled.figure(made, ratio=True, least=0.0)
+        means = self.resampled.mean(self.share(n))
+        figure = self.resampled.figure(means, ratio=True, least=0.0)
         unit = self.unit(n)
         return Figure(figure.value * unit, figure.se * unit, figure.low * unit, figure.high * unit)
 
@@ -100,8 +100,8 @@ class Curve:
         def enough(n: int) -> bool:
             if n >= self.n_items:
                 return True
-            found = self.value(n) if end == "value" else getattr(self.at(n), end)
-            return bool(found <= wanted * (1 + 1e-9))
+            reached = self.value(n) if end == "value" else getattr(self.at(n), end)
+            return bool(reached <= wanted * (1 + 1e-9))
 
         numbers = range(min(self.budgets[0], self.n_items), self.n_items + 1)
         return numbers[bisect_left(numbers, True, key=enough)]
@@ -155,8 +155,8 @@ class Backtest:
 
     def method(self, name: str) -> Method:
         """Return a method as it runs with all models as sources, or with the number that is set."""
-        found = find_method(name)
-        return found if self.settings.sources is not None else found.for_sources(self.scores)
+        method = find_method(name)
+        return method if self.settings.sources is not None else method.for_sources(self.scores)
 
     def cells(
         self,
@@ -193,8 +193,8 @@ class Backtest:
         ]  # fmt: skip
 
     def _has(self, name: str, budget: int, repeat: int, intervals: bool) -> bool:
-        one = self.results.get((name, budget), {}).get(repeat)
-        return one is not None and not (intervals and math.isnan(one.low[0]))
+        result = self.results.get((name, budget), {}).get(repeat)
+        return result is not None and not (intervals and math.isnan(result.low[0]))
 
     def take(self, cells: Sequence[Cell], results: Sequence[CellResult | Failure]) -> None:
         """Keep what came out of cells, in the same order."""
@@ -267,7 +267,7 @@ class Backtest:
     @cached_property
     def pairs(self) -> list[BoolArray]:
         """Which pairs of each repeat's targets are judged: those that differ by little."""
-        full, found = self.scores.full_scores(), []
+        full, pairs = self.scores.full_scores(), []
         for split in self.splits:
             truth = full[split.targets]
             gaps = np.abs(truth[:, None] - truth)
@@ -277,8 +277,8 @@ class Backtest:
             most = upper[count - 1] if len(upper) else -1.0
             near = gaps <= most + 1e-12
             np.fill_diagonal(near, False)
-            found.append(near)
-        return found
+            pairs.append(near)
+        return pairs
 
     @cached_property
     def _pair_variance(self) -> float:
@@ -289,10 +289,12 @@ class Backtest:
         for split, pairs in zip(self.splits, self.pairs, strict=True):
             rows = self.scores.filled_cells[split.targets]
             gram, sums = (rows * a) @ rows.T, rows @ a
-            own = np.diag(gram)
+            variances = np.diag(gram)
             truth = rows @ self.scores.item_weights
             gaps, apart = truth[:, None] - truth, sums[:, None] - sums
-            of_pairs = own[:, None] + own - 2 * gram - 2 * gaps * apart + gaps**2 * a.sum()
+            of_pairs = (
+                variances[:, None] + variances - 2 * gram - 2 * gaps * apart + gaps**2 * a.sum()
+            )
             if pairs.any():
                 means.append(float(of_pairs[pairs].mean()))
         return float(np.mean(means))
@@ -308,70 +310,72 @@ class Backtest:
 
     def _made(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
         came = self.results.get((name, budget), {})
-        found: list[FloatArray | None] = []
+        values: list[FloatArray | None] = []
         for repeat in self.repeats:
-            one = came.get(repeat)
-            if one is None:
-                found.append(None)
+            result = came.get(repeat)
+            if result is None:
+                values.append(None)
                 continue
-            errors = np.array(one.estimate) - np.array(one.truth)
+            errors = np.array(result.estimate) - np.array(result.truth)
             if measure == "error":
-                found.append(np.abs(errors))
+                values.append(np.abs(errors))
             elif measure == "half_width":
-                half = (np.array(one.high) - np.array(one.low)) / 2
-                found.append(None if np.isnan(half).any() else half)
+                half = (np.array(result.high) - np.array(result.low)) / 2
+                values.append(None if np.isnan(half).any() else half)
             else:
-                found.append((errors[:, None] - errors) ** 2)
-        if all(one is None for one in found):
+                values.append((errors[:, None] - errors) ** 2)
+        if all(value is None for value in values):
             return None
-        return self._over_pairs(found) if measure == "difference" else self.resampled.parts(found)
+        return self._over_pairs(values) if measure == "difference" else self.resampled.parts(values)
 
     def _over_pairs(self, values: Sequence[FloatArray | None]) -> FloatArray:
         """Return the means of values of pairs, shape (repeats, 1 + resamples)."""
-        made = np.full((len(values), len(self.resampled.repeats)), np.nan)
+        means = np.full((len(values), len(self.resampled.repeats)), np.nan)
         for repeat, (value, pairs) in enumerate(zip(values, self.pairs, strict=True)):
             if value is None or not pairs.any():
                 continue
             weights = self.resampled.weights(repeat)
             with np.errstate(invalid="ignore"):
                 total = ((weights @ pairs) * weights).sum(axis=1)
-                made[repeat] = ((weights @ (pairs * value)) * weights).sum(axis=1) / total
-        return made
+                means[repeat] = ((weights @ (pairs * value)) * weights).sum(axis=1) / total
+        return means
 
     def curve(self, name: str, measure: Measure, budgets: Sequence[int]) -> Curve | None:
         """Return a method's curve over the budgets that came out; None if none did."""
         unit = self.unit(measure)
-        found = {
+        by_budget = {
             n: parts / unit(n)
             for n in budgets
             if (parts := self.parts(name, n, measure)) is not None and unit(n) > 0
         }
-        if not found:
+        if not by_budget:
             return None
-        return Curve(tuple(found), tuple(found.values()), unit, self.scores.n_items, self.resampled)
+        return Curve(
+            tuple(by_budget), tuple(by_budget.values()), unit, self.scores.n_items, self.resampled
+        )
 
     def width(self, name: str, n: int) -> tuple[float, float]:
         """Return the mean half width and the coverage of a method's intervals at about n items."""
-        ran = sorted(budget for own, budget in self.results if own == name)
+        ran = sorted(budget for of_method, budget in self.results if of_method == name)
         curve = self.curve(name, "half_width", ran)
         if curve is None:
             return math.nan, math.nan
         nearest = min(curve.budgets, key=lambda budget: abs(math.log(budget / n)))
         stated = f"coverage{100 * self.level:g}"
-        held = [one.metrics.get(stated) for one in self.results[name, nearest].values()]
-        return curve.value(n), float(np.mean([one for one in held if one is not None]))
+        widths = [result.metrics.get(stated) for result in self.results[name, nearest].values()]
+        return curve.value(n), float(np.mean([width for width in widths if width is not None]))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each method's error at each budget that was run, with its interval."""
-        found = []
+        rows = []
         for name, n in sorted(self.results):
             parts = self.parts(name, n, "error")
             if parts is not None:
                 error = self.resampled.figure(self.resampled.mean(parts), ratio=True, least=0.0)
                 row = {"method": name, "items": n, "error": error.value}
                 row |= {"error_low": error.low, "error_high": error.high}
-                found.append(row | {"random_error": self.expected(n)})
-        return found
+                rows.append(row | {"random_error": self.expected(n)})
+        return rows
 
     def ratio(self, name: str, n: int, measure: Measure, budgets: Sequence[int]) -> Figure:
         """Return the ratio of a quantity to plain random sampling's at the nearest budgets."""
@@ -416,21 +420,21 @@ class Backtest:
 
         def beats(name: str, other: str, comparisons: int) -> bool:
             if other == RANDOM:
-                made, null = self._against_random(shares[name], measure), 1.0
+                figures, null = self._against_random(shares[name], measure), 1.0
             else:
-                made, null = self.resampled.difference(shares[name], shares[other]), 0.0
-            p = self.resampled.p_value(made, null, ratio=other == RANDOM)
-            return bool(made[0] < null and p <= (1 - LEVEL) / comparisons + 1e-12)
+                figures, null = self.resampled.difference(shares[name], shares[other]), 0.0
+            p = self.resampled.p_value(figures, null, ratio=other == RANDOM)
+            return bool(figures[0] < null and p <= (1 - LEVEL) / comparisons + 1e-12)
 
         chosen, preferred = pick(list(shares), means, beats), next(iter(shares))
         if chosen == RANDOM:
             return Chosen(RANDOM, NOTHING, False)
-        said = f"{chosen} has a significantly lower error than random sampling"
+        reason = f"{chosen} has a significantly lower error than random sampling"
         if chosen != preferred and beats(chosen, preferred, len(shares) - 1):
-            said += f" and than {preferred}"
+            reason += f" and than {preferred}"
         elif chosen != preferred:
-            said += f"; {preferred} has not"
-        return Chosen(chosen, said, True)
+            reason += f"; {preferred} has not"
+        return Chosen(chosen, reason, True)
 
 
 def _near(budgets: Sequence[int], n: int) -> list[int]:

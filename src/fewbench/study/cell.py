@@ -188,7 +188,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
             for task in range(true_tasks.shape[1])
         ]
         for name in each[0]:
-            values = np.array([one[name] for one in each])
+            values = np.array([metrics[name] for metrics in each])
             defined = values[~np.isnan(values)]
             metrics[f"{OF_TASKS}{name}"] = float(defined.mean()) if len(defined) else float("nan")
             if len(defined) < len(values):
@@ -197,13 +197,13 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     pair_half = ""
     if cell.level is not None:
         judge = Judge(method.for_sources(sources), sources, cell.budget, seed, held=cell.held)
-        made = [_scored(replayed, row, targets) for row in range(len(truth))]
-        sure = [judge.of(one) for one in made]
-        low, high = np.array([one.interval(cell.level) for one in sure]).T
+        scored = [_scored(replayed, row, targets) for row in range(len(truth))]
+        sure = [judge.of(score) for score in scored]
+        low, high = np.array([uncertainty.interval(cell.level) for uncertainty in sure]).T
         if cell.pairs:
-            halves = _pair_halves(sure, [one.answers for one in made], judge, cell.level)
+            halves = _pair_halves(sure, [score.answers for score in scored], judge, cell.level)
             pair_half = base64.b64encode(halves.astype("<f4").tobytes()).decode()
-        metrics["sampled"] = float(np.mean([one.is_sampled for one in made]))
+        metrics["sampled"] = float(np.mean([score.is_sampled for score in scored]))
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
@@ -231,17 +231,17 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     )
 
 
-def _scored(said: Replay, row: int, targets: Scores) -> Scored:
+def _scored(replayed: Replay, row: int, targets: Scores) -> Scored:
     """Return a replayed target's estimates."""
-    assert said.tasks is not None
-    items = said.items[row]
+    assert replayed.tasks is not None
+    items = replayed.items[row]
     return Scored(
         Answers(items, targets.cells[[row]][:, items]),
-        np.array([said.scores[row], *said.tasks[row]]),
-        None if said.spread is None else float(said.spread[row]),
-        None if said.task_spread is None else said.task_spread[row],
-        None if said.freedom is None else said.freedom[row],
-        said.samples[row] if said.samples else None,
+        np.array([replayed.scores[row], *replayed.tasks[row]]),
+        None if replayed.spread is None else float(replayed.spread[row]),
+        None if replayed.task_spread is None else replayed.task_spread[row],
+        None if replayed.freedom is None else replayed.freedom[row],
+        replayed.samples[row] if replayed.samples else None,
     )
 
 
@@ -249,15 +249,15 @@ def _pair_halves(
     sure: list[Uncertainty], answers: list[Answers], judge: Judge, level: float
 ) -> FloatArray:
     """Return the half widths of differences as `versus` has them."""
-    made = np.zeros((len(sure), len(sure)))
+    halves = np.zeros((len(sure), len(sure)))
     for i, j in zip(*np.triu_indices(len(sure), 1), strict=True):
         a, b = sure[i], sure[j]
         correlation = sample_correlation(a, b)
         if a.kind == b.kind == "held-out":
             n = min(len(answers[i].items), len(answers[j].items))
             correlation = held_out_correlation(judge.errors(n), n, a.estimate - b.estimate)
-        made[i, j] = made[j, i] = Contrast(a, b, correlation).half(level)
-    return made
+        halves[i, j] = halves[j, i] = Contrast(a, b, correlation).half(level)
+    return halves
 
 
 def covered(low: FloatArray, truth: FloatArray, high: FloatArray) -> BoolArray:

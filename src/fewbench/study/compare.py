@@ -125,30 +125,33 @@ def compare(
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
-    given = [budgets] if isinstance(budgets, int | str | np.integer) else list(budgets)
-    counts = [count_items(budget, scores) for budget in given]
+    listed = [budgets] if isinstance(budgets, int | str | np.integer) else list(budgets)
+    counts = [count_items(budget, scores) for budget in listed]
     if isinstance(split, str):
         split = SplitSettings(split)  # type: ignore[arg-type]
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
     sizes = [] if sources is None else np.atleast_1d(sources).tolist()
-    settings = [replace(one, sources=n) for one in settings for n in (one.sources, *sorted(sizes))]
+    settings = [
+        replace(kind, sources=n) for kind in settings for n in (kind.sources, *sorted(sizes))
+    ]
     named = _named(methods)
-    known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
+    by_name = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
     _check(scores, counts, repeats, seed, workers, settings)
     warnings += missing_note(scores)
     cells, nearest = list[Cell](), list[str]()
-    for one in settings:
-        splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
-        distinct = splits if one.is_drawn else splits[:1]
-        if one.sources not in sizes:  # the same targets as with all sources
+    for options in settings:
+        kind = options.name
+        splits = [make_split(scores, options, seed, repeat) for repeat in range(repeats)]
+        distinct = splits if options.is_drawn else splits[:1]
+        if options.sources not in sizes:  # the same targets as with all sources
             twins = count_twins(scores, distinct)
-            warning = twins.warning(one.name)
+            warning = twins.warning(kind)
             warnings += [warning] if warning else []
-            nearest.append(f"{one.name} {fixed(twins.nearest)}")
-            warnings += _few_targets(one.name, distinct)
-            warnings += _stronger(scores, one.name, distinct)
+            nearest.append(f"{kind} {fixed(twins.nearest)}")
+            warnings += _few_targets(kind, distinct)
+            warnings += _stronger(scores, kind, distinct)
         cells += [
-            Cell(name, method, budget, one.name, splits[repeat], repeat, seed, level, name in known)
+            Cell(name, method, budget, kind, splits[repeat], repeat, seed, level, name in by_name)
             for budget in counts
             for name, method in named.items()
             for repeat in range(repeats)
@@ -216,7 +219,7 @@ def _check(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",
             hint="use 1 or more repeats and workers, and a seed of 0 or more",
         )
-    kinds = [one.name for one in settings]
+    kinds = [setting.name for setting in settings]
     if len(set(kinds)) < len(kinds):
         raise StudyError(
             f"a split or number of sources is given twice: {some(kinds, 9)}",
@@ -226,7 +229,7 @@ def _check(
 
 def _few_targets(kind: str, splits: list[Split]) -> list[str]:
     """Warn if repeats have few targets."""
-    count = round(float(np.mean([len(one.targets) for one in splits])))
+    count = round(float(np.mean([len(split.targets) for split in splits])))
     if count >= FEWEST_TARGETS:
         return []
     return [
@@ -253,7 +256,7 @@ def _fewer(done: list[tuple[Cell, CellResult]]) -> list[str]:
     for cell, result in done:
         of_method = run.setdefault(cell.name, {})
         of_method.setdefault(cell.budget, []).append(result.metrics["items_run"])
-    found = []
+    warnings = []
     for name, budgets in run.items():
         means = {budget: float(np.mean(counts)) for budget, counts in budgets.items()}
         # Random sampling runs its budget, but for items that targets lack.
@@ -262,11 +265,11 @@ def _fewer(done: list[tuple[Cell, CellResult]]) -> list[str]:
         }
         saved = [f"{mean:.1f} of {n}" for n, mean in means.items() if mean < of_random[n] - 0.5]
         if saved:
-            found.append(
+            warnings.append(
                 f"{name} runs fewer items than its budget (mean {', '.join(saved)}), and the other "
                 "methods run all: compare its errors with theirs at smaller budgets"
             )
-    return found
+    return warnings
 
 
 def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
@@ -286,11 +289,11 @@ def run_cells(
     Raises ClusterError if the cluster is lost; finished cells are then in the cache.
     """
     keys = [cell.key(scores.fingerprint) for cell in cells]
-    known = cache.find(key for key, cell in zip(keys, cells, strict=True) if cell.cached)
-    done: dict[str, CellResult | Failure] = dict(known)
+    cached = cache.find(key for key, cell in zip(keys, cells, strict=True) if cell.cached)
+    done: dict[str, CellResult | Failure] = dict(cached)
     todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in done}
     # Cells with the same sources run together: methods cache what they learned of them.
-    todo = dict(sorted(todo.items(), key=lambda one: (one[1].split_name, one[1].repeat)))
+    todo = dict(sorted(todo.items(), key=lambda entry: (entry[1].split_name, entry[1].repeat)))
     if progress is not None:
         progress(len(done), len(set(keys)))
     if not todo:
@@ -302,10 +305,10 @@ def run_cells(
             shared = scores.changed() if pool.has_workers else scores
             for position, result in pool.each(_run_keyed, shared, calls):
                 key, cell = calls[position]
-                one = Failure(key, result.reason) if isinstance(result, Lost) else result
-                done[key] = one
-                if isinstance(one, CellResult) and cell.cached:
-                    cache.put(one)
+                outcome = Failure(key, result.reason) if isinstance(result, Lost) else result
+                done[key] = outcome
+                if isinstance(outcome, CellResult) and cell.cached:
+                    cache.put(outcome)
                 if progress is not None:
                     progress(len(done), len(set(keys)))
     except ClusterError as error:
@@ -331,7 +334,7 @@ def _facts(
         "items": str(scores.n_items),
         "tasks": str(len(scores.tasks)),
         "full score": f"{scores.average} average",
-        "splits": "; ".join(one.describe() for one in settings),
+        "splits": "; ".join(setting.describe() for setting in settings),
         "repeats": str(repeats),
         "seed": str(seed),
         "fingerprint": scores.fingerprint,

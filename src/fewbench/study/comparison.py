@@ -85,14 +85,14 @@ class Comparison(Shown):
                 "the comparison has several splits: name one",
                 hint=f"use one of {', '.join(chosen['split'].unique())}",
             )
-        one, two = (chosen[chosen["method"] == name] for name in (method, other))
-        if one.empty or two.empty:
+        first, two = (chosen[chosen["method"] == name] for name in (method, other))
+        if first.empty or two.empty:
             raise StudyError(
                 f"no errors of {method!r} and {other!r} at {budget} items",
                 hint="compare both at this budget",
             )
-        resampled = self.resampled[one["split"].iloc[0]]
-        return resampled.compare(_errors(one, resampled), _errors(two, resampled))
+        resampled = self.resampled[first["split"].iloc[0]]
+        return resampled.compare(_errors(first, resampled), _errors(two, resampled))
 
     def learning_curve(self, method: str, budget: int, split: str | None = None) -> LearningCurve:
         """Return a method's error by number of source models, on the scale of the scores.
@@ -115,9 +115,9 @@ class Comparison(Shown):
         errors: dict[int, FloatArray] = {}
         for name, n_sources in zip(rows["split"], rows["n_sources"], strict=True):
             keys = dict(zip(KEYS, (method, budget, name), strict=True))
-            own = self.estimates[(self.estimates[KEYS] == pd.Series(keys)).all(axis=1)]
-            if len(own):
-                errors[int(n_sources)] = _errors(own, self.resampled[name])
+            estimates = self.estimates[(self.estimates[KEYS] == pd.Series(keys)).all(axis=1)]
+            if len(estimates):
+                errors[int(n_sources)] = _errors(estimates, self.resampled[name])
         if not errors:
             raise StudyError(
                 f"no errors of {method!r} at {budget} items on the split {chosen!r}",

@@ -25,13 +25,13 @@ Row = Mapping[Any, Any]
 def comparison_page(found: Comparison) -> Page:
     """Return the finding, a table for each split and number of items, and charts."""
     cells = found.cells
-    facts = {name.lower(): said for name, said in found.facts.items()}
+    facts = {name.lower(): text for name, text in found.facts.items()}
     named = ("dataset", "benchmark", "dataset name", "name", "scores")
     dataset = next((facts[name] for name in named if name in facts), "a benchmark")
     title = f"Estimating {dataset} from a few items"
     warnings = [*found.warnings, *_failed(found)]
     commands = [facts["command"]] if "command" in facts else []
-    run_facts = {name: said for name, said in found.facts.items() if name.lower() != "command"}
+    run_facts = {name: text for name, text in found.facts.items() if name.lower() != "command"}
     run = Section("run", "What was run", facts=run_facts, commands=commands, detail=True)
     if cells.empty:
         return Page("compare", title, "No results: nothing was run", (), warnings, [run])
@@ -68,23 +68,23 @@ def _with_expected_random(cells: pd.DataFrame) -> pd.DataFrame:
         return cells
     is_random = cells["method"] == figures.reference_of(cells)
     is_random &= cells["expected_random_mae"].notna()
-    made = cells.copy()
-    expected = made.loc[is_random, "expected_random_mae"]
-    if "ratio_to_random_ridge" in made:
-        made.loc[is_random, "ratio_to_random_ridge"] *= expected / made.loc[is_random, "mae"]
-    made.loc[is_random, "mae"], made.loc[is_random, "ratio_to_random"] = expected, 1.0
+    changed = cells.copy()
+    expected = changed.loc[is_random, "expected_random_mae"]
+    if "ratio_to_random_ridge" in changed:
+        changed.loc[is_random, "ratio_to_random_ridge"] *= expected / changed.loc[is_random, "mae"]
+    changed.loc[is_random, "mae"], changed.loc[is_random, "ratio_to_random"] = expected, 1.0
     chance = [
         name
-        for name in map(str, made)
+        for name in map(str, changed)
         if re.fullmatch(r"(mae|ratio_to_random)_(sd|se|low|high)", name)
     ]
-    made.loc[is_random, chance] = math.nan
-    return made
+    changed.loc[is_random, chance] = math.nan
+    return changed
 
 
-def _failed(found: Comparison) -> Iterator[str]:
+def _failed(comparison: Comparison) -> Iterator[str]:
     """Yield a sentence for each failed method and reason."""
-    for (method, reason), rows in found.failures.groupby(["method", "reason"], sort=False):
+    for (method, reason), rows in comparison.failures.groupby(["method", "reason"], sort=False):
         first = rows.iloc[0]
         where = f"{first['budget']} items, {first['split']} split, repeat {first['repeat']}"
         more = f" and {len(rows) - 1} more cells" if len(rows) > 1 else ""
@@ -114,23 +114,23 @@ def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
         exact = _number(row, "expected_random_mae") if row["method"] == reference else math.nan
         return exact if math.isfinite(exact) else _number(row, "mae")
 
-    known = sorted((row for row in rows if math.isfinite(error(row))), key=error)
-    if not known:
+    finite = sorted((row for row in rows if math.isfinite(error(row))), key=error)
+    if not finite:
         return f"{where}, no method has an error to report."
-    off = {str(row["method"]): unit.points(error(row)) for row in known}
+    off = {str(row["method"]): unit.points(error(row)) for row in finite}
     named = {name: name for name in off}
     if reference in named and reference.lower() == "random":
         named[reference] = "random sampling"
-    level = {str(row["method"]) for row in known if _number(row, "tied_with_best") == 1}
+    level = {str(row["method"]) for row in finite if _number(row, "tied_with_best") == 1}
     best = next(iter(off))
     average = f"is off by {off[best]} on average"
     if len(off) == 1:
         return f"{where}, {named[best]} {average}."
-    if all(math.isnan(_number(row, "tied_with_best")) for row in known):
-        said = f"{where}, {named[best]} has the lowest error, {off[best]} on average"
+    if all(math.isnan(_number(row, "tied_with_best")) for row in finite):
+        text = f"{where}, {named[best]} has the lowest error, {off[best]} on average"
         if reference in off and best != reference:
-            said += f"; {named[reference]} has {off[reference]}"
-        return f"{said}. Too few repeats to test whether this is chance."
+            text += f"; {named[reference]} has {off[reference]}"
+        return f"{text}. Too few repeats to test whether this is chance."
     if best == reference:
         return f"{where}, no method beats {named[best]}, which {average}."
     if reference in off and reference in level:
@@ -162,7 +162,7 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
             (unit.points_title("Half width"), True),
         ]
     head += [("Seconds", True)]
-    found = list(cells.groupby(["split", "budget"], sort=False))
+    groups = list(cells.groupby(["split", "budget"], sort=False))
     notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
     if "mae_se" in cells and cells["mae_se"].notna().any():
         notes.append(
@@ -171,17 +171,17 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     if "tied_with_best" in cells and cells["tied_with_best"].notna().any():
         notes.append("* the best method, and methods without a significant difference to it.")
     sections: list[Section] = []
-    for (split, budget), rows in found:
+    for (split, budget), rows in groups:
         ordered = rows.sort_values("mae", kind="stable", na_position="last").to_dict("records")
         at = f"{split} split, {budget} items"
         counts = [int(_number(ordered[0], name)) for name in ("n_sources", "n_targets")]
-        said = "{}, {} source models and {} targets per repeat".format(at, *counts)
+        text = "{}, {} source models and {} targets per repeat".format(at, *counts)
         if "n_repeats" in rows:
-            said += f", {rows['n_repeats'].max()} repeats"
+            text += f", {rows['n_repeats'].max()} repeats"
         table = Table(at, head, [_row(row, coverage, unit) for row in ordered])
-        last = len(sections) + 1 == len(found)
+        last = len(sections) + 1 == len(groups)
         shown = notes if last else []
-        sections.append(Section("numbers", "The numbers", shown, said, tables=[table], tab=at))
+        sections.append(Section("numbers", "The numbers", shown, text, tables=[table], tab=at))
     return sections
 
 
@@ -209,9 +209,9 @@ def _with_error(row: Row, unit: Unit) -> str:
     return error + (f" ± {unit.number(se, 1)}" if math.isfinite(se) else "")
 
 
-def _sources(found: Comparison) -> Iterator[Section]:
+def _sources(comparison: Comparison) -> Iterator[Section]:
     """Yield the errors by number of source models, for each split with several."""
-    cells, unit = found.cells, found.unit
+    cells, unit = comparison.cells, comparison.unit
     for (name, count), rows in cells.groupby(
         [cells["split"].map(whole_split), "budget"], sort=False
     ):
@@ -223,8 +223,11 @@ def _sources(found: Comparison) -> Iterator[Section]:
         once = rows.drop_duplicates(["method", "n_sources"])  # a part may be all sources
         each = once.set_index(["method", "n_sources"]).to_dict("index")
         methods = [str(method) for method in dict.fromkeys(rows["method"])]
-        lines = [[one, *(_with_error(each[one, size], unit) for size in sizes)] for one in methods]
-        learned = [one for one in methods if one != figures.reference_of(cells)]
+        lines = [
+            [method, *(_with_error(each[method, size], unit) for size in sizes)]
+            for method in methods
+        ]
+        learned = [method for method in methods if method != figures.reference_of(cells)]
         head = [(unit.points_title("Error"), False), *((f"{n:,}", True) for n in sizes)]
         chart = partial(figures.error_by_sources, cells, split, unit)
         yield Section(
@@ -234,24 +237,24 @@ def _sources(found: Comparison) -> Iterator[Section]:
             at,
             tables=[Table(at, head, lines)],
             lines=[
-                f"{one}: {found.learning_curve(one, budget, split).says}"
-                for one in learned
-                if each[one, sizes[-1]]["n_repeats"]
+                f"{method}: {comparison.learning_curve(method, budget, split).says}"
+                for method in learned
+                if each[method, sizes[-1]]["n_repeats"]
             ],
             charts=[("", chart)] if budget == figures.focus_of(cells) else [],
             tab=at,
         )
 
 
-def _asked(found: "Comparison") -> Iterator[Section]:
+def _asked(comparison: "Comparison") -> Iterator[Section]:
     """Yield the metrics that were asked for."""
-    if not found.metrics:
+    if not comparison.metrics:
         return
-    names = [name for name in found.metrics if name in found.cells]
+    names = [name for name in comparison.metrics if name in comparison.cells]
     notes = [f"{_title(name)}: {find_metric(name).meaning}" for name in names]
-    if lacking := [name for name in found.metrics if name not in names]:
+    if lacking := [name for name in comparison.metrics if name not in names]:
         notes.append(f"Not measured here: {', '.join(lacking)}.")
-    table = _metric_table(found.cells, names, found.unit, "Metrics")
+    table = _metric_table(comparison.cells, names, comparison.unit, "Metrics")
     yield Section("asked", "Metrics", notes, tables=[table] if names else [])
 
 
@@ -275,17 +278,17 @@ def _metric_table(
     cells: pd.DataFrame, names: Sequence[str], unit: Unit, title: str, tab: str = ""
 ) -> Table:
     """Return a row per method, split and budget, with a column per metric."""
-    known = {name: find_metric(name) for name in names}
+    metrics = {name: find_metric(name) for name in names}
     head = [("Method", False), ("Split", False), ("Items", True)]
     titled: dict[str, Callable[[str], str]]
     titled = {"score": unit.points_title, "s": "{} (s)".format}
-    head += [(titled.get(of.unit, str)(_title(name)), True) for name, of in known.items()]
+    head += [(titled.get(of.unit, str)(_title(name)), True) for name, of in metrics.items()]
     forms: dict[str, Callable[[float], str]]
     forms = {"score": partial(unit.number, more_digits=1), "share": _percent}
     rows = []
     for row in cells.to_dict("records"):
         line = [str(row["method"]), str(row["split"]), f"{row['budget']:,}"]
-        for key, of in known.items():
+        for key, of in metrics.items():
             show = forms.get(of.unit, fixed)
             value, se = (_number(row, name) for name in (key, f"{key}_se"))
             error = f" ± {show(se)}" if math.isfinite(se) and of.unit != "s" else ""
@@ -299,7 +302,7 @@ def _metric_table(
 
 def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[Section]:
     def drawn(make: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
-        return [(f"{one} split", partial(make, one)) for one in splits]
+        return [(f"{split} split", partial(make, split)) for split in splits]
 
     by_items = drawn(partial(figures.error_by_items, cells, unit=unit))
     notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
@@ -320,18 +323,19 @@ def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[
                 "The share of targets whose true score lies in the method's interval. To the left "
                 "of the line the intervals are too narrow. The bar is a 90% interval."
             ]
-            held = drawn(partial(figures.coverage, cells, level=level))
+            charts = drawn(partial(figures.coverage, cells, level=level))
             title = f"Coverage of {level}% intervals"
-            yield Section(f"coverage-{level}", title, notes, charts=held, detail=True)
+            yield Section(f"coverage-{level}", title, notes, charts=charts, detail=True)
 
 
-def _models(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
+def _models(comparison: Comparison, splits: Sequence[str]) -> Iterator[Section]:
     """Yield true and estimated scores and ranks of a run: the first repeat, the middle budget."""
-    if found.estimates.empty:
+    if comparison.estimates.empty:
         return
-    at = f"At {figures.focus_of(found.cells):,} items, the first repeat: what one run looks like."
+    n = figures.focus_of(comparison.cells)
+    at = f"At {n:,} items, the first repeat: what one run looks like."
     for split in splits:
-        run = figures.one_run(found.estimates, found.cells, split, found.unit)
+        run = figures.one_run(comparison.estimates, comparison.cells, split, comparison.unit)
         if run.empty:
             continue
         tab = f"{split} split" if len(splits) > 1 else ""
@@ -340,10 +344,10 @@ def _models(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
             "estimate is exact. Strong vertical lines are intervals that miss the true score.",
             at,
         ]
-        given = run, found.cells, split
-        scores = [(f"{split} split", partial(figures.true_and_estimated, *given, found.unit))]
-        ranks = [(f"{split} split", partial(figures.true_and_estimated_ranks, *given))]
-        table = _targets(found, split)
+        drawn = run, comparison.cells, split
+        scores = [(f"{split} split", partial(figures.true_and_estimated, *drawn, comparison.unit))]
+        ranks = [(f"{split} split", partial(figures.true_and_estimated_ranks, *drawn))]
+        table = _targets(comparison, split)
         title = "Estimated and true scores"
         yield Section("scores", title, notes, charts=scores, tables=[table], detail=True, tab=tab)
         notes = ["The same targets by rank, the first at the top right.", at]
@@ -351,11 +355,13 @@ def _models(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
         yield Section("ranks", title, notes, charts=ranks, detail=True, tab=tab)
 
 
-def _targets(found: Comparison, split: str) -> Table:
+def _targets(comparison: Comparison, split: str) -> Table:
     """Return the true score of each target, and each method's estimate; ✗ marks a miss."""
-    unit = found.unit
-    run = figures.one_run(found.estimates, found.cells, split, unit, MOST_MODELS)
-    methods = [name for name in figures.order_of(found.cells, split) if name in set(run["method"])]
+    unit = comparison.unit
+    run = figures.one_run(comparison.estimates, comparison.cells, split, unit, MOST_MODELS)
+    methods = [
+        name for name in figures.order_of(comparison.cells, split) if name in set(run["method"])
+    ]
     cells: dict[str, dict[str, str]] = {}
     truth: dict[str, float] = {}
     for row in run.to_dict("records"):
@@ -363,7 +369,7 @@ def _targets(found: Comparison, split: str) -> Table:
         truth[name] = float(row["truth"])
         missed = " ✗" if truth[name] < low or truth[name] > high else ""
         cells.setdefault(name, {})[str(row["method"])] = unit.number(row["estimate"]) + missed
-    sign = 1 if found.scale.lower_is_better else -1
+    sign = 1 if comparison.scale.lower_is_better else -1
     rows = [
         [name, unit.number(truth[name]), *(cells[name].get(method, "–") for method in methods)]
         for name in sorted(truth, key=lambda name: (sign * truth[name], name))
@@ -376,17 +382,17 @@ def _targets(found: Comparison, split: str) -> Table:
     return Table("Every model", head, rows, "a model", "Every model; ✗ marks intervals that miss")
 
 
-def _tasks(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
+def _tasks(comparison: Comparison, splits: Sequence[str]) -> Iterator[Section]:
     """Yield the error of every method on every task, the hardest tasks first."""
-    frame = found.task_errors
+    frame = comparison.task_errors
     if frame.empty or frame["task"].nunique() < 2:
         return
-    budget, unit = figures.focus_of(found.cells), found.unit
+    budget, unit = figures.focus_of(comparison.cells), comparison.unit
     for split in splits:
         here = frame[(frame["split"] == split) & (frame["budget"] == budget)]
         errors = here.pivot_table("mae", "task", "method", dropna=False)
         errors = errors.loc[errors.mean(axis=1).sort_values(ascending=False, kind="stable").index]
-        methods = [name for name in figures.order_of(found.cells, split) if name in errors]
+        methods = [name for name in figures.order_of(comparison.cells, split) if name in errors]
         sizes = here.groupby("task")["n_items"].first()
         rows = [
             [

@@ -58,8 +58,8 @@ class Margins:
 
     def __init__(self, backtest: Backtest, name: str, budgets: Sequence[int]) -> None:
         self._backtest, self._least = backtest, min(budgets)
-        found = {n: _pairs(backtest, name, n) for n in budgets if name != RANDOM}
-        self._pairs = {n: pairs for n, pairs in found.items() if pairs is not None}
+        by_budget = {n: _pairs(backtest, name, n) for n in budgets if name != RANDOM}
+        self._pairs = {n: pairs for n, pairs in by_budget.items() if pairs is not None}
 
     def power(self, n: int, wanted: float) -> float:
         """Return the share of pairs that differ by `wanted` which n items tell apart."""
@@ -71,10 +71,10 @@ class Margins:
             spread = math.sqrt(self._backtest.unit("difference")(n))
             return float(ndtr(wanted / max(spread, TINY) - self._backtest.critical))
         powers = []
-        for ran, one in self._pairs.items():
+        for ran, pairs in self._pairs.items():
             smaller = self._backtest.law(n) / self._backtest.law(ran)
-            halves, sd = one.halves * math.sqrt(smaller), one.sd * math.sqrt(smaller)
-            apart = (1 + one.slope * smaller) * wanted * one.scale[:, None] - halves
+            halves, sd = pairs.halves * math.sqrt(smaller), pairs.sd * math.sqrt(smaller)
+            apart = (1 + pairs.slope * smaller) * wanted * pairs.scale[:, None] - halves
             powers.append(float(ndtr(apart / max(sd, TINY)).mean()))
         return float(np.interp(math.log(n), np.log(list(self._pairs)), powers))
 
@@ -98,11 +98,14 @@ def _pairs(backtest: Backtest, name: str, budget: int) -> _Pairs | None:
 
     came, rows = backtest.results.get((name, budget), {}), []
     for repeat, pairs in zip(backtest.repeats, backtest.pairs, strict=True):
-        one = came.get(repeat)
-        if one is not None and one.pair_half and pairs.any():
-            truth, errors = np.array(one.truth), np.array(one.estimate) - np.array(one.truth)
+        result = came.get(repeat)
+        if result is not None and result.pair_half and pairs.any():
+            truth, errors = (
+                np.array(result.truth),
+                np.array(result.estimate) - np.array(result.truth),
+            )
             i, j = np.nonzero(pairs & (truth[:, None] >= truth))
-            rows.append([truth[i] - truth[j], errors[i] - errors[j], one.pair_halves()[i, j]])
+            rows.append([truth[i] - truth[j], errors[i] - errors[j], result.pair_halves()[i, j]])
     if not rows:
         return None
     gaps, errors, halves = np.concatenate(rows, axis=1)

@@ -152,22 +152,26 @@ class Plan(Shown):
     def answer(self) -> str:
         """What to run, in a sentence, and another for stronger models."""
         first, *others = self.forecasts
-        said = [f"Run {self._said(first)}"]
-        said += [
-            f"For a model {TARGETS[one.target][1]}, run {self._said(one)}"
-            for one in others
-            if one.target == "stronger"
+        sentences = [f"Run {self._said(first)}"]
+        sentences += [
+            f"For a model {TARGETS[forecast.target][1]}, run {self._said(forecast)}"
+            for forecast in others
+            if forecast.target == "stronger"
         ]
-        return " ".join(said)
+        return " ".join(sentences)
 
-    def _said(self, one: Forecast) -> str:
-        unit, run = Unit(self.scale), f"{counted(one.items, 'item')} with {one.method}"
-        if one.items >= self.n_items:
+    def _said(self, forecast: Forecast) -> str:
+        unit, run = Unit(self.scale), f"{counted(forecast.items, 'item')} with {forecast.method}"
+        if forecast.items >= self.n_items:
             run = f"all {self.n_items:,} items: no part of them is enough"
-        elif one.items > self.n_items / 2:
-            run = f"{one.items:,} of {self.n_items:,} items with {one.method}"
-        expected = f"expected error {unit.points(one.error)}"
-        width = "" if math.isnan(one.half_width) else f"half width {unit.points(one.half_width)}"
+        elif forecast.items > self.n_items / 2:
+            run = f"{forecast.items:,} of {self.n_items:,} items with {forecast.method}"
+        expected = f"expected error {unit.points(forecast.error)}"
+        width = (
+            ""
+            if math.isnan(forecast.half_width)
+            else f"half width {unit.points(forecast.half_width)}"
+        )
         if self.goal == "difference":
             apart = (
                 f"{self.power:.0%} of pairs that differ by {unit.points(self.wanted, exact=True)}"
@@ -184,15 +188,15 @@ class Plan(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per relation of the target to the sources."""
-        return pd.DataFrame([asdict(one) for one in self.forecasts]).set_index("target")
+        return pd.DataFrame([asdict(forecast) for forecast in self.forecasts]).set_index("target")
 
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
 
         `source` is the path of the scores, and `unit` that of the costs.
         """
-        made, first = self.to_dict(), self.forecasts[0]
-        curves, learning = made["curves"], made["learning"]
+        values, first = self.to_dict(), self.forecasts[0]
+        curves, learning = values["curves"], values["learning"]
         start = f"fewbench start {quote(source or 'SCORES')} --method {quote(first.method)} "
         start += f"--budget {first.items} -o DIR"
         targets = dict.fromkeys(row["target"] for row in curves)
@@ -205,7 +209,9 @@ class Plan(Shown):
                     "intervals over repeats and models of the backtest."
                 ],
                 tables=[Table("What to run", *self._table())],
-                lines=[f"{_title(one.target)}: {one.why}." for one in self.forecasts],
+                lines=[
+                    f"{_title(forecast.target)}: {forecast.why}." for forecast in self.forecasts
+                ],
                 commands=[start] if first.items < self.n_items else [],
             ),
             _cost_section(self, unit),
@@ -218,16 +224,19 @@ class Plan(Shown):
                     "exact."
                 ],
                 charts=[
-                    (_title(one), partial(figures.error_by_items, curves, one, Unit(self.scale)))
-                    for one in targets
+                    (
+                        _title(target),
+                        partial(figures.error_by_items, curves, target, Unit(self.scale)),
+                    )
+                    for target in targets
                 ],
                 detail=True,
             ),
         ]
         if learning is not None:
             rows = [
-                [f"{one['sources']:,}", *self._words(one["error"], one["low"], one["high"])]
-                for one in learning["sources"]
+                [f"{point['sources']:,}", *self._words(point["error"], point["low"], point["high"])]
+                for point in learning["sources"]
             ]
             head = [("Source models", False), ("Error", True), ("90% interval", True)]
             title = "Number of source models"
@@ -252,7 +261,7 @@ class Plan(Shown):
             f"Plan for {source}" if source else "Plan of an evaluation",
             self.answer,
             self._sure(first),
-            sections=[one for one in sections if one.id != "items" or targets],
+            sections=[section for section in sections if section.id != "items" or targets],
             methods=list(look.values()),
         )
 
@@ -263,23 +272,27 @@ class Plan(Shown):
             return unit.points(value), "–"
         return unit.points(value), f"{unit.points(low)} to {unit.points(high)}"
 
-    def _sure(self, one: Forecast) -> list[str]:
+    def _sure(self, forecast: Forecast) -> list[str]:
         """Say how sure the answer is, and what random sampling would need."""
-        unit, said = Unit(self.scale), [f"Use random sampling: {one.reason}."]
-        if one.is_better:
-            ends = f"between {unit.points(one.error_low)} and {unit.points(one.error_high)}"
-            said = [f"How sure: the error is {ends} (90% interval)"]
-            low, high = one.items_low, one.items_high
+        unit, lines = Unit(self.scale), [f"Use random sampling: {forecast.reason}."]
+        if forecast.is_better:
+            ends = (
+                f"between {unit.points(forecast.error_low)} and {unit.points(forecast.error_high)}"
+            )
+            lines = [f"How sure: the error is {ends} (90% interval)"]
+            low, high = forecast.items_low, forecast.items_high
             if low is not None and high is not None and low < high:
-                said[-1] += f"; {low:,} to {high:,} items may be needed"
-            every = "all " if one.random_items >= self.n_items else ""
-            needs = f"{every}{min(one.random_items, self.n_items):,} items"
+                lines[-1] += f"; {low:,} to {high:,} items may be needed"
+            every = "all " if forecast.random_items >= self.n_items else ""
+            needs = f"{every}{min(forecast.random_items, self.n_items):,} items"
             how = " if both models run the same items" if self.goal == "difference" else ""
-            said[-1] += "."
-            said.append(f"Random sampling needs {needs} for the same{how}.")
+            lines[-1] += "."
+            lines.append(f"Random sampling needs {needs} for the same{how}.")
         if self.goal == "budget":
-            said[-1] += f" With {one.items:,} items its error is {unit.points(one.random_error)}."
-        return said
+            lines[-1] += (
+                f" With {forecast.items:,} items its error is {unit.points(forecast.random_error)}."
+            )
+        return lines
 
     def _table(self) -> tuple[list[tuple[str, bool]], list[list[str]]]:
         squared = "vs random, squared" if self.goal == "difference" else "vs random"
@@ -287,15 +300,24 @@ class Plan(Shown):
         head += [("Expected error [90%]", True), ("Half width", True)]
         head += [(f"{squared} [90%]", True), ("Random items", True)]
         rows = []
-        for one in self.forecasts:
+        for forecast in self.forecasts:
             unit = Unit(self.scale)
-            error, ratio = unit.points(one.error), fixed(one.ratio)
-            if one.error_low < one.error_high:
-                error += f" [{unit.points(one.error_low)}, {unit.points(one.error_high)}]"
-                ratio += f" [{fixed(one.ratio_low)}, {fixed(one.ratio_high)}]"
-            width = "–" if math.isnan(one.half_width) else f"± {unit.points(one.half_width)}"
-            row = [_title(one.target), one.method, f"{one.items:,}", error, width, ratio]
-            rows.append([*row, f"{one.random_items:,}"])
+            error, ratio = unit.points(forecast.error), fixed(forecast.ratio)
+            if forecast.error_low < forecast.error_high:
+                error += f" [{unit.points(forecast.error_low)}, {unit.points(forecast.error_high)}]"
+                ratio += f" [{fixed(forecast.ratio_low)}, {fixed(forecast.ratio_high)}]"
+            width = (
+                "–" if math.isnan(forecast.half_width) else f"± {unit.points(forecast.half_width)}"
+            )
+            row = [
+                _title(forecast.target),
+                forecast.method,
+                f"{forecast.items:,}",
+                error,
+                width,
+                ratio,
+            ]
+            rows.append([*row, f"{forecast.random_items:,}"])
         return head, rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -312,13 +334,13 @@ class Plan(Shown):
                     for n, e in zip(self.learning.sources, self.learning.errors, strict=True)
                 ],
             }
-        made = {
+        values = {
             "answer": self.answer,
             "goal": self.goal,
             "wanted": self.wanted,
             "level": self.level,
             "power": self.power,
-            "forecasts": [asdict(one) for one in self.forecasts],
+            "forecasts": [asdict(forecast) for forecast in self.forecasts],
             "curves": self.curves.to_dict("records"),
             "learning": learning,
             "bytes_per_item": self.bytes_per_item,
@@ -326,7 +348,7 @@ class Plan(Shown):
             "notes": list(self.notes),
             "facts": self.facts,
         }
-        return dict(_plain(made))
+        return dict(_plain(values))
 
 
 def _title(target: str) -> str:
@@ -337,9 +359,9 @@ def _title(target: str) -> str:
 def _plain(value: Any) -> Any:
     """Return values for JSON: no NaN, no numpy numbers."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else None
     return int(value) if isinstance(value, np.integer) else value
@@ -350,42 +372,40 @@ def _cost_section(plan: Plan, unit: str) -> Section:
 
     Costs are in `unit`, or in that of the price if the plan has one.
     """
-    one = plan.forecasts[0]
+    forecast = plan.forecasts[0]
     head = [("Cost", False)]
     head += [(unit.capitalize() if plan.price is None else "At the price", True)]
     head += [("Of a full run", True), ("Storage", True)]
     size = plan.bytes_per_item
     rows = [
-        _cost_row(f"A new model, all {plan.n_items:,} items", one.full_cost, one.full_cost,
-             _bytes(size * plan.n_items)),
-        _cost_row(f"A new model, {one.items:,} items with {one.method}", one.cost, one.full_cost,
-             _bytes(size * one.items)),
+        _cost_row(f"A new model, all {plan.n_items:,} items", forecast.full_cost,
+             forecast.full_cost, _bytes(size * plan.n_items)),
+        _cost_row(f"A new model, {forecast.items:,} items with {forecast.method}", forecast.cost,
+             forecast.full_cost, _bytes(size * forecast.items)),
     ]  # fmt: skip
     lines = []
-    if one.is_better:
+    if forecast.is_better:
         rows += [
             _cost_row(
-                f"A new model, {one.random_items:,} random items for the same",
-                one.random_cost,
-                one.full_cost,
-                _bytes(size * one.random_items),
+                f"A new model, {forecast.random_items:,} random items for the same",
+                forecast.random_cost,
+                forecast.full_cost,
+                _bytes(size * forecast.random_items),
             ),
             [
                 f"The {plan.n_models:,} source models, if you run them",
-                _amount(plan.n_models * one.full_cost),
+                _amount(plan.n_models * forecast.full_cost),
                 "–",
                 _bytes(size * plan.n_models * plan.n_items),
             ],
-            ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * one.items)],
+            ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * forecast.items)],
         ]
-        if one.breakeven is not None:
-            said = (
-                f"Running the source models pays after {one.breakeven:,} new models, compared with "
-            )
-            said += "running these in full"
-            if one.breakeven_random is not None:
-                said += f"; after {one.breakeven_random:,}, compared with random items"
-            lines.append(f"{said}.")
+        if forecast.breakeven is not None:
+            text = f"Running the source models pays after {forecast.breakeven:,} new models, "
+            text += "compared with running these in full"
+            if forecast.breakeven_random is not None:
+                text += f"; after {forecast.breakeven_random:,}, compared with random items"
+            lines.append(f"{text}.")
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
     return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines)

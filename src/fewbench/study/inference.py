@@ -130,13 +130,13 @@ class TwoWay:
 
         `values` holds one array of shape (targets,) per repeat; None for a repeat without values.
         """
-        made = np.full((self.n_repeats, len(self.repeats)), np.nan)
-        for repeat, one in enumerate(values):
-            if one is not None:
+        means = np.full((self.n_repeats, len(self.repeats)), np.nan)
+        for repeat, row in enumerate(values):
+            if row is not None:
                 weights = self.weights(repeat)
                 with np.errstate(invalid="ignore"):
-                    made[repeat] = weights @ one / weights.sum(axis=1)
-        return made
+                    means[repeat] = weights @ row / weights.sum(axis=1)
+        return means
 
     def mean(self, parts: FloatArray) -> FloatArray:
         """Return the mean over repeats with equal weights, without undefined ones."""
@@ -144,10 +144,10 @@ class TwoWay:
         once = np.broadcast_to(parts[:, :1], drawn.shape)
         weights = np.concatenate([self.repeats.T, drawn, np.ones_like(drawn)], axis=1)
         values = np.concatenate([parts, once, parts[:, 1:]], axis=1)
-        known = np.isfinite(values)
-        weights[~known] = 0.0
+        is_finite = np.isfinite(values)
+        weights[~is_finite] = 0.0
         with np.errstate(invalid="ignore"):
-            total = (weights * np.where(known, values, 0.0)).sum(axis=0)
+            total = (weights * np.where(is_finite, values, 0.0)).sum(axis=0)
             return np.asarray(total / weights.sum(axis=0))
 
     def total(self, sums: FloatArray) -> FloatArray:
@@ -384,7 +384,7 @@ def tied_with_best(
     if not resampled.has_intervals:
         return Best(best, frozenset(), False)
     pairs = list(itertools.combinations(means, 2))
-    differences = [resampled.difference(errors[one], errors[other]) for one, other in pairs]
+    differences = [resampled.difference(errors[method], errors[other]) for method, other in pairs]
     apart = _told_apart(resampled, differences, 1 - level)
     worse = {max(pair, key=means.__getitem__) for pair in itertools.compress(pairs, apart)
              if best in pair}  # fmt: skip
@@ -418,10 +418,10 @@ def _told_apart(resampled: TwoWay, differences: Sequence[FloatArray], alpha: flo
         # Of a difference that was found, only the opposite sign is still to be judged.
         largest = np.maximum(drawn[~apart].max(axis=0), -drawn.min(axis=0))
         least = 2 * float(stats.norm.sf(np.quantile(largest, 1 - alpha)))
-        found = ~apart & (p <= least)
-        if not found.any():
+        is_new = ~apart & (p <= least)
+        if not is_new.any():
             break
-        apart |= found
+        apart |= is_new
     return apart.tolist()
 
 
@@ -466,6 +466,6 @@ def expected_random_mae(
         return drawn_error(values, scores.item_weights, budget, seed)
     errors, sizes = np.empty(len(rows)), ran.sum(axis=1)
     for size in np.unique(sizes).tolist():
-        n, own = max(1, round(budget * size / scores.n_items)), sizes == size
-        errors[own] = hypergeometric_error(np.nansum(values[own], axis=1), n, size)
+        n, of_size = max(1, round(budget * size / scores.n_items)), sizes == size
+        errors[of_size] = hypergeometric_error(np.nansum(values[of_size], axis=1), n, size)
     return errors

@@ -50,7 +50,8 @@ class LearningCurve:
             fewer, most = list(errors)[-2:]
             gain = resampled.compare(errors[most], errors[fewer])
         figures = (
-            resampled.figure(resampled.mean(one), ratio=True, least=0.0) for one in errors.values()
+            resampled.figure(resampled.mean(values), ratio=True, least=0.0)
+            for values in errors.values()
         )
         return cls(method, items, tuple(errors), tuple(figures), gain)
 
@@ -62,7 +63,8 @@ class LearningCurve:
         all_of_them, fewer = self.sources[-1], self.sources[-2]
         base = max(self.errors[-2].value, 1e-12)
         change, low, high = (
-            round(100 * one / base) for one in (self.gain.difference, self.gain.low, self.gain.high)
+            round(100 * value / base)
+            for value in (self.gain.difference, self.gain.low, self.gain.high)
         )
         steps = f"from {fewer} to {all_of_them} source models"
         if self.gain.high < 0 and change <= -WORTH:
@@ -106,11 +108,11 @@ def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> Lea
         for size in sizes
     } | {most: backtest}
     run([(part, part.cells([method], [items])) for part in parts.values()])
-    found = {
+    by_sources = {
         size: errors
         for size, part in parts.items()
         if (errors := part.parts(method, items, "error")) is not None
     }
-    if most not in found:  # without all sources, no gain by them
-        return replace(LearningCurve.of(method, items, found, backtest.resampled), gain=None)
-    return LearningCurve.of(method, items, found, backtest.resampled)
+    if most not in by_sources:  # without all sources, no gain by them
+        return replace(LearningCurve.of(method, items, by_sources, backtest.resampled), gain=None)
+    return LearningCurve.of(method, items, by_sources, backtest.resampled)

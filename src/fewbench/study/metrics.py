@@ -151,17 +151,17 @@ def weighted_correlations(
     truth: FloatArray, estimate: FloatArray, weights: FloatArray
 ) -> dict[str, FloatArray]:
     """Return correlations and the share of pairs in order, for each row of weights."""
-    true, said = _signs(truth), _signs(estimate)
+    true, guessed = _signs(truth), _signs(estimate)
     differ, apart, agree = (
         ((weights @ pairs) * weights).sum(axis=1)
-        for pairs in (np.abs(true), np.abs(said), true * said)
+        for pairs in (np.abs(true), np.abs(guessed), true * guessed)
     )
     varied = (differ > 0) & (apart > 0)
     return {
         # Kendall's tau-b, ties counted as the field does.
         "kendall_tau": np.where(varied, _over(agree, np.sqrt(differ * apart)), np.nan),
         # Ranks minus their mean are sums of signs; ties share their mean rank.
-        "spearman": np.where(varied, _pearson(weights @ true, weights @ said, weights), np.nan),
+        "spearman": np.where(varied, _pearson(weights @ true, weights @ guessed, weights), np.nan),
         "pearson": np.where(varied, _pearson(truth, estimate, weights), np.nan),
         # Equal estimates count half.
         "pairwise_accuracy": _over((differ + agree) / 2, differ),
@@ -390,7 +390,10 @@ def find_metric(name: str) -> Metric:
             f"unknown metric {name!r}",
             hint=did_you_mean(
                 name,
-                [*METRICS, *(f"{OF_TASKS}{one}" for one in METRICS if METRICS[one].function)],
+                [
+                    *METRICS,
+                    *(f"{OF_TASKS}{metric}" for metric in METRICS if METRICS[metric].function),
+                ],
                 f"use one of {', '.join(METRICS)}, or {OF_TASKS} before a name",
             ),
         )

@@ -37,6 +37,6 @@ def holm(p_values: Mapping[_Name, float], alpha: float) -> frozenset[_Name]:
     >>> sorted(holm({"a": 0.01, "b": 0.04, "c": 0.3}, 0.1))
     ['a', 'b']
     """
-    known = {name: p for name, p in p_values.items() if not math.isnan(p)}
-    adjusted = adjusted_p_values(np.array(list(known.values())))
-    return frozenset(n for n, p in zip(known, adjusted, strict=True) if p <= alpha + 1e-12)
+    finite = {name: p for name, p in p_values.items() if not math.isnan(p)}
+    adjusted = adjusted_p_values(np.array(list(finite.values())))
+    return frozenset(n for n, p in zip(finite, adjusted, strict=True) if p <= alpha + 1e-12)

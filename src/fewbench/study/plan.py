@@ -45,8 +45,8 @@ def _read_goal(
     difference: float | None, span: float,
 ) -> tuple[str, float]:  # fmt: skip
     """Return the name and the value of the one goal that is given."""
-    given = {"error": error, "half_width": half_width, "budget": budget, "difference": difference}
-    named = {name: value for name, value in given.items() if value is not None}
+    goals = {"error": error, "half_width": half_width, "budget": budget, "difference": difference}
+    named = {name: value for name, value in goals.items() if value is not None}
     if len(named) != 1:
         raise StudyError(
             f"{some(named, 4)} given" if named else "nothing to plan for",
@@ -191,7 +191,7 @@ def plan(
     facts = {
         "models": str(scores.n_models),
         "items": str(scores.n_items),
-        "splits": "; ".join(one.settings.describe() for one in judging.values()),
+        "splits": "; ".join(backtest.settings.describe() for backtest in judging.values()),
         "repeats": f"{repeats}, and {CHOOSING} to choose by",
         "seed": str(seed),
         "fingerprint": scores.fingerprint,
@@ -203,7 +203,7 @@ def plan(
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
-            goal, wanted, level, power, tuple(_scaled(one, span) for one in forecasts),
+            goal, wanted, level, power, tuple(_scaled(forecast, span) for forecast in forecasts),
             curves, learning,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             scores.n_items, scores.n_models, bytes_per_item(scores), price, scores.scale, facts,
@@ -215,11 +215,11 @@ def plan(
             table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
             scores.n_models, seed, pool, store, progress,
         )  # fmt: skip
-        found = planner.choose(choosing)
+        needs = planner.choose(choosing)
         first_curves = _curves("choosing", choosing, span)
         if on_first is not None:
-            on_first(made([choosing], first_curves, planner.first(choosing, found)))
-        forecasts, learning = planner.judge(judging, found)
+            on_first(made([choosing], first_curves, planner.first(choosing, needs)))
+        forecasts, learning = planner.judge(judging, needs)
     curves = pd.concat([_curves("judging", judging, span), first_curves], ignore_index=True)
     return made([judging, choosing], curves, forecasts, learning)
 
@@ -246,7 +246,7 @@ def backtests_by_relation(
     """Return a backtest for each relation that the table can show, and why not for others."""
     if target is not None and target not in TARGETS:
         raise StudyError(f"unknown target {target!r}", hint=did_you_mean(str(target), TARGETS))
-    found: dict[Target, Backtest] = {}
+    backtests: dict[Target, Backtest] = {}
     notes = []
     for name, (settings, words) in TARGETS.items():
         if target not in (None, name):
@@ -256,13 +256,13 @@ def backtests_by_relation(
         else:
             settings = replace(settings, targets=min(settings.targets, most / table.n_models))
         try:
-            found[name] = Backtest(table, settings, repeats, seed, level, margin)
+            backtests[name] = Backtest(table, settings, repeats, seed, level, margin)
         except StudyError as error:
             if target is not None or name == "like":
                 raise
             if name != "family" or "family" in table.models:
                 notes.append(f"nothing is said of targets {words}: {error.message}")
-    return found, notes
+    return backtests, notes
 
 
 def _notes(
@@ -273,7 +273,7 @@ def _notes(
     forecasts: list[Forecast],
 ) -> list[str]:
     notes = []
-    if all(not one.is_better for one in forecasts):
+    if all(not forecast.is_better for forecast in forecasts):
         notes.append(
             "these source models support nothing better than random sampling: use random, or "
             "add results of other models"
@@ -290,8 +290,8 @@ def _notes(
             "do not show which items tell models apart"
         )
     backtests = runs[0]
-    for name, one in backtests.items():
-        few = np.mean([len(split.targets) for split in one.splits])
+    for name, backtest in backtests.items():
+        few = np.mean([len(split.targets) for split in backtest.splits])
         if few < FEWEST_TARGETS and table.n_models >= FEW:
             notes.append(
                 f"targets {TARGETS[name][1]}: {few:.0f} targets a repeat are few (fewer than "
@@ -302,7 +302,7 @@ def _notes(
     if "like" in backtests:
         warning = count_twins(table, backtests["like"].splits).warning("random")
         notes += [warning] if warning else []
-    if any(one.is_extrapolated for one in forecasts):
+    if any(forecast.is_extrapolated for forecast in forecasts):
         notes.append(
             "some numbers of items are above all that were backtested; they assume that the ratio "
             "to random sampling's error stays the same"
@@ -313,24 +313,24 @@ def _notes(
             f"does in {power:.0%} of cases; errors of differences between backtested targets that "
             "are close in score are taken to be normal, and both models to be estimated alike"
         )
-    held = forecasts[0].n_targets / (forecasts[0].n_targets + forecasts[0].n_sources)
+    share = forecasts[0].n_targets / (forecasts[0].n_targets + forecasts[0].n_sources)
     notes.append(
-        f"the backtest holds out {held:.0%} of the models, so a real run learns from more sources"
+        f"the backtest holds out {share:.0%} of the models, so a real run learns from more sources"
     )
     return notes
 
 
-def _scaled(one: Forecast, span: float) -> Forecast:
+def _scaled(forecast: Forecast, span: float) -> Forecast:
     """Return a forecast with errors on the scores' own scale."""
     names = ("error", "error_low", "error_high", "half_width", "random_error", "margin")
-    values = asdict(one)
-    own = {name: values[name] * span for name in names if values[name] is not None}
-    return Forecast(**(values | own))
+    values = asdict(forecast)
+    scaled = {name: values[name] * span for name in names if values[name] is not None}
+    return Forecast(**(values | scaled))
 
 
 def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFrame:
     """Return all that a backtest measured of the error."""
-    made = pd.DataFrame(
+    curves = pd.DataFrame(
         [
             {"target": target, "backtest": name} | row
             for target, backtest in run.items()
@@ -341,8 +341,8 @@ def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFr
             "random_error",
         ],
     )  # fmt: skip
-    made[made.columns[4:]] *= span
-    return made
+    curves[curves.columns[4:]] *= span
+    return curves
 
 
 def bytes_per_item(scores: Scores) -> float:
@@ -357,5 +357,5 @@ def bytes_per_item(scores: Scores) -> float:
     """
     if scores.probabilities is not None:
         return float(scores.items["n_options"].mean()) * scores.probabilities.dtype.itemsize
-    known = scores.filled_cells[:]
-    return 1.0 if len(np.unique(known[~np.isnan(known)])) <= 255 else 8.0
+    cells = scores.filled_cells[:]
+    return 1.0 if len(np.unique(cells[~np.isnan(cells)])) <= 255 else 8.0

@@ -120,13 +120,16 @@ class Planner:
         Their errors on at most `most` held-out models are measured once on all models, as for a run
         with all of them.
         """
-        names = dict.fromkeys(name for _, own, _ in wanted for name in own)
+        names = dict.fromkeys(name for _, methods, _ in wanted for name in methods)
         every = sorted({n for _, _, budgets in wanted for n in budgets})
-        held = {(name, n): self._held(name, n, every, most) for name in names for n in every}
+        errors = {(name, n): self._held(name, n, every, most) for name in names for n in every}
         self.run(
             [
-                (one, one.cells(own, budgets, intervals=True, held=held, repeats=repeats))
-                for one, own, budgets in wanted
+                (
+                    backtest,
+                    backtest.cells(methods, budgets, intervals=True, held=errors, repeats=repeats),
+                )
+                for backtest, methods, budgets in wanted
             ]
         )
 
@@ -163,26 +166,26 @@ class Planner:
                 self.run([(regimes[t], regimes[t].cells(names[t], [n])) for t in going])
             for t in going:
                 ran[t].append(n)
-                came = [own for own in names[t] if regimes[t].curve(own, "error", ran[t])]
-                able[t] = [own for own in came if own != RANDOM]
+                came = [method for method in names[t] if regimes[t].curve(method, "error", ran[t])]
+                able[t] = [method for method in came if method != RANDOM]
             going = [
                 t for t in going
                 if len(ran[t]) < 2 or self._needs(regimes[t], able[t], ran[t]) > AHEAD * n
             ]  # fmt: skip
-        found = {}
-        for t, one in regimes.items():
-            near = self._needs(one, able[t], ran[t])
-            chosen = one.choose(able[t], near, self.measure, ran[t])
-            found[t] = self._found(one, chosen, able[t], ran[t])
-        return found
+        needs = {}
+        for t, backtest in regimes.items():
+            near = self._needs(backtest, able[t], ran[t])
+            chosen = backtest.choose(able[t], near, self.measure, ran[t])
+            needs[t] = self._found(backtest, chosen, able[t], ran[t])
+        return needs
 
     def _ladder(self, backtests: Sequence[Backtest]) -> list[int]:
         if self.goal == "budget":
             return sorted({max(1, int(self.wanted) // 2), int(self.wanted)})
         if self.goal == "half_width":
-            needs = [one.random_needs("half_width", self.wanted) for one in backtests]
+            needs = [backtest.random_needs("half_width", self.wanted) for backtest in backtests]
         else:
-            needs = [self.needed(one, RANDOM, [1]) for one in backtests]
+            needs = [self.needed(backtest, RANDOM, [1]) for backtest in backtests]
         return backtests[0].ladder(max(needs))
 
     def needed(self, one: Backtest, name: str, ladder: Sequence[int]) -> int:
@@ -196,33 +199,35 @@ class Planner:
         curve = one.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
         return self.table.n_items if curve is None else curve.needed(self.wanted)
 
-    def _needs(self, one: Backtest, names: Sequence[str], ladder: Sequence[int]) -> int:
+    def _needs(self, backtest: Backtest, names: Sequence[str], ladder: Sequence[int]) -> int:
         """Return what the preferred method needs."""
-        return self.needed(one, names[0] if names else RANDOM, ladder)
+        return self.needed(backtest, names[0] if names else RANDOM, ladder)
 
-    def _found(self, one: Backtest, chosen: Chosen, able: list[str], ladder: list[int]) -> Needed:
+    def _found(
+        self, backtest: Backtest, chosen: Chosen, able: list[str], ladder: list[int]
+    ) -> Needed:
         """Return what is found of a method, or of random sampling where that needs no more."""
         if self.goal == "half_width" and chosen.method != RANDOM:
-            ours, plain = (self.needed(one, name, ladder) for name in (chosen.method, RANDOM))
+            ours, plain = (self.needed(backtest, name, ladder) for name in (chosen.method, RANDOM))
             if ours >= plain:
                 reason = (
                     f"the error of {chosen.method} is lower, but its intervals are not narrower"
                 )
                 chosen = Chosen(RANDOM, reason, False)
-        items = self.needed(one, chosen.method, ladder)
-        near = items if chosen.method != RANDOM else self._needs(one, able, ladder)
+        items = self.needed(backtest, chosen.method, ladder)
+        near = items if chosen.method != RANDOM else self._needs(backtest, able, ladder)
         return Needed(chosen, able, ladder, items, near)
 
     def first(self, regimes: Regimes, found: Mapping[Target, Needed]) -> list[Forecast]:
         """Return a forecast for each regime, by the repeats that chose."""
         if not self.by_width:
             wanted = [
-                (one, [found[t].chosen.method], [found[t].items])
-                for t, one in regimes.items()
+                (backtest, [found[t].chosen.method], [found[t].items])
+                for t, backtest in regimes.items()
                 if found[t].items < self.table.n_items
             ]
             self._widths(wanted, FEW_JUDGED, repeats=1)
-        return [self._forecast(t, one, found[t]) for t, one in regimes.items()]
+        return [self._forecast(t, backtest, found[t]) for t, backtest in regimes.items()]
 
     # The answer
 
@@ -230,13 +235,13 @@ class Planner:
         self, regimes: Regimes, found: Mapping[Target, Needed]
     ) -> tuple[list[Forecast], LearningCurve | None]:
         """Return a forecast for each regime, by repeats that did not choose, and more sources."""
-        near = {t: own.near for t, own in found.items()}
+        near = {t: need.near for t, need in found.items()}
         ladders = {
-            t: [near[t]] if self.goal == "budget" else one.around(near[t])
-            for t, one in regimes.items()
+            t: [near[t]] if self.goal == "budget" else backtest.around(near[t])
+            for t, backtest in regimes.items()
         }
         chosen: dict[Target, Chosen] = {}
-        tried = {t: own.tried for t, own in found.items()}
+        tried = {t: need.tried for t, need in found.items()}
         while tried:  # a method that turns out no better than random is not the last word
             sure = {t for t, names in tried.items() if self.by_width or len(names) == 1}
             self._widths([(regimes[t], [*tried[t], RANDOM], ladders[t]) for t in sure])
@@ -250,40 +255,42 @@ class Planner:
                 for t, names in tried.items()
                 if chosen[t].method == RANDOM and len(found[t].able) > len(names)
             }
-        self._widths([(one, [chosen[t].method], ladders[t]) for t, one in regimes.items()])
+        self._widths(
+            [(backtest, [chosen[t].method], ladders[t]) for t, backtest in regimes.items()]
+        )
         forecasts = []
-        for t, one in regimes.items():
-            own = found[t].chosen  # it says why it was chosen before others
-            best = own if own.method == chosen[t].method else chosen[t]
-            made = self._found(one, best, found[t].able, ladders[t])
-            forecasts.append(self._forecast(t, one, made))
+        for t, regime in regimes.items():
+            before = found[t].chosen  # it says why it was chosen before others
+            best = before if before.method == chosen[t].method else chosen[t]
+            regime_need = self._found(regime, best, found[t].able, ladders[t])
+            forecasts.append(self._forecast(t, regime, regime_need))
         learning, first = None, forecasts[0]
         if first.method != RANDOM and first.items < self.table.n_items:
             learning = learning_curve(regimes[first.target], first.method, first.items, self.run)
         return forecasts, learning
 
-    def _forecast(self, target: Target, one: Backtest, found: Needed) -> Forecast:
-        chosen, ladder, items = found.chosen, found.ladder, found.items
+    def _forecast(self, target: Target, backtest: Backtest, need: Needed) -> Forecast:
+        chosen, ladder, items = need.chosen, need.ladder, need.items
         method = chosen.method
         ends: list[int | None] = [None, None]
-        exact = one.expected(items)
+        exact = backtest.expected(items)
         error, ratio = Figure(exact, 0.0, exact, exact), Figure(1.0, 0.0, 1.0, 1.0)
-        curve = one.curve(method, "error", ladder)
+        curve = backtest.curve(method, "error", ladder)
         if method != RANDOM and curve is not None:
             error = curve.at(items)
-            ratio = one.ratio(method, items, self.measure, ladder)
+            ratio = backtest.ratio(method, items, self.measure, ladder)
             if self.goal == "error":
                 ends = [curve.needed(self.wanted, "low"), curve.needed(self.wanted, "high")]
         margin = None
         if self.goal == "difference":
-            margin = Margins(one, method, ladder).margin(items, self.power)
+            margin = Margins(backtest, method, ladder).margin(items, self.power)
         random_items = items
         if self.goal in ("half_width", "difference"):
-            random_items = self.needed(one, RANDOM, ladder)
+            random_items = self.needed(backtest, RANDOM, ladder)
         elif method != RANDOM:
-            random_items = one.random_needs("error", error.value)
-        width, coverage = one.width(method, items)
-        cost, plain_cost, full = self._costs(one, method, items, random_items)
+            random_items = backtest.random_needs("error", error.value)
+        width, coverage = backtest.width(method, items)
+        cost, plain_cost, full = self._costs(backtest, method, items, random_items)
         sources = self.n_sources * full
         return Forecast(
             target=target, method=method, items=items, reason=chosen.reason,
@@ -291,8 +298,8 @@ class Planner:
             error_high=error.high, items_low=ends[0], items_high=ends[1],
             half_width=width, coverage=coverage, random_items=random_items, random_error=exact,
             ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high, margin=margin,
-            n_targets=round(float(np.mean([len(split.targets) for split in one.splits]))),
-            n_sources=round(float(np.mean([len(split.sources) for split in one.splits]))),
+            n_targets=round(float(np.mean([len(split.targets) for split in backtest.splits]))),
+            n_sources=round(float(np.mean([len(split.sources) for split in backtest.splits]))),
             is_extrapolated=max(ladder) < items < self.table.n_items and method != RANDOM,
             cost=cost, random_cost=plain_cost, full_cost=full,
             breakeven=None if method == RANDOM else break_even(sources, full, cost),
@@ -300,16 +307,18 @@ class Planner:
         )  # fmt: skip
 
     def _costs(
-        self, one: Backtest, method: str, items: int, random_items: int
+        self, backtest: Backtest, method: str, items: int, random_items: int
     ) -> tuple[float, float, float]:
         """Return the costs of the chosen items, of random sampling's, and of all."""
         full, mean = float(self.prices.sum()), float(self.prices.mean())
         if method == RANDOM or items >= self.table.n_items or np.ptp(self.prices) == 0:
             return items * mean, random_items * mean, full
-        split = one.splits[0]
+        split = backtest.splits[0]
         sources, targets = (self.table.take(models=at) for at in (split.sources, split.targets))
-        said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
-        cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
+        replayed = replay(
+            backtest.method(method), sources, targets, items, child_seed(backtest.seed, 3, 0)
+        )
+        cost = float(np.mean([self.prices[asked].sum() for asked in replayed.items]))
         return cost, random_items * mean, full
 
 

@@ -96,53 +96,53 @@ class SamplePlan(Shown):
     @property
     def answer(self) -> str:
         """What to run, in a sentence."""
-        one, unit = self.expected, Unit(self.scale)
-        run = f"Run {counted(one.items, 'item')} of {self.n_items:,}"
-        if one.items >= self.n_items:
+        forecast, unit = self.expected, Unit(self.scale)
+        run = f"Run {counted(forecast.items, 'item')} of {self.n_items:,}"
+        if forecast.items >= self.n_items:
             run = f"Run all {self.n_items:,} items: no part of them is enough"
         whose = "as good as those of the table" if self.n_models else "at the worst score"
-        width = f"half width {unit.points(one.half_width)} at {self.level:.0%}"
-        expected = f"{width}, expected error {unit.points(one.error)}"
-        return f"{run}: {expected}, for a model {whose} ({unit.score(one.score)})."
+        width = f"half width {unit.points(forecast.half_width)} at {self.level:.0%}"
+        expected = f"{width}, expected error {unit.points(forecast.error)}"
+        return f"{run}: {expected}, for a model {whose} ({unit.score(forecast.score)})."
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks on these numbers."""
-        one, unit = self.expected, Unit(self.scale)
-        if one.items >= self.n_items:
+        expected, unit = self.expected, Unit(self.scale)
+        if expected.items >= self.n_items:
             return ()
-        found = []
+        notes = []
         if not self.n_models:
-            found.append(
+            notes.append(
                 "nothing is known of the items, so these are the exact intervals of a random "
                 "sample of right and wrong answers"
             )
         else:
-            ratio = one.half_width / max(one.random_half_width, 1e-9)
-            found.append(
+            ratio = expected.half_width / max(expected.random_half_width, 1e-9)
+            notes.append(
                 f"what {counted(self.n_models, 'model')} ran makes intervals {ratio:.2f} times as "
-                f"wide as random sampling's (±{unit.points(one.random_half_width)})"
+                f"wide as random sampling's (±{unit.points(expected.random_half_width)})"
             )
-        return (*found, self._full())
+        return (*notes, self._full())
 
     def _full(self) -> str:
         """Say when it pays to run models in full."""
         more, now = FEW - self.n_whole, self.expected
         ratio = now.half_width / max(now.random_half_width, 1e-9)
-        said = (
+        text = (
             f"{FEW} models run in full made intervals .41 to .75 times as wide as random "
             "sampling's on eight benchmarks, and .94 times on the bundled images; what is there "
             f"now gives {ratio:.2f}"
         )
         if self.pays_after is None:
-            return said
+            return text
         cost = f"{counted(more, 'full run')} of {self.n_items:,} items"
         after = counted(self.pays_after, "new model")
-        return f"{said}. At {FULL:g}, {cost} pay after about {after}"
+        return f"{text}. At {FULL:g}, {cost} pay after about {after}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per score: items, half width, error, and random sampling's half width."""
-        return pd.DataFrame([asdict(one) for one in self.scores]).set_index("score")
+        return pd.DataFrame([asdict(score) for score in self.scores]).set_index("score")
 
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, and what to expect at every score.
@@ -153,24 +153,24 @@ class SamplePlan(Shown):
         head = [("Score", True), ("Items", True), (f"Interval {self.level:.0%}", True)]
         head += [("Error", True)]
         rows = []
-        for one in self.scores:
-            width = f"±{shown.points(one.half_width)}"
+        for expected in self.scores:
+            width = f"±{shown.points(expected.half_width)}"
             rows.append(
                 [
-                    shown.score(one.score, exact=True),
-                    f"{one.items:,}",
+                    shown.score(expected.score, exact=True),
+                    f"{expected.items:,}",
                     width,
-                    shown.points(one.error),
+                    shown.points(expected.error),
                 ]
             )
         if self.n_models:
             head.append(("Random sampling", True))
-            for row, one in zip(rows, self.scores, strict=True):
-                row.append(f"±{shown.points(one.random_half_width)}")
+            for row, expected in zip(rows, self.scores, strict=True):
+                row.append(f"±{shown.points(expected.random_half_width)}")
         start = f"fewbench start {quote(source or 'ITEMS')} --budget {self.expected.items} -o DIR"
         is_part = self.expected.items < self.n_items
         cost = {} if unit == "items" else {"Cost of a run": f"{self.cost:,.6g} {unit}"}
-        said = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        lines = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
         facts = {key.capitalize(): value for key, value in self.facts.items()}
         return Page(
             "plan",
@@ -178,7 +178,7 @@ class SamplePlan(Shown):
             self.answer,
             sections=[
                 Section("run", "By the model’s score", tables=[Table("Scores", head, rows)]),
-                Section("notes", "What to know", lines=said, facts=cost),
+                Section("notes", "What to know", lines=lines, facts=cost),
                 Section("facts", "What it rests on", facts=facts, detail=True),
             ],
             next=[start] if is_part else [],
@@ -186,12 +186,12 @@ class SamplePlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        own = ("goal", "wanted", "level", "pays_after", "cost", "facts")
+        names = ("goal", "wanted", "level", "pays_after", "cost", "facts")
         return {
             "answer": self.answer,
-            **{name: getattr(self, name) for name in own},
+            **{name: getattr(self, name) for name in names},
             "expected": asdict(self.expected),
-            "scores": [asdict(one) for one in self.scores],
+            "scores": [asdict(score) for score in self.scores],
             "notes": list(self.notes),
         }
 
@@ -238,7 +238,7 @@ class _Forecast:
         return widths[0] + (score * n - below) * (widths[1] - widths[0])
 
     def _spread(self, score: float, n: int) -> float:
-        first, rest = (np.interp(score, self._means, one) for one in self._variances)
+        first, rest = (np.interp(score, self._means, variance) for variance in self._variances)
         pilot = min(n, PILOT)
         left = 1 - n / self.n_items
         return float(np.sqrt(max(left, 0.0) / (pilot / first + (n - pilot) / rest)))
@@ -299,7 +299,9 @@ def plan_sample(
     def expected(score: float) -> Expected:
         n = forecast.needed(goal, unit, score)
         values = forecast.half_width(score, n), forecast.error(score, n), forecast.random(score, n)
-        return Expected(float(scores.scale.from_unit(score)), n, *(one * span for one in values))
+        return Expected(
+            float(scores.scale.from_unit(score)), n, *(value * span for value in values)
+        )
 
     typical = forecast.typical
     answer, n_items = expected(typical), scores.n_items

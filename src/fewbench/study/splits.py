@@ -294,13 +294,16 @@ def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
     examples: dict[str, None] = {}
     correlations = []
     for split in splits:
-        sources, own = scores.filled_cells[split.sources], scores.filled_cells[split.targets]
-        r, which = nearest_twin(own, sources)
+        sources, targets_cells = (
+            scores.filled_cells[split.sources],
+            scores.filled_cells[split.targets],
+        )
+        r, which = nearest_twin(targets_cells, sources)
         correlations.append(r)
         near = np.flatnonzero(r >= TWIN_CORRELATION)
-        targets += len(own)
+        targets += len(targets_cells)
         twins += len(near)
-        identical += int((own == sources[which]).all(axis=1).sum())
+        identical += int((targets_cells == sources[which]).all(axis=1).sum())
         for at in near:
             target = scores.model_ids[split.targets[at]]
             examples.setdefault(f"{target} ~ {scores.model_ids[split.sources[which[at]]]}")

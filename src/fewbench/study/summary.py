@@ -71,7 +71,9 @@ def summarise(
     table = pd.DataFrame(rows)
     table["tied_with_best"] = table["tied_with_best"].astype("boolean")
     each = pd.DataFrame(repeats) if repeats else pd.DataFrame(columns=[*KEYS, "repeat"])
-    on_scale = partial(_on_scale, scores.scale, {name for _, one in done for name in one.metrics})
+    on_scale = partial(
+        _on_scale, scores.scale, {name for _, result in done for name in result.metrics}
+    )
     return Comparison(
         on_scale(table),
         on_scale(each),
@@ -130,13 +132,13 @@ class _OfSplit:
     ) -> Iterable[dict[str, Any]]:
         resampled = self.resampled
         errors = {
-            name: resampled.parts([_errors(one) for one in results])
+            name: resampled.parts([_errors(result) for result in results])
             for name, results in ran.items()
         }
         expected = self._expected(budget)
         best = tied_with_best(resampled, errors, exact={REFERENCES[0]: expected})
         for name, results in ran.items():
-            came = np.array([one is not None for one in results])
+            came = np.array([result is not None for result in results])
             row: dict[str, Any] = {"method": name, "budget": budget, "split": self.name}
             row["n_sources"] = round(np.mean([len(split.sources) for split in self.splits]))
             row["n_targets"] = round(np.mean([len(split.targets) for split in self.splits]))
@@ -177,47 +179,47 @@ class _OfSplit:
     def _metrics(self, results: Sequence[CellResult | None]) -> dict[str, FloatArray]:
         """Return every metric, shape (repeats, 1 + resamples), or only values without intervals."""
         resampling = self.resampled.has_intervals
-        found: dict[str, FloatArray] = {}
-        for repeat, one in enumerate(results):
-            if one is None:
+        by_metric: dict[str, FloatArray] = {}
+        for repeat, result in enumerate(results):
+            if result is None:
                 continue
-            resampled = self._of(repeat, one) if resampling else {}
-            for metric, value in one.metrics.items():
+            resampled = self._of(repeat, result) if resampling else {}
+            for metric, value in result.metrics.items():
                 drawn = resampled.get(metric)
                 # A metric that is not known per target has the same value in all resamples.
                 row = np.full(1 + (SLOW if resampling else 0), value) if drawn is None else drawn
                 row[0] = value
-                made = found.setdefault(metric, np.full((len(results), len(row)), np.nan))
-                made[repeat] = row
-        return found
+                values = by_metric.setdefault(metric, np.full((len(results), len(row)), np.nan))
+                values[repeat] = row
+        return by_metric
 
-    def _of(self, repeat: int, one: CellResult) -> dict[str, FloatArray]:
+    def _of(self, repeat: int, result: CellResult) -> dict[str, FloatArray]:
         """Return the metrics of a repeat for each resample of the models."""
-        truth, estimate = np.array(one.truth), np.array(one.estimate)
+        truth, estimate = np.array(result.truth), np.array(result.estimate)
         true_tasks, past, past_tasks = self._truth(repeat)
         weights = self.resampled.weights(repeat)
         few = weights[: 1 + SLOW]
-        found = weighted_metrics(truth, estimate, past, few)
-        if one.task_estimate:
-            fewer, estimates = weights[: 1 + SLOWEST], one.task_estimates()
+        metrics = weighted_metrics(truth, estimate, past, few)
+        if result.task_estimate:
+            fewer, estimates = weights[: 1 + SLOWEST], result.task_estimates()
             each = [
                 weighted_metrics(true_tasks[:, at], estimates[:, at], past_tasks[:, at], fewer)
                 for at in range(estimates.shape[1])
             ]
             for name in each[0]:
                 values = np.array([task[name] for task in each])
-                known = np.isfinite(values)
+                is_finite = np.isfinite(values)
                 with np.errstate(invalid="ignore"):
-                    total = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
-                found[f"{OF_TASKS}{name}"] = total
-        low, high = np.array(one.low), np.array(one.high)
-        for metric in one.metrics:
+                    total = np.where(is_finite, values, 0.0).sum(axis=0) / is_finite.sum(axis=0)
+                metrics[f"{OF_TASKS}{name}"] = total
+        low, high = np.array(result.low), np.array(result.high)
+        for metric in result.metrics:
             if metric.startswith(("coverage", "width")):
                 inside = covered(low, truth, high).astype(np.float64)
                 judged = inside if metric.startswith("coverage") else high - low
                 with np.errstate(invalid="ignore"):
-                    found[metric] = few @ judged / few.sum(axis=1)
-        return found
+                    metrics[metric] = few @ judged / few.sum(axis=1)
+        return metrics
 
     def _truth(self, repeat: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the targets' task scores, the sources' full scores and their task scores."""
@@ -248,16 +250,16 @@ class _OfSplit:
                 "use more models as targets"
             )
         for of, among in (("repeats", len(self.splits)), ("tasks", len(self.scores.tasks))):
-            found = [
+            lacking = [
                 (row[column], column.removesuffix(f"_{of}"), row)
                 for row in rows
                 for column in row
                 if column.endswith(f"_{of}") and column != "n_repeats"
             ]
-            if not found:
+            if not lacking:
                 continue
-            least, metric, row = min(found, key=lambda one: one[0])
-            names = list(dict.fromkeys(name for _, name, _ in found))
+            least, metric, row = min(lacking, key=lambda entry: entry[0])
+            names = list(dict.fromkeys(name for _, name, _ in lacking))
             warnings.append(
                 f"{self.name} split: {some(names, 6, quotes=False)}: undefined for some {of}, with "
                 f"equal true scores or equal estimates; means are over the other {of} "
@@ -271,17 +273,17 @@ def _uncertainty(column: str, figure: Figure) -> dict[str, float]:
     return {f"{column}_{part}": getattr(figure, part) for part in ("se", "low", "high")}
 
 
-def _errors(one: CellResult | None) -> FloatArray | None:
-    return None if one is None else np.abs(np.array(one.estimate) - np.array(one.truth))
+def _errors(result: CellResult | None) -> FloatArray | None:
+    return None if result is None else np.abs(np.array(result.estimate) - np.array(result.truth))
 
 
 def _of_tasks(results: Sequence[CellResult | None], n_tasks: int) -> dict[str, float]:
     """Return the mean number of tasks in each metric that is undefined for some tasks."""
-    done = [one.tasks_defined for one in results if one is not None]
+    done = [result.tasks_defined for result in results if result is not None]
     if n_tasks == 1:  # it is then undefined in the whole repeat
         return {}
-    names = dict.fromkeys(name for one in done for name in one)
-    return {name: float(np.mean([one.get(name, n_tasks) for one in done])) for name in names}
+    names = dict.fromkeys(name for counts in done for name in counts)
+    return {name: float(np.mean([counts.get(name, n_tasks) for counts in done])) for name in names}
 
 
 def _estimates(scores: Scores, done: Done) -> pd.DataFrame:

@@ -60,7 +60,7 @@ class Contrast:
     @cached_property
     def difference(self) -> float:
         """The difference of the estimates."""
-        ends = [one.estimate if isinstance(one, Uncertainty) else one for one in self._sides]
+        ends = [side.estimate if isinstance(side, Uncertainty) else side for side in self._sides]
         return round(float(ends[0] - ends[1]), DIGITS)
 
     @property
@@ -70,24 +70,24 @@ class Contrast:
     @property
     def is_known(self) -> bool:
         """Whether both scores are known."""
-        return all(not isinstance(one, Uncertainty) for one in self._sides)
+        return all(not isinstance(side, Uncertainty) for side in self._sides)
 
     @property
     def kind(self) -> str:
         """What the interval rests on: that of the less sure side, or "known"."""
-        kinds = [one.kind for one in self._sides if isinstance(one, Uncertainty)]
+        kinds = [side.kind for side in self._sides if isinstance(side, Uncertainty)]
         order = ("random", "held-out", "sampled", "betting", "exact")
         return min(kinds, key=order.index) if kinds else "known"
 
     @property
     def sources(self) -> int | None:
         """Least number of independent source models or families behind a side."""
-        known = [one.sources for one in self._sides if isinstance(one, Uncertainty)]
-        return min((n for n in known if n is not None), default=None)
+        numbers = [side.sources for side in self._sides if isinstance(side, Uncertainty)]
+        return min((n for n in numbers if n is not None), default=None)
 
     def half(self, level: float) -> float:
         """Return the half width at a level."""
-        a, b = (one.half(level) if isinstance(one, Uncertainty) else 0.0 for one in self._sides)
+        a, b = (side.half(level) if isinstance(side, Uncertainty) else 0.0 for side in self._sides)
         squared = max(a**2 + b**2 - 2 * self.correlation * a * b, 0.0)
         for side, half in zip(self._sides, (a, b), strict=True):
             if isinstance(side, Uncertainty) and side.sample is not None:
@@ -100,19 +100,19 @@ class Contrast:
         return round(float(low), DIGITS), round(float(high), DIGITS)
 
     def _ends(self, level: float) -> tuple[float, float]:
-        one, other = self._sides
-        if isinstance(one, Uncertainty) and not isinstance(other, Uncertainty):
-            low, high = _widened(one, self.wider, level)
+        first, other = self._sides
+        if isinstance(first, Uncertainty) and not isinstance(other, Uncertainty):
+            low, high = _widened(first, self.wider, level)
             return low - other, high - other
-        if isinstance(other, Uncertainty) and not isinstance(one, Uncertainty):
+        if isinstance(other, Uncertainty) and not isinstance(first, Uncertainty):
             low, high = _widened(other, self.wider, level)
-            return one - high, one - low
-        if not isinstance(one, Uncertainty) or not isinstance(other, Uncertainty):
+            return first - high, first - low
+        if not isinstance(first, Uncertainty) or not isinstance(other, Uncertainty):
             return self.difference, self.difference
         half = self.half(level)
         return (
-            max(one.least - other.most, self.difference - half),
-            min(one.most - other.least, self.difference + half),
+            max(first.least - other.most, self.difference - half),
+            min(first.most - other.least, self.difference + half),
         )
 
     @cached_property
@@ -149,13 +149,13 @@ class Contrast:
         return self.half(0.6826894921370859)
 
 
-def _widened(one: Uncertainty, wider: float, level: float) -> tuple[float, float]:
-    low, high = one.interval(level)
+def _widened(uncertainty: Uncertainty, wider: float, level: float) -> tuple[float, float]:
+    low, high = uncertainty.interval(level)
     if wider == 1.0:
         return low, high
     return (
-        max(one.least, one.estimate - wider * (one.estimate - low)),
-        min(one.most, one.estimate + wider * (high - one.estimate)),
+        max(uncertainty.least, uncertainty.estimate - wider * (uncertainty.estimate - low)),
+        min(uncertainty.most, uncertainty.estimate + wider * (high - uncertainty.estimate)),
     )
 
 
@@ -205,17 +205,17 @@ def held_out_correlation(held: HeldOut, answered: int, difference: float) -> flo
     """
     at = held.at(answered)
     errors, units = held.errors[:, at, 0], held.units[:, at, 0]
-    known = units > 0
-    relative = np.divide(errors, units, out=np.zeros_like(errors), where=known)
-    i, j = np.nonzero(np.triu(_comparable(held) & np.logical_and.outer(known, known)))
+    has_unit = units > 0
+    relative = np.divide(errors, units, out=np.zeros_like(errors), where=has_unit)
+    i, j = np.nonzero(np.triu(_comparable(held) & np.logical_and.outer(has_unit, has_unit)))
     if not len(i):
         return 0.0
     apart = np.abs(held.estimates[i] - held.estimates[j])
     middle = float(np.median(apart))
     near = apart <= middle if abs(difference) <= middle else apart > middle
     i, j = i[near], j[near]
-    weights = equal_weights(held.groups[known])
-    typical = float(weights @ relative[known] ** 2)
+    weights = equal_weights(held.groups[has_unit])
+    typical = float(weights @ relative[has_unit] ** 2)
     if typical <= 0 or not len(i):
         return 0.0
     both = (errors[i] - errors[j]) ** 2 / (units[i] ** 2 + units[j] ** 2)
@@ -224,11 +224,13 @@ def held_out_correlation(held: HeldOut, answered: int, difference: float) -> flo
     return float(np.clip(1 - share, 0.0, 0.95))
 
 
-def _comparable(held: HeldOut) -> BoolArray:
-    same = np.equal.outer(held.parts, held.parts) & ~np.equal.outer(held.groups, held.groups)
-    together = np.bincount(held.sessions, minlength=1)
-    if len(together) > 1 and together.max() <= len(held.models) // 2 and together.min() > 0:
-        same &= np.equal.outer(held.sessions, held.sessions)
+def _comparable(measured: HeldOut) -> BoolArray:
+    same = np.equal.outer(measured.parts, measured.parts) & ~np.equal.outer(
+        measured.groups, measured.groups
+    )
+    together = np.bincount(measured.sessions, minlength=1)
+    if len(together) > 1 and together.max() <= len(measured.models) // 2 and together.min() > 0:
+        same &= np.equal.outer(measured.sessions, measured.sessions)
     return np.asarray(same)
 
 
@@ -250,7 +252,7 @@ def look_bounds(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
     sizes = np.abs(paths) / np.sqrt(share) * share ** (0.5 - PATIENCE)
     critical = float(np.quantile(sizes.max(axis=1), level))
     bounds = critical * share ** (PATIENCE - 0.5) / float(ndtri(0.5 + level / 2))
-    return tuple(float(one) for one in bounds)
+    return tuple(float(bound) for bound in bounds)
 
 
 def look_factor(answered: int, budget: int, level: float) -> float:
@@ -267,4 +269,4 @@ def look_factor(answered: int, budget: int, level: float) -> float:
 
 def adjusted(contrasts: Sequence[Contrast]) -> FloatArray:
     """Return the p-values of several contrasts."""
-    return np.array([one.p_value for one in contrasts])
+    return np.array([contrast.p_value for contrast in contrasts])

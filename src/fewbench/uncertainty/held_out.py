@@ -63,10 +63,10 @@ def looks_of(budget: int) -> tuple[int, ...]:
     >>> looks_of(100)
     (10, 20, 40, 80, 100)
     """
-    found = [min(FIRST_LOOK, budget)]
-    while found[-1] < budget:
-        found.append(min(budget, GROWTH * found[-1]))
-    return tuple(found)
+    looks = [min(FIRST_LOOK, budget)]
+    while looks[-1] < budget:
+        looks.append(min(budget, GROWTH * looks[-1]))
+    return tuple(looks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,8 @@ class HeldOut:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, errors and units in single precision."""
-        found = to_arrays(self)
-        return found | {name: found[name].astype(np.float32) for name in SINGLE}
+        arrays = to_arrays(self)
+        return arrays | {name: arrays[name].astype(np.float32) for name in SINGLE}
 
     def at(self, answered: int) -> int:
         """Return the position of the last check up to this number of answers, or of the first."""
@@ -198,14 +198,14 @@ def measure(
     if folder is not None:
         name = hashlib.sha256(f"{scores.fingerprint} {key}".encode()).hexdigest()[:12]
         path = folder / f"errors-{name}.npz"
-    found = None if path is None else read_arrays(path, HeldOut.of)
-    if found is None:
+    errors = None if path is None else read_arrays(path, HeldOut.of)
+    if errors is None:
         how = (budget, seed, looks, divisions, most)
-        found = _measure(method.for_sources(scores), scores, *how, pool)
+        errors = _measure(method.for_sources(scores), scores, *how, pool)
         if path is not None:
-            write_arrays(path, found.arrays())
-    measured[key] = found
-    return found
+            write_arrays(path, errors.arrays())
+    measured[key] = errors
+    return errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,27 +237,27 @@ def _measure(
     table = _part_of(scores, budget, seed)
     jobs = _jobs(method, scores, table, groups, budget, seed, looks, divisions, most)
     parts: list[HeldOut] = []
-    for one in (pool or InProcess()).in_order(_judge, table, list(jobs)):
-        if isinstance(one, Lost):
+    for judged in (pool or InProcess()).in_order(_judge, table, list(jobs)):
+        if isinstance(judged, Lost):
             raise EvaluationError(
-                f"the method's errors cannot be measured: {one.reason}",
+                f"the method's errors cannot be measured: {judged.reason}",
                 hint="use one worker, or workers with more memory",
             )
-        if one is not None:
-            parts.append(one)
+        if judged is not None:
+            parts.append(judged)
     if not parts:
         return no_errors(looks, len(scores.tasks))
     sessions, joined = 0, []
     for part in parts:
         joined.append(part.sessions + sessions)
         sessions += int(part.sessions.max(initial=-1)) + 1
-    made = {
+    values = {
         field.name: np.concatenate([getattr(part, field.name) for part in parts])
         for field in fields(HeldOut)
     }
     # Rounded here, so that what is read from a file gives the same intervals.
-    made |= {name: made[name].astype(np.float32).astype(np.float64) for name in SINGLE}
-    return HeldOut(**(made | {"looks": np.array(looks), "sessions": np.concatenate(joined)}))
+    values |= {name: values[name].astype(np.float32).astype(np.float64) for name in SINGLE}
+    return HeldOut(**(values | {"looks": np.array(looks), "sessions": np.concatenate(joined)}))
 
 
 def no_errors(looks: Sequence[int], n_tasks: int) -> HeldOut:
@@ -284,25 +284,25 @@ def _jobs(
         return
     apart = groups if groups.max() > 0 else np.arange(len(groups))
     n_groups = int(apart.max()) + 1
-    known = is_known(scores)
+    is_source = is_known(scores)
     if not method.asks_once:  # slow: chooses items for each source
-        order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
-        known[order[most:]] = False
+        order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(is_source))
+        is_source[order[most:]] = False
     limits: list[int | None] = [None if look == budget else look for look in looks]
     effect = sampling_effect(scores, budget)
     full = scores.full_scores()
     for division in range(divisions):
         # The first division does not depend on the number of divisions.
-        own = seed if division == 0 else child_seed(seed, 3, division)
-        part_of = deal(apart, min(FOLDS, n_groups), own)
+        seed_of = seed if division == 0 else child_seed(seed, 3, division)
+        part_of = deal(apart, min(FOLDS, n_groups), seed_of)
         for part in range(int(part_of.max()) + 1):
-            held = np.flatnonzero((part_of == part) & known)
+            rows = np.flatnonzero((part_of == part) & is_source)
             if method.together > 1:  # close models run together, as the targets are expected to be
-                held = held[np.argsort(full[held], kind="stable")]
+                rows = rows[np.argsort(full[rows], kind="stable")]
             rest = np.flatnonzero(part_of != part)
-            if len(held):
+            if len(rows):
                 yield _Job(
-                    method, rest, held, groups, budget, child_seed(own, 1, part),
+                    method, rest, rows, groups, budget, child_seed(seed_of, 1, part),
                     division * FOLDS + part, limits, effect,
                 )  # fmt: skip
 
@@ -349,7 +349,7 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
         except (MethodError, ScoresError):  # too few sources are left for the method
             return None
     truth = np.column_stack(known_scores(table, job.judged))
-    errors, units = zip(*(_errors(one, targets, truth) for one in replayed), strict=True)
+    errors, units = zip(*(_errors(replay, targets, truth) for replay in replayed), strict=True)
     last, n = replayed[-1], len(job.judged)
     together = job.method.together
     return HeldOut(
@@ -370,23 +370,23 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
     )
 
 
-def _errors(said: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    assert said.tasks is not None
-    estimates = np.column_stack([said.scores, said.tasks])
+def _errors(replay: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
+    assert replay.tasks is not None
+    estimates = np.column_stack([replay.scores, replay.tasks])
     units = np.array(
         [
             units_of(
                 row,
                 items,
                 targets,
-                None if said.spread is None else float(said.spread[at]),
-                None if said.task_spread is None else said.task_spread[at],
+                None if replay.spread is None else float(replay.spread[at]),
+                None if replay.task_spread is None else replay.task_spread[at],
             )
-            for at, (row, items) in enumerate(zip(estimates, said.items, strict=True))
+            for at, (row, items) in enumerate(zip(estimates, replay.items, strict=True))
         ]
     )
-    if said.freedom is not None:
-        units = np.where(np.isfinite(said.freedom), SAMPLED, units)
+    if replay.freedom is not None:
+        units = np.where(np.isfinite(replay.freedom), SAMPLED, units)
     return truth - estimates, units
 
 
@@ -412,12 +412,12 @@ def units_of(
             )
         ]
     )
-    own = plain.copy()
+    units = plain.copy()
     if spread is not None:
-        own[0] = spread
+        units[0] = spread
     if task_spread is not None:
-        own[1:] = task_spread
-    return np.asarray(np.sqrt(own * plain))
+        units[1:] = task_spread
+    return np.asarray(np.sqrt(units * plain))
 
 
 def equal_weights(labels: IntArray) -> FloatArray:

@@ -121,16 +121,20 @@ class Judge:
 
     def quantiles(self, answered: int, *, tasks: bool = False) -> Quantiles | None:
         """Return the quantiles of errors with this number of answers; None with too few sources."""
-        held = self.errors(answered)
-        at = held.at(answered)
-        key = (int(held.looks[at]), tasks)
+        errors = self.errors(answered)
+        at = errors.at(answered)
+        key = (int(errors.looks[at]), tasks)
         if key not in self._quantiles:
-            relative = held.relative[:, at, 1:] if tasks else held.relative[:, at, :1]
-            groups = np.repeat(held.groups, relative.shape[1])
-            known = np.isfinite(relative.ravel())
-            found = Quantiles(relative.ravel()[known], groups[known]) if known.any() else None
-            enough = found is not None and found.groups >= FEWEST_GROUPS
-            self._quantiles[key] = found if enough else None
+            relative = errors.relative[:, at, 1:] if tasks else errors.relative[:, at, :1]
+            groups = np.repeat(errors.groups, relative.shape[1])
+            is_finite = np.isfinite(relative.ravel())
+            quantiles = (
+                Quantiles(relative.ravel()[is_finite], groups[is_finite])
+                if is_finite.any()
+                else None
+            )
+            enough = quantiles is not None and quantiles.groups >= FEWEST_GROUPS
+            self._quantiles[key] = quantiles if enough else None
         return self._quantiles[key]
 
     # -- one target ----------------------------------------------------------------------------
@@ -150,22 +154,22 @@ class Judge:
         low, high = at_looks(self._of(one)).interval(self.level)
         return (high - low) / 2 <= self.half_width
 
-    def _of(self, one: Scored) -> Uncertainty:
-        items, own = one.answers.items, one.answers.scores[0]
-        least, most = known_bounds(self.scores.item_weights, items, own)
-        estimate = float(one.estimates[0])
-        if self._is_random or one.is_plain:
+    def _of(self, score: Scored) -> Uncertainty:
+        items, replies = score.answers.items, score.answers.scores[0]
+        least, most = known_bounds(self.scores.item_weights, items, replies)
+        estimate = float(score.estimates[0])
+        if self._is_random or score.is_plain:
             # Looks that may end a run were checked with the intervals of a simple random sample.
-            is_spread = one.is_plain and len(own) >= ENOUGH and self.half_width is None
+            is_spread = score.is_plain and len(replies) >= ENOUGH and self.half_width is None
             strata = self.scores.task_of[items] if is_spread else None
             return self._of_random(
-                estimate, own, self.scores.n_items, (least, most), items=items, strata=strata
+                estimate, replies, self.scores.n_items, (least, most), items=items, strata=strata
             )
-        if (error := one.sample_error()) is not None:
-            uncertainty = sampled_uncertainty(estimate, *error, (least, most), one.sample)
+        if (error := score.sample_error()) is not None:
+            uncertainty = sampled_uncertainty(estimate, *error, (least, most), score.sample)
         else:
-            uncertainty = self._held_out(one, least, most)
-        return self._with_equal_answers(uncertainty, own)
+            uncertainty = self._held_out(score, least, most)
+        return self._with_equal_answers(uncertainty, replies)
 
     def _with_equal_answers(self, uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
         """Have the interval of a target that is all right or all wrong contain the exact one.
@@ -258,28 +262,28 @@ class Judge:
             return float((full * (1 - full)).mean())
         return float(by_rows(scores.table().filled_cells, lambda part: part.var(axis=1)).mean())
 
-    def _held_out(self, one: Scored, least: float, most: float) -> Uncertainty:
-        items, estimate = one.answers.items, float(one.estimates[0])
+    def _held_out(self, score: Scored, least: float, most: float) -> Uncertainty:
+        items, estimate = score.answers.items, float(score.estimates[0])
         n = len(items)
-        units = units_of(one.estimates, items, self.scores, one.spread, one.task_spread)
+        units = units_of(score.estimates, items, self.scores, score.spread, score.task_spread)
         unit = float(units[0])
-        found = self.quantiles(n)
+        quantiles = self.quantiles(n)
         plain = self._plain_error(estimate, n)
-        if found is None or (unit > 0 and found.mean < TINY):
+        if quantiles is None or (unit > 0 and quantiles.mean < TINY):
             as_random = self._as_random(estimate, n)
             return Uncertainty(
                 estimate, "random", as_random, around(estimate, as_random), least, most,
-                NORMAL * plain, warnings=(self._too_few(found),),
+                NORMAL * plain, warnings=(self._too_few(quantiles),),
             )  # fmt: skip
-        share, why = self._random_share(one.answers)
-        wider = self._wider(share, estimate, n, found, unit)
-        half = _times(found.at, wider, unit)
+        share, why = self._random_share(score.answers)
+        wider = self._wider(share, estimate, n, quantiles, unit)
+        half = _times(quantiles.at, wider, unit)
         warnings = () if why is None else (self._not_trusted(why),)
-        error = max(found.mean * unit, share * NORMAL * plain)
+        error = max(quantiles.mean * unit, share * NORMAL * plain)
         error = min(error, max(estimate - least, most - estimate))
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most, error,
-            found.groups, None, warnings,
+            quantiles.groups, None, warnings,
         )  # fmt: skip
 
     def _plain_error(self, estimate: float, n: int) -> float:
@@ -300,11 +304,11 @@ class Judge:
         return self._shares[key]
 
     def _wider(
-        self, share: float, estimate: float, n: int, found: Quantiles, unit: float
+        self, share: float, estimate: float, n: int, quantiles: Quantiles, unit: float
     ) -> Callable[[float], float]:
         """Return by how much intervals from held-out errors widen to this share of random's."""
         least = self._as_random(estimate, n)
-        return lambda level: max(1.0, share * least(level) / max(found.at(level) * unit, TINY))
+        return lambda level: max(1.0, share * least(level) / max(quantiles.at(level) * unit, TINY))
 
     def _as_random(self, estimate: float, n: int) -> Callable[[float], float]:
         """Return the half width of as many random items by level, at least that of `random_at`."""
@@ -316,8 +320,8 @@ class Judge:
 
         return half
 
-    def _too_few(self, found: Quantiles | None) -> str:
-        if found is None:
+    def _too_few(self, quantiles: Quantiles | None) -> str:
+        if quantiles is None:
             groups = len(np.unique(source_groups(self.scores)[is_known(self.scores.table())]))
             why = "the method's error could not be measured on parts of the source models"
             if groups < 2 * FEWEST_GROUPS:
@@ -339,11 +343,11 @@ class Judge:
         """Return why a target is unlike the sources (see `Abilities.unlike`), or None."""
         if self.scores.n_models < 2:
             return None
-        items, own = np.asarray(answers.items), answers.scores[0]
+        items, replies = np.asarray(answers.items), answers.scores[0]
         theirs = self.scores.columns(items, filled=True)
         places: IntArray = np.arange(len(items))
         abilities = self._abilities_by(items)
-        return abilities.unlike(theirs, places, own, self.method.reach, MISFIT)
+        return abilities.unlike(theirs, places, replies, self.method.reach, MISFIT)
 
     def _beyond(self, answers: Answers) -> float:
         """Return the probability that a target is above or below nearly all sources."""
@@ -364,35 +368,35 @@ class Judge:
 
     def of_tasks(self, one: Scored) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score; None where nothing is known of it."""
-        items, own = one.answers.items, one.answers.scores[0]
+        items, replies = one.answers.items, one.answers.scores[0]
         scores, is_random = self.scores, self._is_random or one.is_plain
         task_of = scores.task_of[items]
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
-        least, most = task_bounds(scores, items, own)
+        least, most = task_bounds(scores, items, replies)
         units = units_of(one.estimates, items, scores, one.spread, one.task_spread)
-        found = None
+        quantiles = None
         if not is_random and not one.is_sampled and (full := self.quantiles(len(items))):
-            found = self.quantiles(len(items), tasks=True)
+            quantiles = self.quantiles(len(items), tasks=True)
             share, _ = self._random_share(one.answers)
             wider = self._wider(share, float(one.estimates[0]), len(items), full, units[0])
-        made: list[Uncertainty | None] = []
+        uncertainties: list[Uncertainty | None] = []
         for task, estimate in enumerate(one.estimates[1:].tolist()):
-            answers, size = own[task_of == task], int(sizes[task])
+            answers, size = replies[task_of == task], int(sizes[task])
             n, bounds = len(answers), (float(least[task]), float(most[task]))
-            made.append(None)
+            uncertainties.append(None)
             if is_random:
                 if n:
-                    made[-1] = self._of_random(estimate, answers, size, bounds)
+                    uncertainties[-1] = self._of_random(estimate, answers, size, bounds)
             elif one.is_sampled:
                 if (error := one.sample_error(1 + task)) is not None:
-                    made[-1] = sampled_uncertainty(estimate, *error, bounds)
-            elif found is not None:
-                half = _times(found.at, wider, float(units[1 + task]))
-                made[-1] = Uncertainty(
+                    uncertainties[-1] = sampled_uncertainty(estimate, *error, bounds)
+            elif quantiles is not None:
+                half = _times(quantiles.at, wider, float(units[1 + task]))
+                uncertainties[-1] = Uncertainty(
                     estimate, "held-out", half, around(estimate, half), *bounds,
-                    found.mean * float(units[1 + task]), found.groups,
+                    quantiles.mean * float(units[1 + task]), quantiles.groups,
                 )  # fmt: skip
-        return made
+        return uncertainties
 
     # -- random sampling -----------------------------------------------------------------------
 

@@ -90,12 +90,12 @@ def replays(
         if targets.has_missing:
             for name, ran in zip(targets.model_ids, targets.run, strict=True):
                 session.record.skip(name, np.flatnonzero(~ran).tolist())
-        found = []
+        replayed = []
         for limit in limits:
             _answer(session, targets, targets.n_items if limit is None else limit)
             chosen = time.perf_counter()
-            found.append(_said(session, sources, tasks, started, chosen))
-        return found
+            replayed.append(_said(session, sources, tasks, started, chosen))
+        return replayed
 
 
 def _answer(session: Session, targets: Scores, limit: int) -> None:
@@ -115,8 +115,8 @@ def _answer(session: Session, targets: Scores, limit: int) -> None:
 
 def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen: float) -> Replay:
     names = session.record.targets
-    told = [session.record.answers(name) for name in names]
-    silent = [name for name, one in zip(names, told, strict=True) if not len(one.items)]
+    answered = [session.record.answers(name) for name in names]
+    silent = [name for name, answers in zip(names, answered, strict=True) if not len(answers.items)]
     if silent:
         raise MethodError(
             f"{some(silent)}: the models ran none of the chosen items",
@@ -124,23 +124,23 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         )
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    said = [
+    scores = [
         bound_score(score, sources, answers.items, answers.scores[0])
-        for score, answers in zip(prediction.scores.tolist(), told, strict=True)
+        for score, answers in zip(prediction.scores.tolist(), answered, strict=True)
     ]
     of_tasks = None
     if prediction.tasks is not None:
         of_tasks = np.array(
             [
-                fit_tasks(one, full, sources, answers.items, answers.scores[0])
-                for one, full, answers in zip(prediction.tasks, said, told, strict=True)
+                fit_tasks(estimates, full, sources, answers.items, answers.scores[0])
+                for estimates, full, answers in zip(prediction.tasks, scores, answered, strict=True)
             ]
         )
     return Replay(
-        np.array(said),
+        np.array(scores),
         of_tasks,
         prediction.outside,
-        [answers.items for answers in told],
+        [answers.items for answers in answered],
         prediction.notes,
         chosen - started,
         done - chosen,

@@ -76,8 +76,8 @@ def hypergeometric(
         rest = of - count
         possible = (count >= 0) & (rest >= 0)
         a, b = np.where(possible, count, 0), np.where(possible, rest, 0)
-        found = gammaln(of + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0)
-        return np.where(possible, found, -np.inf)
+        logarithms = gammaln(of + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0)
+        return np.where(possible, logarithms, -np.inf)
 
     chances = choose(right, hits) + choose(n_items - right, n - hits)
     return np.asarray(np.exp(chances - choose(np.array(n_items), np.array(n))))
@@ -248,10 +248,12 @@ def _effect(scores: Scores, n: int) -> float:
         return float(scores.n_items * scores.item_weights @ scores.item_weights)
     rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
     values = scores.filled_cells[rows]
-    known = _errors_at(np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0).mean()
-    if known <= 0:
+    expected = _errors_at(
+        np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0
+    ).mean()
+    if expected <= 0:
         return 1.0
-    return float((drawn_error(values, scores.item_weights, n, 0).mean() / known) ** 2)
+    return float((drawn_error(values, scores.item_weights, n, 0).mean() / expected) ** 2)
 
 
 def standard_error(score: float, n: float, n_items: int) -> float:

@@ -130,8 +130,8 @@ def importance_for(
         overall = importance(values)
     if alpha == 1.0:
         return overall
-    own = importance(values[similar])
-    return np.asarray(np.round(alpha * overall + (1.0 - alpha) * own, 12))
+    of_similar = importance(values[similar])
+    return np.asarray(np.round(alpha * overall + (1.0 - alpha) * of_similar, 12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,11 +213,11 @@ class TaskCompletion:
         return np.asarray(expected)
 
     def _task(self, target: "_Target", task: int, rest: IntArray) -> FloatArray:
-        method, part, own = self.method, self.past.tasks[task], target.chosen[task]
+        method, part, chosen = self.method, self.past.tasks[task], target.chosen[task]
         similar = target.similar(task)
         unselected = part.values[:, rest]
-        selected, answers = part.values[:, own], target.answers[part.items[own]]
-        weights = [importance_for(method.alpha, selected, similar, part.importance[own])]
+        selected, answers = part.values[:, chosen], target.answers[part.items[chosen]]
+        weights = [importance_for(method.alpha, selected, similar, part.importance[chosen])]
         if method.transport:
             items = target.run_on(self._like(task, target.chosen))
             if len(items):
@@ -230,8 +230,8 @@ class TaskCompletion:
                 weights.append(importance_for(method.alpha, columns, similar, None))
                 selected = np.concatenate([selected, columns], axis=1)
                 answers = np.concatenate([answers, carried])
-        known = np.concatenate(weights)
-        least = known.mean() / method.low_importance if len(known) else 0.0
+        joined = np.concatenate(weights)
+        least = joined.mean() / method.low_importance if len(joined) else 0.0
         of_rest = importance_for(method.alpha, unselected, similar, part.importance[rest])
         unimportant = of_rest < least
         expected = unselected.mean(axis=0)
@@ -266,10 +266,10 @@ class _Target:
 
     def similar(self, task: int) -> IntArray:
         """Return the sources most similar on a task, or overall if the target ran none of it."""
-        own = self.chosen[task]
-        if not len(own):
+        chosen = self.chosen[task]
+        if not len(chosen):
             return self._similar_overall
-        items = self.past.tasks[task].items[own]
+        items = self.past.tasks[task].items[chosen]
         return self.past.similar(items, self.answers, self.n_similar)
 
     @cached_property

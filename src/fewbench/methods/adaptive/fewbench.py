@@ -187,19 +187,19 @@ class FewbenchSession(Session):
         if not np.isin(asked, model.candidates).all():  # items that the user chose
             model = self._fit(len(asked), asked)
             self._models[pool_size(len(asked), self._scores.n_items)] = model
-        rounds = list(zip_longest(*(record.rounds(one) for one in group), fillvalue=NOTHING))
-        told = [self._told(group, one) for one in rounds]
-        known, runs = self._heard.get(group[0], ([], []))
+        rounds = list(zip_longest(*(record.rounds(name) for name in group), fillvalue=NOTHING))
+        answered = [self._told(group, answers) for answers in rounds]
+        heard, runs = self._heard.get(group[0], ([], []))
         lead = record.lead(group[0])  # of a group of one
         n_led = 0 if lead is None else self._n_followed(model, lead, *self._whole(group[0]))
-        if not runs or runs[0].model is not model or told[: len(known)] != known:
-            known, runs = [], [_begin(model) for _ in group]
+        if not runs or runs[0].model is not model or answered[: len(heard)] != heard:
+            heard, runs = [], [_begin(model) for _ in group]
             if lead is None or not n_led:
                 settle(runs, NOTHING, self._budget, self._costs_of(model))
             elif n_led == len(lead.rounds):
                 runs[0].draws = [*self._draws_of(model, lead)]
         opened = {at for name in group for at in record.open(name).tolist()}
-        for at in range(len(known), len(rounds)):
+        for at in range(len(heard), len(rounds)):
             is_whole = not any(opened.intersection(items.tolist()) for items in rounds[at])
             if not is_whole:  # what is kept is of whole rounds
                 runs = [run.copy() for run in runs]
@@ -213,9 +213,9 @@ class FewbenchSession(Session):
                 before = np.unique(np.concatenate([of for each in rounds[: at + 1] for of in each]))
                 places, left = np.searchsorted(model.candidates, before), self._budget - len(before)
                 settle(runs, places, left, self._costs_of(model))
-            if at == len(known):
-                known = [*known, told[at]]
-                self._heard[group[0]] = known, runs
+            if at == len(heard):
+                heard = [*heard, answered[at]]
+                self._heard[group[0]] = heard, runs
         return runs
 
     def next_led(self, target: str) -> IntArray:

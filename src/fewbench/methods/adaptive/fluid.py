@@ -162,8 +162,10 @@ class FluidSession(Session):
                 at = self.record.answered(name)
                 answers = self.record.scores(name)[at]
                 if method.estimate == "corrected":
-                    own = scores.item_weights[at]
-                    off[row] = _mean_off(answers, items[row, at], own, self._random_answers(name))
+                    weights = scores.item_weights[at]
+                    off[row] = _mean_off(
+                        answers, items[row, at], weights, self._random_answers(name)
+                    )
                 items[row, at], left[row, at] = answers, 0.0
         full = items @ scores.item_weights + off * (left @ scores.item_weights)
         by_task = None

@@ -113,8 +113,8 @@ class TailoredSession(Session):
         super().__init__(targets, scores.n_items)
         self._method, self._scores, self._seed = method, scores, seed
         self._confidence = confidence(scores) if method.values == "probabilities" else None
-        known = scores.filled if self._confidence is None else self._confidence.sources
-        self._columns = known.T
+        values = scores.filled if self._confidence is None else self._confidence.sources
+        self._columns = values.T
         self._new = max(0, budget - method.probe)
         self.probe = self._choose_probe(min(method.probe, budget))
         self._probed: set[str] = set()
@@ -148,13 +148,15 @@ class TailoredSession(Session):
         answers = np.stack([self._values(target)[self.probe] for target in targets])
         key = answers.tobytes()
         if key not in self._found:
-            known = np.isfinite(answers).all(axis=0)
-            found = [np.arange(self._scores.n_models)] * len(targets)
-            if known.any():
-                sources = self._columns[self.probe[known]].T
-                distances = self._method.distances(np.concatenate([sources, answers[:, known]]))
-                found = self._method.choose_natives(distances, len(sources))
-            self._found[key] = found
+            is_answered = np.isfinite(answers).all(axis=0)
+            natives = [np.arange(self._scores.n_models)] * len(targets)
+            if is_answered.any():
+                sources = self._columns[self.probe[is_answered]].T
+                distances = self._method.distances(
+                    np.concatenate([sources, answers[:, is_answered]])
+                )
+                natives = self._method.choose_natives(distances, len(sources))
+            self._found[key] = natives
         return dict(zip(targets, self._found[key], strict=True))
 
     def natives_of(self, target: str) -> IntArray | None:
@@ -178,7 +180,7 @@ class TailoredSession(Session):
         """Return the items chosen for targets with these native sources."""
         key = natives.tobytes()
         if key not in self._sets:
-            found = make_native_set(
+            native_set = make_native_set(
                 self._method,
                 np.ascontiguousarray(self._columns[:, natives]),
                 self.probe,
@@ -186,8 +188,8 @@ class TailoredSession(Session):
                 np.random.default_rng([self._seed, 1, *natives.tolist()]),
             )
             if self._confidence is not None:
-                found = replace(found, mean=self._scores.filled[natives].mean(axis=0))
-            self._sets[key] = found
+                native_set = replace(native_set, mean=self._scores.filled[natives].mean(axis=0))
+            self._sets[key] = native_set
         return self._sets[key]
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:

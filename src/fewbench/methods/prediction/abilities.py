@@ -146,8 +146,8 @@ class GPIRT:
         at = scores.positions(subset.items)
         counts = np.bincount(scores.task_of[at], minlength=len(scores.tasks))
         if subset.weights is None:  # unequal shares of the full score count as fewer answers
-            own = scores.item_weights[at]
-            answered = np.append(own.sum() ** 2 / (own**2).sum(), counts)
+            of_items = scores.item_weights[at]
+            answered = np.append(of_items.sum() ** 2 / (of_items**2).sum(), counts)
         else:
             answered = ANCHORS * np.append(len(at), counts)
         error = expectation_error(scores, self.dimensions, self.spread)

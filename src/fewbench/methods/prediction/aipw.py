@@ -90,23 +90,23 @@ class FittedAIPW:
         rest = self.weights.copy()
         rest[at] = 0.0
         beyond = self.sampled - self.weights[at]  # what the sample represents beyond itself
-        known = answers.scores @ self.weights[at]
-        unknown = np.zeros_like(known)
+        weighted = answers.scores @ self.weights[at]
+        unknown = np.zeros_like(weighted)
         items = np.zeros((len(answers.scores), len(features)))
         without = np.zeros_like(answers.scores)  # predictions without the answer itself
-        for held in self.parts:
-            train = held if len(self.parts) == 1 else np.setdiff1d(np.arange(n), held)
+        for left_out in self.parts:
+            train = left_out if len(self.parts) == 1 else np.setdiff1d(np.arange(n), left_out)
             model = fit_ridge(features[at[train]], answers.scores[:, train].T, self.method.alpha)
             expected = model.predict(features).T
-            residuals = answers.scores[:, held] - expected[:, at[held]]
-            own = np.ones_like(residuals)
+            residuals = answers.scores[:, left_out] - expected[:, at[left_out]]
+            shares = np.ones_like(residuals)
             if len(self.parts) == 1:
-                own = np.maximum(1 - _leverage(features[at], model.alpha), LEAST_REST)
-            without[:, held] = answers.scores[:, held] - residuals / own
-            unknown += expected @ rest + (n / len(held)) * (residuals @ beyond[held])
+                shares = np.maximum(1 - _leverage(features[at], model.alpha), LEAST_REST)
+            without[:, left_out] = answers.scores[:, left_out] - residuals / shares
+            unknown += expected @ rest + (n / len(left_out)) * (residuals @ beyond[left_out])
             items += expected
         # The sum over the rest is at least 0 and at most its weight.
-        means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
+        means = weighted + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
         items = np.clip(items / len(self.parts), 0.0, 1.0)
         items[:, at] = answers.scores
         spread = freedom = None

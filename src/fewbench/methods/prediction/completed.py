@@ -257,14 +257,14 @@ class Imputation:
         ranks = RANKS if self.rank is None else (self.rank,)
         pairs = [(r, s) for r in ranks for s in (STEPS if self.steps is None else (self.steps,))]
         order = np.random.default_rng(seed).permutation(scores.n_models)
-        held = order[: round(HELD * len(order))]
-        if len(pairs) == 1 or not len(held):
+        withheld = order[: round(HELD * len(order))]
+        if len(pairs) == 1 or not len(withheld):
             return pairs[0]
         values, at = scores.filled, scores.positions(subset.items)
-        components = principal_components(np.delete(values, held, axis=0), max(ranks))
-        truth = values[held] @ scores.item_weights
+        components = principal_components(np.delete(values, withheld, axis=0), max(ranks))
+        truth = values[withheld] @ scores.item_weights
         errors = []
         for rank, steps in pairs:
-            rows = components.first(rank).impute(at, values[np.ix_(held, at)], steps)
+            rows = components.first(rank).impute(at, values[np.ix_(withheld, at)], steps)
             errors.append(np.round(np.abs(rows @ scores.item_weights - truth).mean(), 12))
         return pairs[int(np.argmin(errors))]

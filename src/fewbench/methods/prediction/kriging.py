@@ -47,8 +47,8 @@ class Kriging:
         chances = None
         if subset.chances is not None:
             chances = np.full(len(model.candidates), np.nan)
-            given = np.array(subset.chances, dtype=np.float64)  # None is NaN
-            chances[np.searchsorted(model.candidates, items)] = given
+            of_items = np.array(subset.chances, dtype=np.float64)  # None is NaN
+            chances[np.searchsorted(model.candidates, items)] = of_items
         return FittedKriging(model, chances)
 
 

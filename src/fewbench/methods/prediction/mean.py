@@ -142,8 +142,8 @@ class Difference:
         proxy = difficulty_index(scores, self.proxy)
         lines = lines_for(scores, scores.task_of[at], weights)
         weights = weights / weights.sum()
-        made = scores.benchmark, lines, at, weights, proxy, self.tune
-        return FittedDifference(*made, subset.chances_over(scores))
+        fitted = scores.benchmark, lines, at, weights, proxy, self.tune
+        return FittedDifference(*fitted, subset.chances_over(scores))
 
 
 @dataclass(frozen=True, eq=False)

@@ -225,5 +225,5 @@ class FittedWeights:
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, in [0, 1]."""
-        said = np.clip(answers.scores @ self.weights, 0.0, 1.0)
-        return Prediction(said[:, 0], said[:, 1:] if tasks else None)
+        scores = np.clip(answers.scores @ self.weights, 0.0, 1.0)
+        return Prediction(scores[:, 0], scores[:, 1:] if tasks else None)

@@ -59,9 +59,11 @@ class Medoids:
         check_number("restarts", self.restarts, 1, 1000)
         values = scores.filled if self.values == "scores" else confidence(scores).sources
         distances = item_distances(values.T, self.metric, self.standardise)
-        found = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
-        shares = np.bincount(found.labels, weights=scores.item_weights, minlength=budget)
-        return Subset(items=tuple(scores.item_ids[found.medoids]), weights=tuple(shares.tolist()))
+        clusters = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
+        shares = np.bincount(clusters.labels, weights=scores.item_weights, minlength=budget)
+        return Subset(
+            items=tuple(scores.item_ids[clusters.medoids]), weights=tuple(shares.tolist())
+        )
 
 
 @dataclass(frozen=True)

@@ -48,5 +48,5 @@ class OptimalDesign:
         places, chances = choose_static(model, budget, costs)
         return Subset(
             items=tuple(scores.item_ids[model.candidates[places]]),
-            chances=tuple(None if np.isnan(one) else float(one) for one in chances),
+            chances=tuple(None if np.isnan(chance) else float(chance) for chance in chances),
         )

@@ -119,15 +119,15 @@ class Strata:
         counts = allocate(budget, self._masses(stratum_of, proxy, weights), sizes, rng)
         chosen: list[int] = []
         over: list[float] = []
-        known: list[float] = []
+        kept_chances: list[float] = []
         for stratum in np.flatnonzero(counts):
             items = np.flatnonzero(stratum_of == stratum)
             drawn, chances = draw(int(counts[stratum]), weights[items], rng)
             chosen.extend(items[drawn].tolist())
             over.extend((weights[items] / chances)[drawn].tolist())
-            known.extend(np.minimum(chances[drawn], 1.0).tolist())
+            kept_chances.extend(np.minimum(chances[drawn], 1.0).tolist())
         return Subset(
-            items=tuple(scores.item_ids[chosen]), weights=tuple(over), chances=tuple(known)
+            items=tuple(scores.item_ids[chosen]), weights=tuple(over), chances=tuple(kept_chances)
         )
 
     def _masses(self, stratum_of: IntArray, proxy: FloatArray, weights: FloatArray) -> FloatArray:

@@ -163,7 +163,7 @@ def bm25(texts: Sequence[str]) -> FloatArray:
     if empty := [str(i + 1) for i, scores in enumerate(words) if not scores]:
         raise MethodError(f"a task's text has no words: the {some(empty)}. of {len(texts)}")
     ids = {word: i for i, word in enumerate(sorted({word for scores in words for word in scores}))}
-    at = [[i, ids[word]] for i, said in enumerate(words) for word in said]
+    at = [[i, ids[word]] for i, of_text in enumerate(words) for word in of_text]
     of_text, of_word = np.array(at).T
     counts = csr_array((np.ones(len(at)), (of_text, of_word)), (len(texts), len(ids)))
     engine = bm25s.BM25(k1=1.5, b=0.75)

@@ -185,9 +185,9 @@ class Feed:
         if len(epochs) < self._epochs:
             return
         self.out.discard(item)
-        whole = Loss(cost=sum(one.cost for *_, one, _ in epochs))
-        whole.tokens = sum(one.tokens for *_, one, _ in epochs)
-        scored = [one for one, *_ in epochs if scores_of(one)]
+        whole = Loss(cost=sum(loss.cost for *_, loss, _ in epochs))
+        whole.tokens = sum(loss.tokens for *_, loss, _ in epochs)
+        scored = [sample for sample, *_ in epochs if scores_of(sample)]
         try:
             value = self._value(scored) if scored else None
         except FewbenchError as error:
@@ -197,7 +197,7 @@ class Feed:
             self.pool.lose(self.target, item, failure, whole)
         else:
             chances = self._chances(options if self._epochs == 1 else None)
-            reply = next(filter(None, (one for *_, one in epochs)), "")
+            reply = next(filter(None, (reply_of for *_, reply_of in epochs)), "")
             answer = self._table([item], [value], chances)
             self.pool.take(self.target, answer, whole, reply, text)
 
@@ -206,26 +206,26 @@ class Feed:
         if options is None or self.pool.scores.probabilities is None:
             return None
         columns = OptionTable.columns([options])
-        found = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
-        return None if np.isnan(found).any() else found[None].astype(np.float64)
+        chances = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
+        return None if np.isnan(chances).any() else chances[None].astype(np.float64)
 
     def _value(self, epochs: list[Mapping[str, Any]]) -> float | None:
         """Return the score of a sample under the sources' metric; None if it has none."""
-        found = reduce_epochs(epochs, self._reducer)
+        values = reduce_epochs(epochs, self._reducer)
         metric = self._metric
-        if metric is None and len(found) == 1:
-            metric = next(iter(found))
-        if metric not in found:
-            if self._has_metric or not found:
+        if metric is None and len(values) == 1:
+            metric = next(iter(values))
+        if metric not in values:
+            if self._has_metric or not values:
                 return None
-            said = "the sources do not say which metric" if metric is None else f"no {metric!r}"
+            problem = "the sources do not say which metric" if metric is None else f"no {metric!r}"
             raise RunError(
-                f"task {self.spec.task!r}: {said}; its scorers give {some(list(found))}",
+                f"task {self.spec.task!r}: {problem}; its scorers give {some(list(values))}",
                 hint="score with the scorer of the sources, or name one of these with --metric "
                 "(in Python metric=…)",
             )
         self._has_metric = True
-        value = found[metric]
+        value = values[metric]
         if not isinstance(value, float):
             raise RunError(
                 f"task {self.spec.task!r}: {metric!r} is {value!r}, not one number",
@@ -286,22 +286,25 @@ class Feed:
 
     def _chosen_metric(self) -> str | None:
         """Return the metric that the user named, or that of the scores."""
-        given, known = self.pool.settings.metric, _metric_of(self.pool.scores, list(self.samples))
-        named = given.get(self._task) if isinstance(given, Mapping) else given
-        if self.pool.scores.n_models or known is None:
-            return named or known
-        if named and known not in [one.strip() for one in named.split(",")]:
+        wanted, recorded = (
+            self.pool.settings.metric,
+            _metric_of(self.pool.scores, list(self.samples)),
+        )
+        named = wanted.get(self._task) if isinstance(wanted, Mapping) else wanted
+        if self.pool.scores.n_models or recorded is None:
+            return named or recorded
+        if named and recorded not in [name.strip() for name in named.split(",")]:
             raise RunError(
-                f"the run in this folder scores task {self._task!r} by {known!r}, not {named!r}",
+                f"the run in this folder scores task {self._task!r} by {recorded!r}, not {named!r}",
                 hint="use the same --metric to resume, or another folder",
             )
-        return known
+        return recorded
 
     def _settings_of(self, header: Any) -> str:
         """Return the settings of a run of the task, with the scorer of the sources' metric."""
-        found = dict(task_settings_of(header))
+        settings = dict(task_settings_of(header))
         scorer = None if self._metric is None else scorer_of(header, self._metric)
-        return join_settings([found | ({f"{SCORING}metric": scorer} if scorer else {})])
+        return join_settings([settings | ({f"{SCORING}metric": scorer} if scorer else {})])
 
     def _check_conditions(self) -> None:
         sources, settings = self.pool.scores, self.pool.settings
@@ -341,7 +344,7 @@ class Feed:
         settings: str | None = None,
     ) -> Scores:
         """Return answers as scores read from a log, with keys and the settings of the task."""
-        made = from_arrays(
+        table = from_arrays(
             np.array([values], dtype=np.float64),
             models=[self.target],
             items=items,
@@ -349,12 +352,12 @@ class Feed:
             probabilities=chances,
             scale=self.pool.scores.scale,
         )
-        known = self.samples if samples is None else samples
+        samples_of = self.samples if samples is None else samples
         columns = {
             SETTINGS: self._settings if settings is None else settings,
-            KEYS: [key_text(key_of(*answer_key(known[item]))) for item in items],
+            KEYS: [key_text(key_of(*answer_key(samples_of[item]))) for item in items],
         }
-        return replace(made, items=made.items.assign(**columns))
+        return replace(table, items=table.items.assign(**columns))
 
     # -- logs of earlier runs ----------------------------------------------------------------
 
@@ -376,9 +379,11 @@ class Feed:
             if (spec.task, self.pool.target_of(spec.model)) != (self.spec.task, self.target):
                 continue
             logged: dict[str, list[Any]] = defaultdict(list)
-            for one in summaries:
-                logged[str(one.id)].append(one)
-            ran = {self._items[one]: logged[one][0] for one in logged if one in self._items}
+            for summary in summaries:
+                logged[str(summary.id)].append(summary)
+            ran = {
+                self._items[sample]: logged[sample][0] for sample in logged if sample in self._items
+            }
             if ran:
                 then = self._table(
                     list(ran),
@@ -391,9 +396,11 @@ class Feed:
             for own_id, epochs in logged.items():
                 item = self._items.get(own_id)
                 is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
-                if item in unanswered and is_whole and any(one.scores for one in epochs):
-                    for one in epochs:  # summaries lack how replies ended
-                        self._settle_sample(read_eval_log_sample(str(path), one.id, one.epoch), "")
+                if item in unanswered and is_whole and any(epoch.scores for epoch in epochs):
+                    for summary in epochs:  # summaries lack how replies ended
+                        self._settle_sample(
+                            read_eval_log_sample(str(path), summary.id, summary.epoch), ""
+                        )
                     unanswered.discard(item)
 
 
@@ -421,7 +428,7 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
             error = getattr(header.error, "message", None)
             why = f"{header.eval.task}: {first_line(error)}" if error else why or ""
         is_stopped = header.status in ("started", "cancelled") or not summaries
-        if is_stopped and not any(one.scores for one in summaries):
+        if is_stopped and not any(summary.scores for summary in summaries):
             path.unlink()
     return why
 
@@ -430,8 +437,8 @@ def _spent_on(sample: Any) -> Loss:
     """Return what a sample cost: dollars, where Inspect knows prices, and tokens."""
     used = (sample.model_usage or {}).values()
     return Loss(
-        cost=sum(one.total_cost or 0.0 for one in used),
-        tokens=sum(one.total_tokens for one in used),
+        cost=sum(usage.total_cost or 0.0 for usage in used),
+        tokens=sum(usage.total_tokens for usage in used),
     )
 
 

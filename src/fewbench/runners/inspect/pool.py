@@ -149,8 +149,8 @@ class SharedRun:
         self._changed = self._changed or anyio.Event()
         with anyio.move_on_after(WAIT) as wait:
             await self._changed.wait()
-        left = sum(one.spec is None for one in self.feeds)
-        if wait.cancelled_caught and left and not any(one.out for one in self.feeds):
+        left = sum(feed.spec is None for feed in self.feeds)
+        if wait.cancelled_caught and left and not any(feed.out for feed in self.feeds):
             raise RunError(
                 f"{counted(left, 'task')} of Inspect did not start, and the others wait for "
                 "their samples",
@@ -159,19 +159,19 @@ class SharedRun:
 
     def _may_change(self, feed: "Feed", items: Sequence[str]) -> bool:
         """Whether other tasks may bring new items to a feed that has none."""
-        others = [one for one in self.feeds if one is not feed and not one.is_over]
-        unstarted = any(one.spec is None for one in others)
+        others = [other for other in self.feeds if other is not feed and not other.is_over]
+        unstarted = any(other.spec is None for other in others)
         of_target = [
-            one for one in self.feeds if one.spec is not None and one.target == feed.target
+            other for other in self.feeds if other.spec is not None and other.target == feed.target
         ]
-        orphans = [item for item in items if not any(item in one.samples for one in of_target)]
+        orphans = [item for item in items if not any(item in other.samples for other in of_target)]
         if orphans and not unstarted:
             tasks = sorted(set(self.scores.items["task"].loc[orphans].astype(str)))
             raise RunError(
                 f"the items of task {some(tasks)} are in no task that Inspect runs",
                 hint="run all tasks of the scores in one eval",
             )
-        if any(item in one.samples for item in items for one in others if one in of_target):
+        if any(item in other.samples for item in items for other in others if other in of_target):
             return True
         if items and unstarted:
             return True
@@ -214,7 +214,7 @@ class SharedRun:
         self._announce()
 
     def _take_lost(self, target: str) -> None:
-        if any(one.out for one in self.feeds if one.spec is not None and one.target == target):
+        if any(feed.out for feed in self.feeds if feed.spec is not None and feed.target == target):
             return
         if (lost := self._lost.pop(target, None)) is not None:
             assert self.run is not None

@@ -145,7 +145,7 @@ def estimated(
     settings = AnswerSettings(metric, accept_differences, accept_fractions, raises=True)
     pool = SharedRun(table, open_run, lambda model: target or model, settings)
     if isinstance(task, list | tuple):
-        return [adapt(pool, one) for one in task]
+        return [adapt(pool, each) for each in task]
     return adapt(pool, task)
 
 
@@ -167,9 +167,9 @@ def result(task: Any) -> RunResult:
         raise RunError("not a task made by estimated", hint="pass the task that estimated returns")
     if feed.pool.run is None:
         raise RunError("the task was not evaluated", hint="evaluate it first: eval(task, model=…)")
-    found = feed.pool.run.result()
-    issue(found.estimates.warnings)
-    return found
+    outcome = feed.pool.run.result()
+    issue(outcome.estimates.warnings)
+    return outcome
 
 
 def run_inspect(
@@ -223,14 +223,16 @@ def run_inspect(
     inspect_with_sources()
     context = _parsed(arguments, needs_tasks=make_tasks is None)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
-    given = context.params
-    keep_secrets(dict(one.partition("=")[::2] for one in given["m"]))
-    common = {"epochs": str(given["epochs"] or 1)}
-    common |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
-    common |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
+    params = context.params
+    keep_secrets(dict(word.partition("=")[::2] for word in params["m"]))
+    common = {"epochs": str(params["epochs"] or 1)}
+    common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
+    common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
     ran = [common | {"model": model} for model in models or ["of the task"]]
     asked = [*models, *([] if models else [None])]
-    names = list(targets or [unnamed_target(folder, *one) for one in zip(ran, asked, strict=True)])
+    names = list(
+        targets or [unnamed_target(folder, *pair) for pair in zip(ran, asked, strict=True)]
+    )
     target_of = dict(zip(models, names, strict=False))
     if len(names) != max(1, len(models)):
         raise RunError(
@@ -274,14 +276,14 @@ def run_inspect(
             _evaluate(context, pool, place / LOGS, make_tasks)
         if on_end is not None:
             on_end()
-        found = runs[0].result()
+        outcome = runs[0].result()
     finally:
         for run in runs:
             run.close()
         if is_new and not pool.evals():  # no task has started: the tasks or arguments were wrong
             shutil.rmtree(place, ignore_errors=True)
-    issue(found.estimates.warnings)
-    return found
+    issue(outcome.estimates.warnings)
+    return outcome
 
 
 def _opened(
@@ -318,8 +320,8 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
         )
     for name, why in REFUSED.items():
         if context.params.get(name) not in (None, False):
-            said, _, hint = why.partition("; ")
-            raise RunError(said, hint=hint)
+            text, _, hint = why.partition("; ")
+            raise RunError(text, hint=hint)
     if context.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE:
         raise RunError(
             f"logs are written to the folder {LOGS} of the evaluation", hint="leave out --log-dir"
@@ -331,19 +333,19 @@ def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
     """Set what fewbench decides, and what the user has not: failed samples end no run."""
     from click.core import ParameterSource
 
-    given = context.params
+    params = context.params
     open_ = {
         name
         for name in ("retry_on_error", "fail_on_error", "no_fail_on_error", "continue_on_fail")
         if context.get_parameter_source(name) is ParameterSource.DEFAULT
     }
-    given["log_dir"] = str(logs.absolute())
+    params["log_dir"] = str(logs.absolute())
     if "retry_on_error" in open_:
-        given["retry_on_error"] = tries - 1
+        params["retry_on_error"] = tries - 1
     if {"fail_on_error", "no_fail_on_error", "continue_on_fail"} <= open_:
-        given["no_fail_on_error"] = True
+        params["no_fail_on_error"] = True
     if quiet:
-        given["display"] = "none"
+        params["display"] = "none"
 
 
 def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks | None) -> None:
@@ -359,9 +361,9 @@ def _evaluate(context: Any, pool: SharedRun, logs: Path, make_tasks: MakeTasks |
     except FewbenchError:
         raise
     except Exception as error:  # of Inspect, of a provider, of the task's own code
-        said = MARKUP.sub("", " ".join(str(error).split()))
+        text = MARKUP.sub("", " ".join(str(error).split()))
         raise RunError(
-            f"Inspect: {type(error).__name__}: {said}",
+            f"Inspect: {type(error).__name__}: {text}",
             hint="inspect eval with the same arguments shows more",
         ) from error
     finally:

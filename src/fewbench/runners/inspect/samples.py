@@ -54,13 +54,13 @@ def with_ids(samples: Sequence[Any]) -> list[Any]:
 
     Raises RunError if two samples have one id.
     """
-    found: dict[str, Any] = {}
+    by_id: dict[str, Any] = {}
     for number, sample in enumerate(samples, start=1):
         named = sample if sample.id is not None else sample.model_copy(update={"id": number})
-        if str(named.id) in found:
+        if str(named.id) in by_id:
             raise RunError(f"two samples have the id {named.id!r}", hint="give each its own id")
-        found[str(named.id)] = named
-    return list(found.values())
+        by_id[str(named.id)] = named
+    return list(by_id.values())
 
 
 def match_samples(
@@ -133,7 +133,7 @@ def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun
     metrics = metrics_of(header)
     if open_ := [name for name in metrics if name.endswith("*")]:
         metrics = [name for name in metrics if name not in open_]
-        metrics += [one.strip() for one in named if fnmatchcase(one.strip(), open_[0])]
+        metrics += [name.strip() for name in named if fnmatchcase(name.strip(), open_[0])]
     if not metrics:
         raise RunError(
             f"task {task!r} has no scorer, or one whose values are not known before it runs",
@@ -171,7 +171,7 @@ def _by_content(
     same: dict[str, dict[str, Any]] = defaultdict(dict)
     for own_id, sample in by_id.items():
         same[content_id(*content_of(sample))][own_id] = sample
-    found: dict[str, Any] = {}
+    of_items: dict[str, Any] = {}
     changed: list[str] = []
     gone: list[str] = []
     media: list[str] = []
@@ -181,29 +181,33 @@ def _by_content(
         alike = same.get(match[1], {})
         before = int(match[2] or 1) - 1  # of equal samples
         if own_id in alike:
-            found[item] = alike[own_id]
+            of_items[item] = alike[own_id]
         elif before < len(alike):
-            found[item] = list(alike.values())[before]
+            of_items[item] = list(alike.values())[before]
         elif own_id in by_id and _has_media(by_id[own_id]):
-            found[item] = by_id[own_id]
+            of_items[item] = by_id[own_id]
             media.append(own_id)
         else:
             (changed if own_id in by_id else gone).append(own_id or item)
-    ran = {str(sample.id) for sample in found.values()}
-    new = [] if has_sources else [one for one in by_id if one not in ran and one not in changed]
+    ran = {str(sample.id) for sample in of_items.values()}
+    new = (
+        []
+        if has_sources
+        else [sample for sample in by_id if sample not in ran and sample not in changed]
+    )
     if changed or gone or new:
-        said = [f"{counted(len(changed), 'sample')} changed: {some(changed)}"] if changed else []
-        said += [f"{counted(len(gone), 'sample')} missing: {some(gone)}"] if gone else []
-        said += [f"{counted(len(new), 'sample')} added: {some(new)}"] if new else []
+        changes = [f"{counted(len(changed), 'sample')} changed: {some(changed)}"] if changed else []
+        changes += [f"{counted(len(gone), 'sample')} missing: {some(gone)}"] if gone else []
+        changes += [f"{counted(len(new), 'sample')} added: {some(new)}"] if new else []
         if not has_sources:
             raise RunError(
-                f"task {task!r} has changed since this run began: {'; '.join(said)} (of "
+                f"task {task!r} has changed since this run began: {'; '.join(changes)} (of "
                 f"{len(own_of)})",
                 hint="run the task with the data and arguments that it had, or run it in another "
                 "folder",
             )
         raise RunError(
-            f"task {task!r} is not the task that the source models ran: {'; '.join(said)} (of "
+            f"task {task!r} is not the task that the source models ran: {'; '.join(changes)} (of "
             f"{len(own_of)})",
             hint="run the same version of the task and its data, with the same task arguments; or "
             "remove these items from the scores",
@@ -214,17 +218,17 @@ def _by_content(
             f"{counted(len(media), 'sample')} of task {task!r} with images or other media are "
             "compared with the sources by id only"
         )
-    return found, notes
+    return of_items, notes
 
 
 def _by_id(
     task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any], has_sources: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    found, unknown = {}, []
+    of_items, unknown = {}, []
     for item, own_id in own_of.items():
         for name in (own_id, item, item.removeprefix(f"{task}/")):
             if name in by_id:
-                found[item] = by_id[name]
+                of_items[item] = by_id[name]
                 break
         else:
             unknown.append(item)
@@ -235,9 +239,9 @@ def _by_id(
             hint="the ids of items must be those of the samples",
         )
     if not has_sources:
-        return found, []
+        return of_items, []
     note = f"samples of task {task!r} are compared with the sources by id only"
-    return found, [f"{note}: the scores do not record what the samples say"]
+    return of_items, [f"{note}: the scores do not record what the samples say"]
 
 
 def _has_media(sample: Any) -> bool:

@@ -72,7 +72,7 @@ class ChosenTasks:
     @property
     def sizes(self) -> dict[str, float]:
         """Number of documents of each task."""
-        return {name: len(one.ids) for name, one in self.tasks.items()}
+        return {name: len(task.ids) for name, task in self.tasks.items()}
 
 
 def choose_tasks(
@@ -106,19 +106,19 @@ def choose_tasks(
     loaded, groups = _load(setup)
     tasks = {name: LmTask(name, loaded[name], setup, key) for name in sorted(loaded)}
     header = header_of(tasks, None, setup, "")
-    header["group_subtasks"] = {name: list(one.parts) for name, one in groups.items()}
+    header["group_subtasks"] = {name: list(group.parts) for name, group in groups.items()}
     results = Results(Path("results"), header)
     paths = {name: results.suite(name) for name in tasks}
     scored, notes = _metrics(tasks, paths, groups, metric, filter)
     equal = frozenset(_equal(paths, groups, scored))
-    sizes = [len(one.ids) for one in tasks.values()]
+    sizes = [len(task.ids) for task in tasks.values()]
     weights = _weights(dict(zip(tasks, sizes, strict=True)), paths, equal)
     columns: dict[str, list[Any]] = {"task": list(tasks), "harness": ["lm-eval"] * len(tasks)}
     columns[HARNESS_VERSION] = [version("lm_eval")] * len(tasks)
     columns["metric"] = [scored[name][0] for name in tasks]
     columns["filter"] = [scored[name][1] for name in tasks]
     columns[SETTINGS] = [settings_of(results, tasks[name], *scored[name]) for name in tasks]
-    columns["filter"] = ["" if one == "none" else one for one in columns["filter"]]
+    columns["filter"] = ["" if name == "none" else name for name in columns["filter"]]
     columns["group"] = list(paths.values())
     columns[WEIGHT] = [weights[name] for name in tasks]
     items = pd.DataFrame(
@@ -127,10 +127,12 @@ def choose_tasks(
             for name, values in columns.items()
             if any(values) and not (name == WEIGHT and set(values) == {1.0})
         },
-        index=pd.Index([item for one in tasks.values() for item in one.ids], dtype=object),
+        index=pd.Index([item for task in tasks.values() for item in task.ids], dtype=object),
     )
     items[POSITION] = np.concatenate([np.arange(size) for size in sizes])
-    items[KEYS] = [text for one in tasks.values() for text in one.answer_keys(range(len(one.ids)))]
+    items[KEYS] = [
+        text for task in tasks.values() for text in task.answer_keys(range(len(task.ids)))
+    ]
     notes += _weighting(dict(zip(tasks, sizes, strict=True)), paths, equal)
     return ChosenTasks(tasks, Benchmark(items), equal, notes)
 
@@ -139,13 +141,13 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
     """Return lm-eval's tasks and groups by name."""
     names = setup.tasks
     manager = make_manager(names, setup)
-    found = {name: manager.match_tasks([name]) for name in names}
-    if unknown := [name for name in names if not found[name]]:
+    matched = {name: manager.match_tasks([name]) for name in names}
+    if unknown := [name for name in names if not matched[name]]:
         raise RunError(
             f"lm-eval has no task {some(unknown)}",
             hint=did_you_mean(unknown[0], manager.all_tasks, OWN_TASKS),
         )
-    listed = list(dict.fromkeys(name for several in found.values() for name in several))
+    listed = list(dict.fromkeys(name for several in matched.values() for name in several))
     try:
         loaded = manager.load(listed)
         parts = loaded["group_map"]
@@ -164,12 +166,12 @@ def _load(setup: Setup) -> tuple[dict[str, Any], dict[str, Group]]:
 
 def _group(parts: Sequence[str], aggregated: Sequence[Any] | None) -> Group:
     by_size, filters = {}, {}
-    for one in aggregated or ():
-        known = one if isinstance(one, dict) else vars(one)
-        by_size[str(known["metric"])] = bool(known.get("weight_by_size", True))
-        listed = known.get("filter_list") or []
+    for entry in aggregated or ():
+        settings = entry if isinstance(entry, dict) else vars(entry)
+        by_size[str(settings["metric"])] = bool(settings.get("weight_by_size", True))
+        listed = settings.get("filter_list") or []
         if listed := [listed] if isinstance(listed, str) else listed:
-            filters[str(known["metric"])] = str(listed[0])
+            filters[str(settings["metric"])] = str(listed[0])
     return Group(tuple(parts), by_size, filters)
 
 
@@ -185,23 +187,29 @@ def _metrics(
     scored: dict[str, tuple[str, str]] = {}
     open_to: dict[tuple[str, str, str], list[str]] = {}
     for name, task in tasks.items():
-        means = [one for one, of in task.task.aggregation().items() if _is_mean(of)]
-        above = [groups[one] for one in paths[name].split("/") if one]
-        liked = [one for group in above for one in group.by_size if one in means]
+        means = [metric for metric, of in task.task.aggregation().items() if _is_mean(of)]
+        above = [groups[part] for part in paths[name].split("/") if part]
+        liked = [metric for group in above for metric in group.by_size if metric in means]
         chosen: str | None = next(iter([*liked, *means]), None)
         if metrics.named or chosen is None:
             chosen = metrics.of(name, task.metrics)
-        own = task.filters or ["none"]
+        filters_of = task.filters or ["none"]
         aggregated = [group.filters.get(chosen or "") for group in above]
-        filtered: str | None = next(one for one in [*aggregated, *own] if one in own)
+        filtered: str | None = next(
+            name for name in [*aggregated, *filters_of] if name in filters_of
+        )
         if filters.named:
-            filtered = filters.of(name, own)
+            filtered = filters.of(name, filters_of)
         if chosen is None or filtered is None:
             continue
         _check_metric(task, chosen, means)
         scored[name] = chosen, filtered
-        others = [f"metric {one!r}" for one in means if one != chosen and not metrics.named]
-        others += [f"filter {one!r}" for one in own if one != filtered and not filters.named]
+        others = [
+            f"metric {metric!r}" for metric in means if metric != chosen and not metrics.named
+        ]
+        others += [
+            f"filter {name!r}" for name in filters_of if name != filtered and not filters.named
+        ]
         if others:
             open_to.setdefault((*scored[name], ", ".join(others)), []).append(name)
     require(metrics, filters)
@@ -214,7 +222,7 @@ def _metrics(
 
 def _check_metric(task: LmTask, metric: str, means: Sequence[str]) -> None:
     higher = task.task.higher_is_better()
-    usable = [one for one in means if higher.get(one) is not False]
+    usable = [metric for metric in means if higher.get(metric) is not False]
     hint = "leave the task out"
     if usable:
         hint = f"name another with --metric, such as {usable[0]}"
@@ -286,8 +294,8 @@ def _weights(
     outermost = {task: path.partition("/")[0] for task, path in paths.items()}
     weights = {}
     for task, size in sizes.items():
-        beside = [one for one in sizes if outermost[one] == outermost[task]]
-        total = sum(sizes[one] for one in beside)
+        beside = [name for name in sizes if outermost[name] == outermost[task]]
+        total = sum(sizes[name] for name in beside)
         is_equal = outermost[task] in equal
         weights[task] = total / len(beside) / size if is_equal else 1.0
     return weights

@@ -54,9 +54,9 @@ class Logs:
         self._rows: dict[str, dict[tuple[str, int], Row]] = {}
         self.stamp = datetime.now().isoformat().replace(":", "-")
         for path in sorted(folder.glob("results_*.json")):
-            found = _parse(path.read_bytes(), str(path))
-            self.header = self.header or found
-            before = found.get(MARK)
+            parsed = _parse(path.read_bytes(), str(path))
+            self.header = self.header or parsed
+            before = parsed.get(MARK)
             if not isinstance(before, dict) or before.get("target") != target:
                 raise RunError(
                     f"{path}: not the results of target {target!r} in a fewbench run",
@@ -72,12 +72,12 @@ class Logs:
         """Return the logged rows of a task by filter and position."""
         if task not in self._rows:
             path = self.path_of(task)
-            known: dict[tuple[str, int], Row] = {}
+            by_place: dict[tuple[str, int], Row] = {}
             if path.exists():
                 for number, line in enumerate(path.read_bytes().splitlines(), start=1):
                     row = _parse(line, f"{path}, line {number}")
-                    known[str(row["filter"]), int(row["doc_id"])] = row
-            self._rows[task] = known
+                    by_place[str(row["filter"]), int(row["doc_id"])] = row
+            self._rows[task] = by_place
         return self._rows[task]
 
     def positions(self, task: str) -> set[int]:
@@ -86,10 +86,10 @@ class Logs:
 
     def replies(self, task: str) -> dict[int, str]:
         """Return the replies of a task by position; none where the model only rated options."""
-        found = {at: row["resps"] for (_, at), row in self.rows(task).items()}
+        replies_of = {at: row["resps"] for (_, at), row in self.rows(task).items()}
         return {
             at: replies[0][0]
-            for at, replies in found.items()
+            for at, replies in replies_of.items()
             if replies and replies[0] and isinstance(replies[0][0], str)
         }
 
@@ -98,14 +98,14 @@ class Logs:
         if not self._results.exists():  # first: the rows are of this model and no other
             self.save({})
         for task, rows in samples.items():
-            known = self.rows(task)
+            of_task = self.rows(task)
             for row in rows:
-                known[str(row["filter"]), int(row["doc_id"])] = loads(dump(_as_logged(row)))
-            filters = list(dict.fromkeys(name for name, _ in known))
+                of_task[str(row["filter"]), int(row["doc_id"])] = loads(dump(_as_logged(row)))
+            filters = list(dict.fromkeys(name for name, _ in of_task))
             # lm-eval writes one filter after the other, and positions in order.
-            order = sorted(known, key=lambda at: (filters.index(at[0]), at[1]))
+            order = sorted(of_task, key=lambda at: (filters.index(at[0]), at[1]))
             with written_whole(self.path_of(task)) as temporary:
-                text = "".join(dump(known[at]) + "\n" for at in order)
+                text = "".join(dump(of_task[at]) + "\n" for at in order)
                 temporary.write_text(text, encoding="utf-8")
         self.save({})
 
@@ -154,22 +154,22 @@ class Logs:
             task: _entry(f"{task} (estimate)", metrics[task], score)
             for task, score in found.tasks.items()
         }
-        own: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         tasks_of = {group: _tasks_in(group, parts) for group in parts}
         for group, mean in means.items():
             named = {metrics[task] for task in tasks_of[group]}
             if len(named) == 1:  # a mean over several metrics has no name in lm-eval
-                own[group] = _entry(f"{group} (estimate)", named.pop(), mean)
+                entries[group] = _entry(f"{group} (estimate)", named.pop(), mean)
         ends = f"{found.interval.low:.4g} .. {found.interval.high:.4g}"
-        said = f"full score (estimate from {found.items_run} of {found.items_total} documents, "
-        said += f"{found.level:.0%} interval {ends})"
+        title = f"full score (estimate from {found.items_run} of {found.items_total} documents, "
+        title += f"{found.level:.0%} interval {ends})"
         named = set(metrics.values())
-        own["full score"] = _entry(
-            said, named.pop() if len(named) == 1 else "mean,none", found.score
+        entries["full score"] = _entry(
+            title, named.pop() if len(named) == 1 else "mean,none", found.score
         )
         add_env_info(self.header)  # takes seconds where torch is installed
         self.save(
-            {"results": {**results, **own}, "groups": own, "group_subtasks": parts},
+            {"results": {**results, **entries}, "groups": entries, "group_subtasks": parts},
             {"estimate": loads(found.to_json())},
         )
 
@@ -193,7 +193,7 @@ def header_of(tasks: Mapping[str, LmTask], model: Any, setup: Setup, target: str
     from lm_eval.loggers.utils import add_tokenizer_info
     from lm_eval.utils import sanitize_model_name
 
-    configs = {name: one.task.dump_config() for name, one in tasks.items()}
+    configs = {name: task.task.dump_config() for name, task in tasks.items()}
     template = setup.apply_chat_template
     chat_template = None if not template else "" if model is None else model.chat_template(template)
     name = setup.model_name or target
@@ -201,10 +201,10 @@ def header_of(tasks: Mapping[str, LmTask], model: Any, setup: Setup, target: str
     header: Row = {
         "group_subtasks": {},
         "configs": configs,
-        "versions": {name: one.task.VERSION for name, one in tasks.items()},
+        "versions": {name: task.task.VERSION for name, task in tasks.items()},
         "n-shot": {name: _shots(config) for name, config in configs.items()},
-        "higher_is_better": {name: one.task.higher_is_better() for name, one in tasks.items()},
-        "n-samples": {name: {"original": len(one.documents)} for name, one in tasks.items()},
+        "higher_is_better": {name: task.task.higher_is_better() for name, task in tasks.items()},
+        "n-samples": {name: {"original": len(task.documents)} for name, task in tasks.items()},
         "config": {
             "model": setup.model or type(model).__name__,
             "model_args": setup.model_args,
@@ -271,15 +271,15 @@ def dump(value: Any, indent: int | None = None) -> str:
 
 def _parse(text: bytes, where: str) -> Row:
     try:
-        found = loads(text)
+        parsed = loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise RunError(
             f"{where}: damaged",
             hint="delete the file to run its items again; recorded answers stay in answers.jsonl",
         )
-    return found
+    return parsed
 
 
 def group_scores(
@@ -317,8 +317,8 @@ def group_scores(
                 parts[above].append(below)
     return {
         group: _mean(
-            [scores[one] for one in tasks],
-            [1.0 if group in equal else weights[one] for one in tasks],
+            [scores[task] for task in tasks],
+            [1.0 if group in equal else weights[task] for task in tasks],
         )
         for group, tasks in tasks_of.items()
     }, parts

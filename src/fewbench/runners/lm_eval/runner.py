@@ -146,16 +146,16 @@ class LmEvalRunner:
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
         self._sources.check_metrics(self._tasks)
         keys: dict[str, str] = {}
-        for name, own in self._places(items).items():
-            keys |= dict(zip(own.values(), self._tasks[name].answer_keys(own), strict=True))
+        for name, place in self._places(items).items():
+            keys |= dict(zip(place.values(), self._tasks[name].answer_keys(place), strict=True))
         for target in self._targets:
             check_runnable(self._tasks, self._models[target], self._setup)
             header = header_of(self._tasks, self._models[target], self._setup, target)
             self._logs[target] = Logs(self._folder_of(target), target, header)
             self._check_logged(target)
             first = self._places(self._sources.first_of_each_task(items))
-            known = {item: ("", key) for item, key in keys.items()}
-            self._check_alike(target, known | self._hashes(target, first))
+            facts = {item: ("", key) for item, key in keys.items()}
+            self._check_alike(target, facts | self._hashes(target, first))
         return [*notes, *self._accepted]
 
     def _folder_of(self, target: str) -> Path:
@@ -164,15 +164,15 @@ class LmEvalRunner:
     def _check_logged(self, target: str) -> None:
         """Raise RunError if documents, or how they are asked and scored, changed amid the run."""
         logs, places = self._logs[target], Places()
-        for name, one in self._tasks.items():
+        for name, task in self._tasks.items():
             for (_, at), row in logs.rows(name).items():
-                if at >= len(one.hashes) or row["doc_hash"] != one.hashes[at]:
+                if at >= len(task.hashes) or row["doc_hash"] != task.hashes[at]:
                     raise RunError(
                         f"{logs.path_of(name)}: position {at} of {name} now has another document "
                         "than when this run began",
                         hint="restore the data of the task, or run into another folder",
                     )
-                places.setdefault(name, {})[at] = one.ids[at]
+                places.setdefault(name, {})[at] = task.ids[at]
         if places:
             logged = self._read([logs.path_of(name) for name in places])
             names = "the logs of this run", "the task now"
@@ -181,10 +181,10 @@ class LmEvalRunner:
     def _hashes(self, target: str, places: Places) -> dict[str, tuple[str, str]]:
         """Return lm-eval's hash of each item's prompt, and its key."""
         hashes: dict[str, tuple[str, str]] = {}
-        for name, own in places.items():
-            positions = sorted(own)
-            found = self._tasks[name].hashes_of(positions, self._models[target], self._setup)
-            hashes |= {own[at]: one for at, one in zip(positions, found, strict=True)}
+        for name, of_task in places.items():
+            positions = sorted(of_task)
+            hashed = self._tasks[name].hashes_of(positions, self._models[target], self._setup)
+            hashes |= {of_task[at]: hash_of for at, hash_of in zip(positions, hashed, strict=True)}
         return hashes
 
     def _check_alike(
@@ -208,10 +208,10 @@ class LmEvalRunner:
             )
 
     def _places(self, items: Iterable[str]) -> Places:
-        found: Places = {}
+        places: Places = {}
         for item in items:
-            found.setdefault(self._sources.task_of[item], {})[self._place[item]] = item
-        return found
+            places.setdefault(self._sources.task_of[item], {})[self._place[item]] = item
+        return places
 
     # -- answers -----------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class LmEvalRunner:
         """Run a model on items, except for those whose answers are in the logs already."""
         logs, places = self._logs[target], self._places(items)
         task_of = self._sources.task_of
-        fresh = [one for one in items if self._place[one] not in logs.positions(task_of[one])]
+        fresh = [item for item in items if self._place[item] not in logs.positions(task_of[item])]
         hashes = self._hashes(target, self._places(fresh))
         if fresh:
             self._check_alike(target, hashes)
@@ -227,10 +227,10 @@ class LmEvalRunner:
         written = [logs.path_of(name) for name in places if logs.positions(name)]
         answers: Scores | dict[str, float] = self._read(written) if written else {}
         texts = {
-            own[at]: text
-            for name, own in places.items()
+            of_task[at]: text
+            for name, of_task in places.items()
             for at, text in logs.replies(name).items()
-            if at in own
+            if at in of_task
         }
         return Answered(answers, failed, texts=texts, last_failed=last_failed)
 
@@ -282,13 +282,15 @@ class LmEvalRunner:
     def _read(self, paths: Sequence[Path]) -> Scores:
         """Read logs, with the item ids of the sources."""
         like = self._sources.metrics
-        found = read(list(paths), form="lm-eval", like=like, key=self._key, scale=like.scale).scores
+        answers = read(
+            list(paths), form="lm-eval", like=like, key=self._key, scale=like.scale
+        ).scores
         # Of equal documents, a log of some cannot know which it has; positions say.
-        at = zip(found.items["task"], found.items[POSITION], strict=True)
+        at = zip(answers.items["task"], answers.items[POSITION], strict=True)
         ids = [self._tasks[str(task)].ids[int(position)] for task, position in at]
-        items = found.items.set_axis(ids)
+        items = answers.items.set_axis(ids)
         return replace(
-            found, items=items.assign(**{SETTINGS: items[SETTINGS].map(without_sampler)})
+            answers, items=items.assign(**{SETTINGS: items[SETTINGS].map(without_sampler)})
         )
 
     # -- the end -----------------------------------------------------------------------------
@@ -299,10 +301,10 @@ class LmEvalRunner:
         equal: frozenset[str] = frozenset()
         if self._chosen is not None:
             weights, equal = self._chosen.sizes, self._chosen.equal
-        for target, found in result.estimates.items():
+        for target, estimates in result.estimates.items():
             logs = self._logs.get(target) or Logs(self._folder_of(target), target)
             if logs.header:  # none in a run whose answers were all recorded by hand
-                logs.save_estimate(found, metrics, weights, groups, equal)
+                logs.save_estimate(estimates, metrics, weights, groups, equal)
 
     def close(self) -> None:
         """Remove logs that are not kept."""
@@ -384,7 +386,7 @@ def run_lm_eval(
         filter=filter,
     )
     with shown("lm-eval", on_progress) as progress:
-        found = run_with(
+        result = run_with(
             runner,
             scores,
             method,
@@ -401,8 +403,8 @@ def run_lm_eval(
             retry_skipped=retry_skipped,
             **progress,
         )
-    issue(found.estimates.warnings)
-    return found
+    issue(result.estimates.warnings)
+    return result
 
 
 def _reason(error: Exception) -> str:

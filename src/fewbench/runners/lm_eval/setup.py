@@ -73,8 +73,8 @@ class Setup:
     @property
     def model_name(self) -> str | None:
         """The model's name as lm-eval finds it in the arguments; None if they have none."""
-        found = next((self.model_args[key] for key in NAMES if self.model_args.get(key)), None)
-        return None if found is None else str(found)
+        name = next((self.model_args[key] for key in NAMES if self.model_args.get(key)), None)
+        return None if name is None else str(name)
 
     @property
     def target(self) -> str | None:
@@ -84,7 +84,7 @@ class Setup:
     @property
     def facts(self) -> dict[str, str]:
         """What answers depend on, as text, for what is set."""
-        found = asdict(self)
+        facts = asdict(self)
         for name in (
             "include_path",
             "batch_size",
@@ -93,10 +93,10 @@ class Setup:
             "use_cache",
             "tasks",
         ):
-            del found[name]
+            del facts[name]
         if self.metadata == self.model_args:  # lm-eval adds one to the other
-            del found["metadata"]
-        return {name: str(value) for name, value in found.items() if value not in (None, {}, "")}
+            del facts["metadata"]
+        return {name: str(value) for name, value in facts.items() if value not in (None, {}, "")}
 
 
 def check_installed() -> None:
@@ -130,19 +130,19 @@ def parse(arguments: Sequence[str]) -> Setup:
     """
     check_installed()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    given = list(arguments)
-    if given[:1] == ["run"]:
-        given = given[1:]
-    said = io.StringIO()
+    words = list(arguments)
+    if words[:1] == ["run"]:
+        words = words[1:]
+    output = io.StringIO()
     try:
-        with redirect_stderr(said), redirect_stdout(said):
-            return _parsed(given)
+        with redirect_stderr(output), redirect_stdout(output):
+            return _parsed(words)
     except SystemExit as stopped:
         if not stopped.code:  # --help
-            print(said.getvalue(), end="")
+            print(output.getvalue(), end="")
             raise
-        told = said.getvalue().strip().splitlines() or ["no reason given"]
-        why = told[-1].partition("error: ")[2] or told[-1]
+        lines = output.getvalue().strip().splitlines() or ["no reason given"]
+        why = lines[-1].partition("error: ")[2] or lines[-1]
         raise RunError(
             f"lm-eval does not accept its arguments: {why}", hint="see lm-eval run --help"
         ) from None
@@ -188,8 +188,8 @@ def _parsed(arguments: list[str]) -> Setup:
 
 def _names(tasks: str | Sequence[str] | None) -> list[str]:
     """Return the comma-separated names of tasks."""
-    given = [tasks] if isinstance(tasks, str) else tasks or []
-    names = [name.strip() for one in given for name in one.split(",")]
+    listed = [tasks] if isinstance(tasks, str) else tasks or []
+    names = [name.strip() for listed_names in listed for name in listed_names.split(",")]
     return list(dict.fromkeys(filter(None, names)))
 
 

@@ -45,8 +45,8 @@ class SourceDocuments:
         self.task_of = {
             str(item): _task(str(item), str(task)) for item, task in scores.items["task"].items()
         }
-        known = scores.items[POSITION] if POSITION in scores.items else pd.Series(dtype="Int64")
-        self._was = {str(item): int(at) for item, at in known.dropna().items()}
+        positions = scores.items[POSITION] if POSITION in scores.items else pd.Series(dtype="Int64")
+        self._was = {str(item): int(at) for item, at in positions.dropna().items()}
 
     def first_of_each_task(self, items: Iterable[str]) -> list[str]:
         """Return the first item of each task."""
@@ -64,8 +64,8 @@ class SourceDocuments:
             tasks=[self.task_of[item] for item in first],
             scale=scale,
         )
-        known = self.scores.items.loc[first]
-        columns = {name: known[name] for name in ("metric", "filter") if name in known}
+        rows = self.scores.items.loc[first]
+        columns = {name: rows[name] for name in ("metric", "filter") if name in rows}
         return table.changed(items=table.items.assign(**columns))
 
     def find(
@@ -76,7 +76,7 @@ class SourceDocuments:
         Raises RunError if one of the items is in no task. Tasks then draw the few-shot examples of
         moved documents as if these were where they were.
         """
-        place = {name: at for one in tasks.values() for at, name in enumerate(one.ids)}
+        place = {name: at for task in tasks.values() for at, name in enumerate(task.ids)}
         if missing := [item for item in items if item not in place]:
             raise RunError(
                 f"{len(missing):,} of {counted(len(items), 'document')} that may be run "
@@ -90,8 +90,8 @@ class SourceDocuments:
         for item, was in self._was.items():
             if item in place:
                 before[self.task_of[item]][place[item]] = was
-        for name, one in tasks.items():
-            one.replay_as(before[name])
+        for name, of_name in tasks.items():
+            of_name.replay_as(before[name])
         moved = [item for item in items if self._was.get(item, place[item]) != place[item]]
         if not moved:
             return place, []
@@ -111,10 +111,10 @@ class SourceDocuments:
 
     def check_metrics(self, tasks: Mapping[str, LmTask]) -> None:
         """Raise RunError if a task no longer has the metric or the filter of the sources."""
-        known = self.metrics.items.set_index("task")
-        for name, one in tasks.items():
-            for column, has in (("metric", one.metrics), ("filter", one.filters)):
-                wanted = str(known[column][name]) if column in known else ""
+        by_task = self.metrics.items.set_index("task")
+        for name, task in tasks.items():
+            for column, has in (("metric", task.metrics), ("filter", task.filters)):
+                wanted = str(by_task[column][name]) if column in by_task else ""
                 can_compute = column == "metric" and wanted in COMPARED
                 if wanted and wanted not in has and not can_compute:
                     raise RunError(
@@ -129,19 +129,21 @@ class SourceDocuments:
 
         Raises RunError if a score is not on the scale of the scores.
         """
-        known = self.metrics.items.set_index("task").loc[task]
-        metric, filtered = str(known.get("metric") or ""), str(known.get("filter") or "")
-        found: dict[int, str] = {}
+        metric_of = self.metrics.items.set_index("task").loc[task]
+        metric, filtered = str(metric_of.get("metric") or ""), str(metric_of.get("filter") or "")
+        reasons: dict[int, str] = {}
         for row in rows:
             names = [metric] if metric else row["metrics"]
             for name in names if row["filter"] == filtered or not filtered else ():
                 value = loads(dump(row.get(name, 0.0)))  # as logged; some are computed on reading
                 number, what = as_number(value), f"metric {name!r}"
                 if number is None or not math.isfinite(number):
-                    found[int(row["doc_id"])] = f"{what} is {describe(value)}, not a finite number"
+                    reasons[int(row["doc_id"])] = (
+                        f"{what} is {describe(value)}, not a finite number"
+                    )
                 else:
                     check_score(number, self.scores, f"task {task!r}: {what}")
-        return found
+        return reasons
 
     def now(
         self,
@@ -162,11 +164,11 @@ class SourceDocuments:
         results = Results(Path("results"), dict(header))
         form = f"@{results.prompt_form}" if results.prompt_form else ""
         names = [self.task_of[item] for item in hashes]
-        known = self.metrics.items.set_index("task")
+        by_task = self.metrics.items.set_index("task")
         settings = {}
         for name in set(names):
             metric, filtered = (
-                str(known[column][name] or "none") if column in known else None
+                str(by_task[column][name] or "none") if column in by_task else None
                 for column in ("metric", "filter")
             )
             settings[name] = without_sampler(settings_of(results, tasks[name], metric, filtered))
@@ -193,11 +195,11 @@ class SourceDocuments:
 
 def settings_of(results: Results, task: LmTask, metric: str | None, filtered: str | None) -> str:
     """Return how a task is asked and scored, as a column of the items holds it."""
-    found = results.task_settings(task.name)
-    found |= results.scoring(task.name, filtered, in_context=task.has_options_in_context)
+    settings = results.task_settings(task.name)
+    settings |= results.scoring(task.name, filtered, in_context=task.has_options_in_context)
     if metric in (scorers := results.scorers(task.name)):
-        found[f"{SCORING}metric"] = scorers[metric]
-    return join_settings([found])
+        settings[f"{SCORING}metric"] = scorers[metric]
+    return join_settings([settings])
 
 
 def without_sampler(settings: str) -> str:
@@ -211,8 +213,8 @@ def without_sampler(settings: str) -> str:
     >>> without_sampler('{"few-shot examples": ["2"], "few-shot sampler": ["default"]}')
     '{"few-shot examples": ["2"]}'
     """
-    known = json.loads(settings) if settings else {}
-    return json.dumps({k: v for k, v in known.items() if k != SAMPLER}, ensure_ascii=False)
+    parsed = json.loads(settings) if settings else {}
+    return json.dumps({k: v for k, v in parsed.items() if k != SAMPLER}, ensure_ascii=False)
 
 
 def _task(item: str, task: str) -> str:

@@ -50,11 +50,13 @@ class LmTask:
         _configure(task, setup)
         self.documents = _documents(name, task)
         self.hashes = [
-            _sha256(json.dumps(one, indent=2, default=handle_non_serializable, ensure_ascii=False))
-            for one in self.documents
+            _sha256(
+                json.dumps(document, indent=2, default=handle_non_serializable, ensure_ascii=False)
+            )
+            for document in self.documents
         ]
         self.ids = list(self._named(key))
-        self._position = {id(one): at for at, one in enumerate(self.documents)}
+        self._position = {id(document): at for at, document in enumerate(self.documents)}
         self._drawn_at: dict[int, int] = {}
         self._in_order = dict(enumerate(self.documents))
         self._at = 0
@@ -114,7 +116,7 @@ class LmTask:
     @property
     def filters(self) -> list[str]:
         """Names of the filters."""
-        return [str(one.name) for one in getattr(self.task, "_filters", [])]
+        return [str(each.name) for each in getattr(self.task, "_filters", [])]
 
     def answer_keys(self, positions: Iterable[int]) -> list[str]:
         """Return the key of each position, as far as it is known without building prompts."""
@@ -125,7 +127,7 @@ class LmTask:
     def _key(self, at: int, choices: Iterable[Any]) -> str:
         answer = self._told(self.task.doc_to_target, at)
         hashed = None if answer is None else _sha256(str(answer))
-        return key_text(key_of(hashed, [str(one) for one in choices]))
+        return key_text(key_of(hashed, [str(choice) for choice in choices]))
 
     def _told(self, of: Callable[[Any], Any], at: int) -> Any:
         """Return what the task's own code says of a document; None if it fails."""
@@ -157,8 +159,8 @@ class LmTask:
                 tokenizer_name=getattr(model, "tokenizer_name", "") if template else "",
             )
         requests: dict[int, list[list[Any]]] = defaultdict(list)
-        for one in sorted(self.task.instances, key=lambda one: int(one.idx)):
-            requests[int(one.doc_id)].append(list(one.arguments))
+        for instance in sorted(self.task.instances, key=lambda instance: int(instance.idx)):
+            requests[int(instance.doc_id)].append(list(instance.arguments))
         return [
             (_sha256(requests[at][0][0]), self._key(position, choices_of(requests[at])))
             for at, position in enumerate(positions)
@@ -186,10 +188,10 @@ def _configure(task: Any, setup: Setup) -> None:
     """Change the task's settings as lm-eval's `simple_evaluate` does."""
     if setup.gen_kwargs and task.get_config("output_type") == "generate_until":
         task.set_config(key="generation_kwargs", value=setup.gen_kwargs, update=True)
-    own = task.get_config("num_fewshot")
-    if setup.num_fewshot is not None and own != 0:
+    shots = task.get_config("num_fewshot")
+    if setup.num_fewshot is not None and shots != 0:
         task.set_config(key="num_fewshot", value=setup.num_fewshot)
-    elif own is None:
+    elif shots is None:
         task.set_config(key="num_fewshot", value=0)
     task.set_fewshot_seed(seed=setup.seeds[3])
 
@@ -197,17 +199,17 @@ def _configure(task: Any, setup: Setup) -> None:
 def _documents(name: str, task: Any) -> list[Any]:
     """Return the documents to run; RunError if there are none."""
     try:
-        found = list(task.eval_docs)
+        documents = list(task.eval_docs)
     except ValueError as error:  # it has no split to run
-        found, why = [], f": {first_line(error)}"
+        documents, why = [], f": {first_line(error)}"
     else:
         why = ""
-    if not found:
+    if not documents:
         raise RunError(
             f"task {name!r} has no documents{why}",
             hint="leave the task out, or give it a test_split with documents",
         )
-    return found
+    return documents
 
 
 def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, LmTask]:
@@ -227,10 +229,10 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
         )
     groups = {*manager.all_groups, *manager.all_tags}
     if group := next((name for name in names if name in groups), None):
-        own = [name for name in manager.all_subtasks if name.startswith(f"{group}_")]
+        parts = [name for name in manager.all_subtasks if name.startswith(f"{group}_")]
         raise RunError(
             f"{group!r} is a group of lm-eval, which runs in full whatever is chosen",
-            hint=f"import scores of its tasks{f', such as {some(own, most=8)}' if own else ''}",
+            hint=f"import scores of its tasks{f', such as {some(parts, most=8)}' if parts else ''}",
         )
     return {name: LmTask(name, _load(name, manager), setup, key) for name in names}
 
@@ -287,7 +289,7 @@ def run_documents(
     """
     from lm_eval.evaluator import evaluate
 
-    chosen = {name: sorted(own) for name, own in places.items()}
+    chosen = {name: sorted(positions) for name, positions in places.items()}
     with without_bars():
         results = evaluate(
             model,
@@ -334,13 +336,13 @@ def _check_ran(
 
 def check_runnable(tasks: Mapping[str, LmTask], model: Any, setup: Setup) -> None:
     """Raise RunError for tasks that lm-eval would not run with this model."""
-    for name, one in tasks.items():
-        if getattr(one.task, "UNSAFE_CODE", False) and not setup.confirm_run_unsafe_code:
+    for name, task in tasks.items():
+        if getattr(task.task, "UNSAFE_CODE", False) and not setup.confirm_run_unsafe_code:
             raise RunError(
                 f"task {name!r} runs code that the model wrote",
                 hint="pass --confirm_run_unsafe_code after -- if that is safe on your machine",
             )
-        if getattr(one.task, "MULTIMODAL", False) and not getattr(model, "MULTIMODAL", False):
+        if getattr(task.task, "MULTIMODAL", False) and not getattr(model, "MULTIMODAL", False):
             raise RunError(
                 f"task {name!r} has pictures or sounds, which this model does not take",
                 hint="use a model such as hf-multimodal or vllm-vlm",

@@ -43,9 +43,9 @@ def model_scores(scores: Sequence[float], unit: Unit) -> Any | None:
                      alt.Tooltip("high:Q", title="to")],
         )
     )  # fmt: skip
-    told = f"How many models score how much: {len(scores)} models from {min(scores):.4g} to "
-    told += f"{max(scores):.4g}, median {float(np.median(scores)):.4g}."
-    return finished(chart, told, 250)
+    text = f"How many models score how much: {len(scores)} models from {min(scores):.4g} to "
+    text += f"{max(scores):.4g}, median {float(np.median(scores)):.4g}."
+    return finished(chart, text, 250)
 
 
 def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
@@ -62,28 +62,28 @@ def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
     import altair as alt
 
     r = numbers["item_r"]
-    known = [i for i, value in enumerate(r) if value is not None]
-    means = {i: numbers["item_mean"][i] * unit.factor for i in known}
-    if not known:
+    numbered = [i for i, value in enumerate(r) if value is not None]
+    means = {i: numbers["item_mean"][i] * unit.factor for i in numbered}
+    if not numbered:
         return None
     low, high = unit.scale.low * unit.factor, unit.scale.high * unit.factor
-    bottom, top = min(0.0, *(r[i] for i in known)), max(0.0, *(r[i] for i in known))
+    bottom, top = min(0.0, *(r[i] for i in numbered)), max(0.0, *(r[i] for i in numbered))
     wrong, suspect = numbers["item_wrong_way"][:MARKED], numbers["item_suspect"][:MARKED]
     marked = {*wrong, *suspect}
     wide, tall = (high - low) / GRID[0], ((top - bottom) or 1.0) / GRID[1]
     places = Counter(
         (round((means[i] - low) / wide), round((r[i] - bottom) / tall))
-        for i in known if i not in marked
+        for i in numbered if i not in marked
     )  # fmt: skip
     crowd = [
         {"mean": finite(low + a * wide), "r": finite(bottom + b * tall), "items": n}
         for (a, b), n in sorted(places.items())
     ]
-    said = {"goes the wrong way": wrong, "leans the wrong way": suspect}
+    kinds_of = {"goes the wrong way": wrong, "leans the wrong way": suspect}
     named = [
         {"item": str(numbers["items"][i]), "mean": finite(means[i]), "r": finite(r[i]),
          "kind": kind}
-        for kind, which in said.items() for i in which
+        for kind, which in kinds_of.items() for i in which
     ]  # fmt: skip
     title = unit.score_title("mean score of the item")
     x = alt.X("mean:Q", scale=alt.Scale(domain=[low, high], nice=False),
@@ -96,7 +96,7 @@ def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
         opacity=alt.Opacity("items:Q", legend=None, scale=shade),
     )  # fmt: skip
     zero = alt.Chart(theme.rows([{"r": 0}])).mark_rule(color=LIGHT["soft"]).encode(y=y)
-    kinds = list(said)
+    kinds = list(kinds_of)
     marks = alt.Chart(theme.rows(named)).mark_point(filled=True, size=46, opacity=1).encode(
         x=x, y=y, tooltip=["item:N", "mean:Q", "r:Q", "kind:N"],
         color=alt.Color("kind:N", legend=None,
@@ -104,7 +104,7 @@ def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
         shape=alt.Shape("kind:N", legend=None,
                         scale=alt.Scale(domain=kinds, range=["square", "diamond"])),
     )  # fmt: skip
-    told = f"{len(known):,} items by mean score and by correlation with the rest; "
-    told += f"{len(numbers['item_wrong_way']):,} go the wrong way, "
-    told += f"{len(numbers['item_suspect']):,} lean that way."
-    return finished(alt.layer(dots, zero, marks), told, 250)
+    text = f"{len(numbered):,} items by mean score and by correlation with the rest; "
+    text += f"{len(numbers['item_wrong_way']):,} go the wrong way, "
+    text += f"{len(numbers['item_suspect']):,} lean that way."
+    return finished(alt.layer(dots, zero, marks), text, 250)

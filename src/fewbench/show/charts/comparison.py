@@ -64,8 +64,8 @@ def error_by_sources(cells: pd.DataFrame, split: str, unit: Unit) -> Any | None:
 
     Rows of the split with fewer source models are those of splits whose name ends with its name.
     """
-    own = (cells["split"] == split) | cells["split"].str.endswith(f"-source {split}")
-    here = cells[own & (cells["budget"] == focus_of(cells))]
+    of_split = (cells["split"] == split) | cells["split"].str.endswith(f"-source {split}")
+    here = cells[of_split & (cells["budget"] == focus_of(cells))]
     if here["n_sources"].nunique() < 2:
         return None
     rows = here.assign(split=split, budget=here["n_sources"])
@@ -95,10 +95,10 @@ def error_by_items(
     sd = cells.get("mae_sd", math.nan)
     band_of = {"mae_low": (cells["mae"] - sd).clip(lower=0), "mae_high": cells["mae"] + sd}
     rows = _rows(cells.assign(**band_of), "mae", split, unit.factor, 3)
-    told = f"Mean absolute {title}, {split} split. {_told(rows, best[:5], '.2f', counted)}"
+    text = f"Mean absolute {title}, {split} split. {_told(rows, best[:5], '.2f', counted)}"
     budgets = sorted({row["budget"] for row in rows})
     if len(budgets) < 2:
-        return dot_rows(cells, rows, best, told, {"axis": _axis(title)}, None, ".2f")
+        return dot_rows(cells, rows, best, text, {"axis": _axis(title)}, None, ".2f")
     high = 1.04 * max(row["high"] or row["value"] for row in rows)
     keys = theme.keys(best, reference_of(cells))
     names = _names({row["method"]: row["value"] for row in rows if row["budget"] == budgets[-1]},
@@ -133,7 +133,7 @@ def error_by_items(
         color=theme.color(looks, always=True), tooltip="method:N",
     )  # fmt: skip
     chart = alt.layer(band, line, spot, label).add_params(*theme.params())
-    return finished(chart, told, LINES)
+    return finished(chart, text, LINES)
 
 
 def _rows(
@@ -154,14 +154,14 @@ def _told(
 ) -> str:
     """The first and last values of the best methods, for those who do not see the chart."""
     ends = {f(row["budget"] for row in rows) for f in (min, max)} if rows else set()
-    said = [
+    parts = [
         f"{name}: " + ", ".join(
             f"{format(row['value'], form)} at {row['budget']:,}"
             for row in rows if row["method"] == name and row["budget"] in ends
         )
         for name in best if any(row["method"] == name for row in rows)
     ]  # fmt: skip
-    return f"By {counted}: {'; '.join(said)}."
+    return f"By {counted}: {'; '.join(parts)}."
 
 
 def _tips(counted: str, title: str, form: str) -> list[alt.Tooltip]:
@@ -256,8 +256,8 @@ def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
     low = float(min(0.1, others["ratio_to_random"].min()) * 0.9) if high > 4 else 0.0
     x = {"scale": _scale(high > 4, [low, high], clamp=True),
          "axis": _axis("error ÷ random sampling's (less is better)")}  # fmt: skip
-    told = f"Error relative to random sampling, {split} split. {_told(values, order, '.2f')}"
-    return dot_rows(cells, values, order, told, x, 1.0, ".2f")
+    text = f"Error relative to random sampling, {split} split. {_told(values, order, '.2f')}"
+    return dot_rows(cells, values, order, text, x, 1.0, ".2f")
 
 
 def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
@@ -268,9 +268,9 @@ def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
     low = max(0.0, math.floor(10 * min(level / 100 - 0.2, cells[name].min())) / 10)
     x = {"scale": _scale(False, [low, 1.0], clamp=True),
          "axis": _axis("share of targets inside their interval", format="%")}  # fmt: skip
-    told = f"Share of {level}% intervals that contain the truth, {split} split. "
-    told += _told(values, order, ".0%")
-    return dot_rows(cells, values, order, told, x, level / 100, ".0%")
+    text = f"Share of {level}% intervals that contain the truth, {split} split. "
+    text += _told(values, order, ".0%")
+    return dot_rows(cells, values, order, text, x, level / 100, ".0%")
 
 
 def one_run(
@@ -323,8 +323,8 @@ def true_and_estimated(
         x=alt.X("truth:Q", **x), y=alt.Y("estimate:Q", **y),
         tooltip=["target:N", *(f"{of}:Q" for of in numbers)],
     )  # fmt: skip
-    told = f"Estimated against true scores, one dot per target, {split} split"
-    return _square(alt.layer(whisker, dot), run, told, x, y)
+    text = f"Estimated against true scores, one dot per target, {split} split"
+    return _square(alt.layer(whisker, dot), run, text, x, y)
 
 
 def true_and_estimated_ranks(run: pd.DataFrame, cells: pd.DataFrame, split: str) -> Any | None:
@@ -344,8 +344,8 @@ def true_and_estimated_ranks(run: pd.DataFrame, cells: pd.DataFrame, split: str)
         x=alt.X("true_rank:Q", **x), y=alt.Y("rank:Q", **y),
         tooltip=["target:N", alt.Tooltip("true_rank:Q", title="true rank"), "rank:Q"],
     )  # fmt: skip
-    told = f"Estimated against true ranks, one dot per target, {split} split"
-    return _square(dot, run, told, x, y)
+    text = f"Estimated against true ranks, one dot per target, {split} split"
+    return _square(dot, run, text, x, y)
 
 
 def _of_one_method(run: pd.DataFrame, cells: pd.DataFrame) -> alt.Chart:
@@ -358,7 +358,7 @@ def _of_one_method(run: pd.DataFrame, cells: pd.DataFrame) -> alt.Chart:
     return base.encode(color=theme.color(looks_of(cells), always=True))
 
 
-def _square(marks: Any, run: pd.DataFrame, told: str, x: dict[str, Any], y: dict[str, Any]) -> Any:
+def _square(marks: Any, run: pd.DataFrame, text: str, x: dict[str, Any], y: dict[str, Any]) -> Any:
     """Return a square chart with its diagonal; one chart serves a grid of panels."""
     import altair as alt
 
@@ -369,4 +369,4 @@ def _square(marks: Any, run: pd.DataFrame, told: str, x: dict[str, Any], y: dict
     names = [str(name) for name in dict.fromkeys(run["method"])]
     bind = alt.binding_select(options=names, name="method ")
     only = alt.param(name="only", value=names[0], bind=bind)
-    return finished(alt.layer(diagonal, marks).add_params(only), told, 220, 220)
+    return finished(alt.layer(diagonal, marks).add_params(only), text, 220, 220)

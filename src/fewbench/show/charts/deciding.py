@@ -22,20 +22,20 @@ def differences(found: Any) -> Any:
     found : Versus
     """
     unit = Unit(found.scale)
-    given = {"all": found} | {one.task: one for one in found.tasks}
+    by_name = {"all": found} | {task.task: task for task in found.tasks}
     rows = [
-        {"name": name, "value": one.difference, "low": one.interval.low,
-         "high": one.interval.high, "color": COLORS[one.verdict]}
-        for name, one in given.items()
+        {"name": name, "value": part.difference, "low": part.interval.low,
+         "high": part.interval.high, "color": COLORS[part.verdict]}
+        for name, part in by_name.items()
     ]  # fmt: skip
-    told = "; ".join(
-        f"{name}: {unit.difference(one.difference)} ({unit.differences(one.interval)})"
-        for name, one in given.items()
+    text = "; ".join(
+        f"{name}: {unit.difference(part.difference)} ({unit.differences(part.interval)})"
+        for name, part in by_name.items()
     )
     title = f"{found.a} minus {found.b}"
-    told = f"{title}, with intervals. {told}."
+    text = f"{title}, with intervals. {text}."
     axis = unit.points_title("difference")  # the names of the models may be long
-    return forms.intervals(forms.in_unit(rows, unit), axis, told, line=0.0)
+    return forms.intervals(forms.in_unit(rows, unit), axis, text, line=0.0)
 
 
 def ranks(found: Any) -> Any:
@@ -45,13 +45,13 @@ def ranks(found: Any) -> Any:
     ----------
     found : Ranking
     """
-    best = {one.target for one in found.targets if one.rank_low <= found.top}
+    best = {target.target for target in found.targets if target.rank_low <= found.top}
     rows = [
-        {"name": one.target, "value": one.rank, "low": one.rank_low, "high": one.rank_high,
-         "color": "m0" if one.target in best else "ref"} for one in found.targets
+        {"name": place.target, "value": place.rank, "low": place.rank_low, "high": place.rank_high,
+         "color": "m0" if place.target in best else "ref"} for place in found.targets
     ]  # fmt: skip
-    told = "; ".join(f"{r['name']}: {r['value']} ({r['low']} to {r['high']})" for r in rows)
-    return forms.intervals(rows, "rank", f"Ranks with their ranges. {told}.", form="d")
+    text = "; ".join(f"{r['name']}: {r['value']} ({r['low']} to {r['high']})" for r in rows)
+    return forms.intervals(rows, "rank", f"Ranks with their ranges. {text}.", form="d")
 
 
 def checks(found: Any) -> Any:
@@ -62,18 +62,19 @@ def checks(found: Any) -> Any:
     found : Gate
     """
     rows = [
-        {"name": one.rule, "value": one.value - one.bound, "low": one.interval.low - one.bound,
-         "high": one.interval.high - one.bound, "color": COLORS[one.verdict]}
-        for one in found.checks
+        {"name": check.rule, "value": check.value - check.bound,
+         "low": check.interval.low - check.bound, "high": check.interval.high - check.bound,
+         "color": COLORS[check.verdict]}
+        for check in found.checks
     ]  # fmt: skip
     unit = Unit(found.scale)
-    told = "; ".join(f"{one.rule}: {one.verdict}" for one in found.checks)
+    text = "; ".join(f"{check.rule}: {check.verdict}" for check in found.checks)
     title = unit.points_title("value minus bound")
-    return forms.intervals(forms.in_unit(rows, unit), title, f"Checks. {told}.", line=0.0)
+    return forms.intervals(forms.in_unit(rows, unit), title, f"Checks. {text}.", line=0.0)
 
 
 def errors(rows: Sequence[dict[str, Any]], unit: Unit) -> Any:
     """Errors with their intervals: `name`, `value` and, or None, `low` and `high`."""
-    told = "; ".join(f"{row['name']}: {unit.points(row['value'])}" for row in rows)
+    text = "; ".join(f"{row['name']}: {unit.points(row['value'])}" for row in rows)
     title = unit.points_title("error")
-    return forms.intervals(forms.in_unit(rows, unit), title, f"Errors. {told}.", form=".2f")
+    return forms.intervals(forms.in_unit(rows, unit), title, f"Errors. {text}.", form=".2f")

@@ -62,15 +62,15 @@ def among_sources(
         alt.Tooltip("score:Q", title="from"), alt.Tooltip("to:Q", title="to")],
     )  # fmt: skip
     step = max(1, len(sources) // MOST_TICKS)
-    named = sorted(sources.items(), key=lambda one: one[1])[::step]
+    named = sorted(sources.items(), key=lambda pair: pair[1])[::step]
     rug = alt.Chart(theme.rows({"model": m, "score": finite(s)} for m, s in named))
     ticks = rug.mark_tick(color=LIGHT["soft"], thickness=1, height=9, opacity=0.65, yOffset=-4)
     tick = ticks.encode(x=x, y=alt.value("height"), tooltip=["model:N", "score:Q"])
-    own = {
+    row = {
         "score": finite(score), "low": finite(interval[0]), "high": finite(interval[1]),
         "target": target, "level": f"{level:.0%} interval",
     }  # fmt: skip
-    base = alt.Chart(theme.rows([own]))
+    base = alt.Chart(theme.rows([row]))
     band = base.mark_rect(color=LIGHT[TARGET], opacity=0.16).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
     )
@@ -83,13 +83,15 @@ def among_sources(
         fontSize=13, fontWeight=600, limit=190, baseline="top",
     ).encode(x=x, y=alt.value(0), text="target:N")  # fmt: skip
     layers = [bar, band, tick, rule, text]
-    told = (
+    description = (
         f"{target}: {score:.4g}, {level:.0%} interval {interval[0]:.4g} to {interval[1]:.4g}, "
         f"among {len(values)} source models"
     )
     if len(values):
-        told += f" from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}"
-    return finished(alt.layer(*layers), f"{told}.", 250)
+        description += (
+            f" from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}"
+        )
+    return finished(alt.layer(*layers), f"{description}.", 250)
 
 
 def full_score(unit: Unit) -> str:
@@ -117,13 +119,13 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str, unit: Unit) -> Any 
     if len(tasks) < 2:
         return None
     tasks = forms.in_unit(tasks, unit, ("score", "low", "median", "high"))
-    far = sorted(tasks, key=lambda one: -abs(one["score"] - one["median"]))[:MOST_TASKS]
+    far = sorted(tasks, key=lambda task: -abs(task["score"] - task["median"]))[:MOST_TASKS]
     values = [
-        {**one, **{key: finite(one[key]) for key in ("score", "low", "median", "high")}}
-        for one in sorted(far, key=lambda one: one["median"] - one["score"])
+        {**task, **{key: finite(task[key]) for key in ("score", "low", "median", "high")}}
+        for task in sorted(far, key=lambda task: task["median"] - task["score"])
     ]
     base = alt.Chart(theme.rows(values))
-    y = alt.Y("task:N", sort=[one["task"] for one in values],
+    y = alt.Y("task:N", sort=[task["task"] for task in values],
               axis=alt.Axis(title=None, labelColor=LIGHT["ink"]))  # fmt: skip
     scale = alt.Scale(zero=False, nice=True)
     axis = alt.Axis(title=unit.score_title("task score"), tickCount=theme.ticks())
@@ -141,20 +143,23 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str, unit: Unit) -> Any 
                  alt.Tooltip("high:Q", title="90th percentile"),
                  alt.Tooltip("items:Q", title="items run")],
     )  # fmt: skip
-    told = f"Scores of {target} by task; bars hold the middle 80% of the source models, ticks "
-    told += "their medians. " + "; ".join(f"{one['task']}: {one['score']:.4g}" for one in values)
-    return finished(alt.layer(bar, middle, dot), f"{told}.", 20 * len(values) + 44)
+    text = f"Scores of {target} by task; bars hold the middle 80% of the source models, ticks "
+    text += "their medians. " + "; ".join(f"{task['task']}: {task['score']:.4g}" for task in values)
+    return finished(alt.layer(bar, middle, dot), f"{text}.", 20 * len(values) + 44)
 
 
 def several(estimates: Sequence[Mapping[str, Any]], level: float, unit: Unit) -> Any:
     """Estimates of several targets with their intervals: `target`, `score`, `low`, `high`."""
-    given = [{**one, "name": one["target"], "value": one["score"]} for one in estimates]
-    values = forms.in_unit(given, unit)
-    told = f"Estimates with their {level:.0%} intervals. " + "; ".join(
-        f"{one['name']}: {one['value']:.4g} ({one['low']:.4g} to {one['high']:.4g})"
-        for one in values
+    rows = [
+        {**estimate, "name": estimate["target"], "value": estimate["score"]}
+        for estimate in estimates
+    ]
+    values = forms.in_unit(rows, unit)
+    text = f"Estimates with their {level:.0%} intervals. " + "; ".join(
+        f"{row['name']}: {row['value']:.4g} ({row['low']:.4g} to {row['high']:.4g})"
+        for row in values
     )
-    return forms.intervals(values, full_score(unit), f"{told}.")
+    return forms.intervals(values, full_score(unit), f"{text}.")
 
 
 def course(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
@@ -186,5 +191,5 @@ def tracked(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
     True
     """
     shown = forms.in_unit(points, unit, COURSE)
-    known = [one for one in shown if one.get("is_known")]
-    return forms.course(shown, "training step", full_score(unit), known)
+    ran_whole = [point for point in shown if point.get("is_known")]
+    return forms.course(shown, "training step", full_score(unit), ran_whole)

@@ -128,10 +128,10 @@ def bars(rows: Rows, title: str, told: str, high: float | None = None) -> Any | 
         x=x, y=y, color=alt.Color("color:N", scale=None),
         tooltip=["name:N", alt.Tooltip("value:Q", format=".1%")],
     )  # fmt: skip
-    said = base.mark_text(align="left", dx=5, color=LIGHT["soft"]).encode(
+    texts = base.mark_text(align="left", dx=5, color=LIGHT["soft"]).encode(
         x=x, y=y, text=alt.Text("value:Q", format=".0%")
     )
-    return finished(alt.layer(bar, said), told, 22 * len(values) + 44)
+    return finished(alt.layer(bar, texts), told, 22 * len(values) + 44)
 
 
 def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None:
@@ -155,16 +155,16 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
     """
     import altair as alt
 
-    known = [row for row in points if row["score"] is not None]
-    if len(known) < 2:
+    scored = [row for row in points if row["score"] is not None]
+    if len(scored) < 2:
         return None
-    named = isinstance(known[0]["step"], str)
+    named = isinstance(scored[0]["step"], str)
 
     def plain(row: Mapping[str, Any]) -> dict[str, Any]:
         step = row["step"] if named else finite(row["step"])
         return {"step": step} | {k: finite(row.get(k)) for k in ("score", "low", "high")}
 
-    values = [plain(row) for row in known]
+    values = [plain(row) for row in scored]
     base = alt.Chart(theme.rows(values))
     scale = alt.Scale(zero=False)
     more: dict[str, Any] = {} if named else {"format": ",~r", "tickCount": theme.ticks()}
@@ -191,11 +191,11 @@ def course(points: Rows, title: str, axis: str, marked: Rows = ()) -> Any | None
         filled=True, shape="diamond", size=110, opacity=1, color=LIGHT["m1"]
     ).encode(x=x, y=y, tooltip=["name:N", *tips])  # fmt: skip
     first, last = values[0], values[-1]
-    told = f"{axis} by {title}: {first['score']:.4g} at {first['step']}, {last['score']:.4g} at "
-    told += f"{last['step']}"
+    text = f"{axis} by {title}: {first['score']:.4g} at {first['step']}, {last['score']:.4g} at "
+    text += f"{last['step']}"
     if last["low"] is not None and last["high"] is not None:
-        told += f" (interval {last['low']:.4g} to {last['high']:.4g})"
+        text += f" (interval {last['low']:.4g} to {last['high']:.4g})"
     for row in marked:
         if row["score"] is not None:
-            told += f"; {row['name']}: {row['score']:.4g}"
-    return finished(alt.layer(band, line, dot, mark), f"{told}.", 240)
+            text += f"; {row['name']}: {row['score']:.4g}"
+    return finished(alt.layer(band, line, dot, mark), f"{text}.", 240)

@@ -80,12 +80,12 @@ def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, unit: Unit)
     label = theme.methods(_ends(values)).mark_text(
         align="left", dx=9, baseline="middle", limit=110
     ).encode(x=x, y=y, text="method:N", color=theme.color(looks, always=True))  # fmt: skip
-    told = "; ".join(
+    text = "; ".join(
         f"{value['method']} ({value['backtest']}): {value['error']:.2f} at {value['items']:,}"
         for value in values
     )
     chart = alt.layer(band, line, spot, label).add_params(*theme.params())
-    return finished(chart, f"{title} by number of items. {told}.", HEIGHT)
+    return finished(chart, f"{title} by number of items. {text}.", HEIGHT)
 
 
 def _point(row: Mapping[str, Any], unit: Unit) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _point(row: Mapping[str, Any], unit: Unit) -> dict[str, Any]:
 def _ends(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the point of each method where its name stands: the last of its main line."""
     ends: dict[str, dict[str, Any]] = {}
-    for value in sorted(values, key=lambda one: (one["backtest"] != "choosing", one["items"])):
+    for value in sorted(values, key=lambda row: (row["backtest"] != "choosing", row["items"])):
         ends[value["method"]] = value
     return list(ends.values())
 
@@ -112,8 +112,8 @@ def _ends(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def error_by_sources(learning: Mapping[str, Any], unit: Unit) -> Any | None:
     """Error by number of source models: `sources`, a list of `sources`, `error`, `low`, `high`."""
     points = [
-        {"step": one["sources"], "score": one["error"], "low": one["low"], "high": one["high"]}
-        for one in learning["sources"]
+        {"step": size["sources"], "score": size["error"], "low": size["low"], "high": size["high"]}
+        for size in learning["sources"]
     ]
     shown = forms.in_unit(points, unit, ("score", "low", "high"))
     return forms.course(shown, "number of source models", unit.points_title("expected error"))

@@ -19,8 +19,8 @@ def errors(judgement: Mapping[str, Any]) -> Any:
         if part := judgement[key]:
             ends = (part["mean"] + side * part["spread"] for side in (-1, 1))
             rows.append(_error(name, "ref", part["mean"], *ends))
-    told = "; ".join(f"{row['name']}: {row['value']:.1f}%" for row in rows)
-    return forms.intervals(rows, "NRMSE (%)", f"Error of these tasks and of chance. {told}.",
+    text = "; ".join(f"{row['name']}: {row['value']:.1f}%" for row in rows)
+    return forms.intervals(rows, "NRMSE (%)", f"Error of these tasks and of chance. {text}.",
                            form=".1f")  # fmt: skip
 
 
@@ -36,15 +36,17 @@ def _error(
 
 def models(judgement: Mapping[str, Any]) -> Any | None:
     """Each model's full score and its score on the chosen tasks, the best model first."""
-    given = sorted(judgement["models"], key=lambda m: (-m["full"], m["model"]))
+    ordered = sorted(judgement["models"], key=lambda m: (-m["full"], m["model"]))
     # Of very many models as many are drawn as can be read, evenly from the best to the worst.
-    if len(given) > MOST_MODELS:
-        last = len(given) - 1
-        given = [given[round(k * last / (MOST_MODELS - 1))] for k in range(MOST_MODELS)]
-    rows = [{"name": m["model"], "one": 100 * m["full"], "other": 100 * m["chosen"]} for m in given]
-    told = "; ".join(f"{r['name']}: {r['one']:.3g} and {r['other']:.3g}" for r in rows)
-    said = f"Full score, and score on the chosen tasks. {told}."
-    return forms.pairs(rows, ("all tasks", "chosen tasks"), "score (%)", said)
+    if len(ordered) > MOST_MODELS:
+        last = len(ordered) - 1
+        ordered = [ordered[round(k * last / (MOST_MODELS - 1))] for k in range(MOST_MODELS)]
+    rows = [
+        {"name": m["model"], "one": 100 * m["full"], "other": 100 * m["chosen"]} for m in ordered
+    ]
+    text = "; ".join(f"{r['name']}: {r['one']:.3g} and {r['other']:.3g}" for r in rows)
+    description = f"Full score, and score on the chosen tasks. {text}."
+    return forms.pairs(rows, ("all tasks", "chosen tasks"), "score (%)", description)
 
 
 def stability(tasks: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> Any | None:
@@ -55,7 +57,7 @@ def stability(tasks: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> Any 
         {"name": t["task"], "value": t["share"], "color": "m0" if t["task"] in mine else "ref"}
         for t in seen if t["share"] > 0
     ][:MOST_TASKS]  # fmt: skip
-    told = "; ".join(f"{row['name']}: {row['value']:.0%}" for row in rows)
+    text = "; ".join(f"{row['name']}: {row['value']:.0%}" for row in rows)
     # The axis is the same whatever the shares, so that a short bar means seldom.
-    return forms.bars(rows, "share of resamples", f"How often tasks are chosen again. {told}.",
+    return forms.bars(rows, "share of resamples", f"How often tasks are chosen again. {text}.",
                       high=1.08)  # fmt: skip

@@ -86,16 +86,16 @@ def looks(methods: Iterable[str], reference: str | None = None) -> dict[str, Loo
         colors = {place % COLORS for place in used}
         steps = [(start + step) % (2 * LOOKS) for step in range(2 * LOOKS)]
         free = [place for place in steps if place not in used and place >= COLORS]
-        places[name] = next((one for one in free if one % COLORS not in colors), free[0])
-    found: dict[str, Look] = {}
+        places[name] = next((place for place in free if place % COLORS not in colors), free[0])
+    chosen: dict[str, Look] = {}
     for name in names:
         if name == reference:
-            found[name] = Look(name, "ref", "circle", (2, 3))
+            chosen[name] = Look(name, "ref", "circle", (2, 3))
             continue
         place = places[name]
         dash = () if place < LOOKS else (6, 3)
-        found[name] = Look(name, f"m{place % COLORS}", SHAPES[place % len(SHAPES)], dash)
-    return found
+        chosen[name] = Look(name, f"m{place % COLORS}", SHAPES[place % len(SHAPES)], dash)
+    return chosen
 
 
 def finite(value: Any, places: int = 5) -> float | None:
@@ -224,16 +224,16 @@ def config() -> dict[str, Any]:
 
 def page_spec(chart: Any) -> dict[str, Any]:
     """Return a chart as plain values for a page: CSS variables for colors, no own configuration."""
-    made = chart.to_dict(validate=False)  # tests validate; here it takes most of the time
+    spec = chart.to_dict(validate=False)  # tests validate; here it takes most of the time
     for name in ("$schema", "config", "background"):
-        made.pop(name, None)
-    return dict(with_variables(made))
+        spec.pop(name, None)
+    return dict(with_variables(spec))
 
 
 def page_config() -> dict[str, Any]:
     """Return the configuration that the charts of a page share."""
-    made = {**config(), "background": None}
-    return dict(with_variables(made))
+    look = {**config(), "background": None}
+    return dict(with_variables(look))
 
 
 def with_variables(value: Any) -> Any:
@@ -241,7 +241,7 @@ def with_variables(value: Any) -> Any:
     if isinstance(value, str):
         return _VARIABLES.get(value, value)
     if isinstance(value, Mapping):
-        return {key: with_variables(one) for key, one in value.items()}
+        return {key: with_variables(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [with_variables(one) for one in value]
+        return [with_variables(part) for part in value]
     return value
