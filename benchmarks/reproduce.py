@@ -10,11 +10,12 @@ gives the same numbers. The second command fills the tables of docs/papers.md.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from papers import PAPERS
-from papers.public import fetch
-from papers.record import Context
+from papers.public import Tables
+from papers.record import NOT_RUN, Context
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -36,16 +37,24 @@ def main() -> None:
     chosen = [one for paper in papers for one in paper.sections if given.only in one.title]
     if not chosen:
         parser.error(f"no section has {given.only!r} in its title")
+    tables = Tables(given.folder, given.workers)
     if given.get or given.dry_run:
         files = dict.fromkeys(file for section in chosen for file in section.data)
-        for line in fetch(files, given.folder, given.workers, dry_run=given.dry_run):
+        listed = 0
+        for line in tables.fetch(files, dry_run=given.dry_run):
             print(line, flush=True)
-    if given.dry_run:
-        return
-    context = Context(given.folder, given.workers, given.cache)
+            listed += 1
+        if given.dry_run:
+            for file, reason in tables.reasons.items():
+                print(f"{file}: {reason}", flush=True)
+            sys.exit(0 if listed or not tables.reasons else 1)
+    context = Context(given.folder, given.workers, given.cache, tables.reasons)
+    ran = 0
     for paper in papers:
         for line in paper.write(context, given.output, given.only):
             print(line, flush=True)
+            ran += NOT_RUN not in line
+    sys.exit(0 if ran else 1)
 
 
 if __name__ == "__main__":

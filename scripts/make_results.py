@@ -32,7 +32,8 @@ METHODS_HEAD = """# Methods
 
 Start with [`fewbench`](fewbench.md), and compare it with others on your table: `fewbench compare
 scores.parquet`. [Results](../results.md) ranks all methods on ten real tables. `fewbench methods
-NAME` prints a method's parts, settings and source. You can combine parts in other ways.
+NAME` prints a method's parts, settings and source; NAME may be a paper's or an author's name, such
+as `DISCO`. You can combine parts in other ways.
 
 """
 

@@ -128,6 +128,40 @@ def by_factors(context: Context) -> str:
     return "\n".join(lines)
 
 
+# Division of the models (Tables 2 a and 10)
+
+DIVISIONS = {
+    "every tenth model": (SplitSettings("every", 0.1), (0.921, 0.986)),
+    "the strongest tenth": (SplitSettings("performance", 0.1), (0.898, 0.981)),
+    "the strongest 30%, sources from the weakest half": (
+        SplitSettings("performance", 0.3, 0.2),
+        (0.874, 0.892),
+    ),
+}
+"""Targets, and Spearman correlations that the paper prints for random items and DISCO."""
+DIVIDED = ("random", "disco-pds-rf", "random-ridge")
+
+
+def by_division(context: Context) -> str:
+    """Tables 2 a and 10: the gain over random items, by how the models are divided."""
+    scores = context.scores(MMLU)
+    lines = [
+        f"{ITEMS} items, {REPEATS} seeds. Runs of a checkpoint may be on both sides of a division. "
+        "The paper's chronological division needs dates, which this table has not.\n",
+        "| targets | | random | paper | `disco-pds-rf` | paper | `random-ridge` |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for title, (split, printed) in DIVISIONS.items():
+        ran = run(scores, scores, DIVIDED, split, context.workers)
+        for metric, name in ((SPEARMAN, "Spearman"), (MAE, "error (pp)")):
+            values = {method: [one.metric(metric) for one in ran[method]] for method in DIVIDED}
+            own = list(means(pd.DataFrame(values), metric))
+            said = [shown(one, SPEARMAN) if metric == SPEARMAN else "–" for one in printed]
+            cells = [own[0], said[0], own[1], said[1], own[2]]
+            lines.append(f"| {title} | {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 # Number of source models (Table 2 c)
 
 SOURCES = (3, 10, 30, 50)
@@ -322,9 +356,45 @@ def table_1(at: int, file: str) -> Table:
     )
 
 
+TABLE_8 = {
+    "random": ((2.85,), (0.933,)),
+    "gp-irt-random": ((2.42,), (0.936,)),
+    "medoids(metric=correlation)+gp-irt": ((1.93,), (0.929,)),
+    "gp-irt-anchor": ((3.13,), (0.902,)),
+    "disco-pds-knn": ((1.23,), (0.970,)),
+    "disco-pds-rf": ((1.25,), (0.980,)),
+}
+"""Method, and error and correlation (Appendix D.2)."""
+LEADERBOARD = (
+    Table(
+        "DISCO's Table 8: MMLU, bootstrapped divisions by date",
+        "As in Table 1, with source models and targets drawn with replacement from the older and "
+        "the newer models; 5 draws.",
+        "mmlu.parquet",
+        (100,),
+        "--split chronological --targets 0.1 --resample",
+        5,
+        (MAE, SPEARMAN),
+        tuple(Row(run, "", {MAE: error, SPEARMAN: rank}) for run, (error, rank) in TABLE_8.items()),
+    ),
+    Table(
+        "DISCO's Figure 5: MMLU, by number of items",
+        "As in Table 1. The paper prints a figure without numbers.",
+        "mmlu.parquet",
+        (10, 20, 50, 100, 200, 500),
+        "--split chronological --targets 0.1",
+        5,
+        (MAE, SPEARMAN),
+        tuple(Row(run) for run in ("random", "gp-irt-random", "disco-pds-knn", "disco-pds-rf")),
+    ),
+)
+
+
 SECTIONS: tuple[Section, ...] = (
     *(table_1(at, file) for at, file in enumerate(BENCHMARKS)),
+    *LEADERBOARD,
     Study("DISCO's factors on MMLU", (MMLU,), by_factors),
+    Study("DISCO by division of the models on MMLU", (MMLU,), by_division),
     Study("DISCO by number of source models on MMLU", (MMLU,), by_sources),
     Study("DISCO and calibration on MMLU", (MMLU,), by_calibration),
 )

@@ -1,26 +1,64 @@
-"""Tables that the papers used and `fewbench get` fetches, and how each is asked for.
+"""Tables of the papers: which `fewbench get` fetches, which are built, where the others come from.
 
-The papers do not name all their models, so samples of a leaderboard have as many models as the
-paper, not the same ones.
+TailoredBench names its models (Tables 14 to 17). DISCO and two-stage collaborative filtering do
+not, so their samples of a leaderboard have as many models as the paper, not the same ones.
 """
 
+import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fewbench.errors import FewbenchError
+from fewbench.errors import FewbenchError, first_line
 from fewbench.public import find_public_files
+from fewbench.public.fetching import TIMEOUT
+from fewbench.public.hosts import HOSTS
+from papers.bento_files import build, find_bento_files
 
 V1 = "open-llm-leaderboard-v1"
+TAILORED = "tailoredbench"
+BENTO = "bento/"
+NAMES = Path(__file__).parent / "models"
+
+
+def _named(benchmark: str) -> list[str]:
+    """Return the models that TailoredBench names for a benchmark."""
+    return (NAMES / f"{benchmark}.txt").read_text(encoding="utf-8").splitlines()
+
+
 PUBLIC: dict[str, dict[str, Any]] = {
-    "gsm8k_150": {"name": "tailoredbench"},
+    "gsm8k_150": {"name": TAILORED},
+    "tailored_arc": {"name": TAILORED, "benchmark": "arc_challenge"},
+    "tailored_hellaswag": {"name": TAILORED, "benchmark": "hellaswag"},
+    "tailored_winogrande": {
+        "name": V1,
+        "benchmark": "winogrande",
+        "models": _named("winogrande"),
+    },
     "mmlu": {"name": V1, "benchmark": "mmlu", "models": 424},
     "hellaswag": {"name": V1, "benchmark": "hellaswag", "models": 424},
     "winogrande": {"name": V1, "benchmark": "winogrande", "models": 424},
     "arc": {"name": V1, "benchmark": "arc", "models": 424},
     "helm_math": {"name": "helm", "benchmark": "lite", "split": "math"},
+    "mmlu_pro_32": {"name": "mmlu-pro"},
 }
 """File of a table, without its ending, to what `get` is asked."""
+
+ORIGINS = {
+    "llmub_mmlu.npz": (
+        "no program here builds it: logits in pickles of github.com/smartyfh/LLM-Uncertainty-Bench "
+        "(MIT), right answers of github.com/hendrycks/test (MIT)"
+    ),
+    "openllm2_math_musr.npz": (
+        "no program here builds it: pickles openllm_math.jbl and musr.jbl of "
+        "github.com/socialfoundations/benchmark-prediction (MIT)"
+    ),
+    "mmlu_text.parquet": (
+        "no source has it: a table of MMLU with the column text (fewbench import --items)"
+    ),
+}
+"""Files that an outsider cannot have by a command, and where their numbers come from."""
 
 
 def place(folder: Path, file: str) -> Path:
@@ -29,27 +67,74 @@ def place(folder: Path, file: str) -> Path:
     return path if path.exists() or Path(file).stem not in PUBLIC else path.with_suffix(".parquet")
 
 
-def fetch(
-    files: Iterable[str], folder: Path, workers: int, *, dry_run: bool = False
-) -> Iterator[str]:
-    """Fetch the tables that are not in the folder, or list them; yield a line for each.
+def site_of(file: str) -> str:
+    """Return the address of the site that has a file."""
+    name = PUBLIC.get(Path(file).stem, {}).get("name")
+    if name == V1:
+        return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    return HOSTS["gcs" if name == "helm" else "github-api"]
 
-    A table that cannot be fetched does not keep the others from being fetched.
+
+@dataclass
+class Tables:
+    """Tables in a folder, and why others are not there.
+
+    - `reasons`: Why a file is not there, and how to get it, by file.
     """
-    for file in files:
-        path = place(folder, file)
-        if path.exists():
-            continue
-        asked = PUBLIC.get(Path(file).stem)
-        if asked is None:
-            yield f"{file}: no public source has it; put it into {folder}"
-            continue
-        try:
-            listed = find_public_files(**asked)
-            yield f"{file}: {listed!r}"
-            if not dry_run:
-                folder.mkdir(parents=True, exist_ok=True)
-                listed.fetch()
-                listed.read(workers).save(path)
-        except FewbenchError as error:
-            yield f"{file}: not fetched: {error}"
+
+    folder: Path
+    workers: int = 1
+    reasons: dict[str, str] = field(default_factory=dict)
+    _unreachable: dict[str, str] = field(default_factory=dict)
+
+    def fetch(self, files: Iterable[str], *, dry_run: bool = False) -> Iterator[str]:
+        """Fetch the tables that are not in the folder, or list them; yield a line for each.
+
+        A table that cannot be fetched does not keep the others from being fetched, and a site that
+        does not answer is not asked again.
+        """
+        for file in files:
+            if place(self.folder, file).exists():
+                continue
+            if file in ORIGINS:
+                self.reasons[file] = ORIGINS[file]
+                continue
+            if silent := self._silent(site_of(file)):
+                self.reasons[file] = silent
+                continue
+            try:
+                if file.startswith(BENTO):
+                    listed = find_bento_files()
+                    yield f"{file}: {listed!r}"
+                    if not dry_run:
+                        build(file.removeprefix(BENTO), listed, self.folder / file)
+                    continue
+                found = find_public_files(**PUBLIC[Path(file).stem])
+                yield f"{file}: {found!r}"
+                if not dry_run:
+                    self.folder.mkdir(parents=True, exist_ok=True)
+                    found.fetch()
+                    results = found.read(self.workers)
+                    results.save(place(self.folder, file))
+                    for note in results.notes:
+                        yield f"{file}: {note}"
+            except FewbenchError as error:
+                self.reasons[file] = f"not fetched: {error}"
+
+    def _silent(self, site: str) -> str | None:
+        """Return why a site does not answer; it is asked once."""
+        import requests
+
+        if site not in self._unreachable:
+            self._unreachable[site] = ""
+            try:
+                requests.head(site, timeout=TIMEOUT)
+            except requests.ConnectionError as error:
+                cause = getattr(error.args[0] if error.args else "", "reason", None)
+                if cause is not None:  # it did not even open a connection
+                    why = first_line(cause).rpartition(": ")[2]
+                    self._unreachable[site] = (
+                        f"{site} cannot be reached ({why}); check the network and run the command "
+                        "again"
+                    )
+        return self._unreachable[site] or None

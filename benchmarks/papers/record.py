@@ -1,6 +1,7 @@
 """What the record of a paper is made of: tables of methods, other studies, and the file of both."""
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -8,13 +9,15 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from fewbench._files import written_whole
+from fewbench._version import __version__
 from fewbench.checks import audit, drop
 from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare
 from papers.methods import paper_method
-from papers.public import place
+from papers.public import ORIGINS, place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
 mean over the repeats of a table: random seeds where the division of the models is given, random
@@ -46,6 +49,9 @@ PERCENT = (
 CORRELATIONS = ("kendall_tau", "spearman")
 TAU, MAE, SPEARMAN = "kendall_tau", "mae", "spearman"
 NONE = float("nan")
+NOT_RUN = "not run:"
+NOT_OUTSIDE = "*`make reproduce` does not run this section. It needs "
+WANTED = "not in the folder; --get fetches what public sources have"
 GIVEN = "--split given"
 HALVES = "--split random --targets 0.5"
 PAPER, OTHER = "paper", "another program"
@@ -58,6 +64,8 @@ class Context:
     folder: Path
     workers: int = 1
     cache: Path | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why a file is not in the folder, and how to get it."""
 
     def scores(self, file: str) -> Scores:
         """Load a table of the folder."""
@@ -201,7 +209,24 @@ class Study:
     made: Callable[[Context], str]
 
     def text(self, context: Context) -> str:
-        return self.made(context)
+        """Make the text; with a cache, take it from there if nothing that it rests on changed."""
+        if context.cache is None:
+            return self.made(context)
+        kept = Path(f"{context.cache}.sections") / f"{self._key(context)}.md"
+        if not kept.is_file():
+            text = self.made(context)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(kept) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        return kept.read_text(encoding="utf-8")
+
+    def _key(self, context: Context) -> str:
+        """Return a hash of the data, the programs of the record and the version of fewbench."""
+        programs = sorted(Path(__file__).parents[1].rglob("*.py"))
+        digest = hashlib.sha256(f"{self.title} {__version__}".encode())
+        for path in (*programs, *(place(context.folder, file) for file in self.data)):
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -225,24 +250,41 @@ class Paper:
                 continue
             missing = [one for one in section.data if not place(context.folder, one).exists()]
             if missing:
-                yield f"{self.name}: not run: {section.title}: no {', '.join(missing)}"
+                why: dict[str, list[str]] = {}
+                for file in missing:
+                    why.setdefault(context.reasons.get(file, WANTED), []).append(file)
+                needed = "; ".join(
+                    f"{', '.join(files)} ({reason})" for reason, files in why.items()
+                )
+                yield f"{self.name}: {NOT_RUN} {section.title}: no {needed}"
                 continue
             try:
                 kept[section.title] = section.text(context)
             except FewbenchError as error:
-                yield f"{self.name}: not run: {section.title}: {error}"
+                yield f"{self.name}: {NOT_RUN} {section.title}: {error}"
                 continue
-            titles = [one.title for one in self.sections if one.title in kept]
-            parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
-            parts += [f"## {title}\n\n{kept[title].strip()}" for title in titles]
             folder.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+            path.write_text(self.page(kept), encoding="utf-8")
             yield f"{self.name}: {section.title}"
+
+    def page(self, kept: Mapping[str, str]) -> str:
+        """Return the file with the texts of its sections."""
+        parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
+        for section in self.sections:
+            if section.title in kept:
+                alone = [file for file in section.data if file in ORIGINS]
+                note = [f"{NOT_OUTSIDE}{', '.join(alone)}: {ORIGINS[alone[0]]}.*"] if alone else []
+                parts += [f"## {section.title}", *note, kept[section.title].strip()]
+        return "\n\n".join(parts) + "\n"
 
 
 def sections_of(page: str) -> dict[str, str]:
     """Return the text below each heading of a record."""
-    return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    parts = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    return {
+        title: "\n".join(line for line in text.split("\n") if not line.startswith(NOT_OUTSIDE))
+        for title, text in parts.items()
+    }
 
 
 def without_duplicates(scores: Scores) -> Scores:
@@ -252,12 +294,14 @@ def without_duplicates(scores: Scores) -> Scores:
 
 def settings(split: str) -> SplitSettings:
     """Read the options of a split."""
-    words = dict(zip(split.split()[::2], split.split()[1::2], strict=True))
+    typed = [word for word in split.split() if word != "--resample"]
+    words = dict(zip(typed[::2], typed[1::2], strict=True))
     kind, targets = words.pop("--split"), float(words.pop("--targets", 0.25))
     group = words.pop("--group-by", "family")
     if words:
         raise ValueError(f"unknown options {list(words)} in {split!r}")
-    return SplitSettings(kind, targets, group_by=group)  # type: ignore[arg-type]
+    resample = "--resample" in split.split()
+    return SplitSettings(kind, targets, group_by=group, resample=resample)  # type: ignore[arg-type]
 
 
 def means(values: pd.DataFrame, metric: str, sign: str = "") -> Iterator[str]:

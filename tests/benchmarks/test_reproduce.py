@@ -88,10 +88,53 @@ def test_sections_are_written_one_by_one_and_others_stay(table, context, tmp_pat
     lines = list(paper.write(context, out, "A study"))
     lines += paper.write(context, out, "A table")
     lines += paper.write(context, out, "Absent")
-    assert lines == ["one: A study", "one: A table", "one: not run: Absent: no nothing.npz"]
+    assert lines[:2] == ["one: A study", "one: A table"]
+    assert lines[2].startswith("one: not run: Absent: no nothing.npz (not in the folder; ")
     page = (out / "one.md").read_text(encoding="utf-8")
     assert page.index("# One paper") < page.index("## A table") < page.index("## A study\n\nin ")
     assert "fewbench compare FOLDER/scores.parquet -m random-ridge,random -n 5,10" in page
+
+
+def test_a_finished_study_is_not_run_again_until_its_data_change(context, tmp_path):
+    from papers.record import Study
+
+    made = []
+    study = Study("A study", ("scores.parquet",), lambda _: made.append(1) or f"{len(made)} runs")
+    kept = replace(context, cache=tmp_path / "cells")
+    assert [study.text(kept), study.text(kept), len(made)] == ["1 runs", "1 runs", 1]
+    save_scores(simulate(n_models=25, n_items=60), tmp_path / "scores.parquet")
+    assert study.text(kept) == "2 runs"
+    assert study.text(context) == "3 runs"  # without a cache
+
+
+def test_sections_that_no_outsider_can_run_say_so():
+    from papers import PAPERS
+    from papers.public import ORIGINS
+    from papers.record import NOT_OUTSIDE, sections_of
+
+    for paper in PAPERS.values():
+        page = (BENCHMARKS / f"results/{paper.name}.md").read_text(encoding="utf-8")
+        for section in paper.sections:
+            if f"## {section.title}\n" in page:
+                below = page.partition(f"## {section.title}\n\n")[2]
+                assert below.startswith(NOT_OUTSIDE) == bool({*section.data} & {*ORIGINS})
+        assert paper.page(sections_of(page)) == page
+
+
+def test_the_paper_s_z_test_of_tailoredbench_holds_on_gsm8k():
+    """One-sided, over seeds: better than each printed baseline at every number of items."""
+    text = (BENCHMARKS / "results/tailoredbench.md").read_text(encoding="utf-8")
+    for heading, sign in (("Kendall tau", 1), ("error (pp)", -1)):
+        figures, name = {}, ""
+        for first, by, *cells in rows(text, heading):
+            name = first.split("`")[1] if first else name
+            if by == "fewbench":
+                figures[name] = np.array([cell.split(" ± ") for cell in cells], float)
+        own = figures["tailored"]
+        for baseline in ("random", "gp-irt-random", "anchor-points-correlation"):
+            other = figures[baseline]
+            z = sign * (own[:, 0] - other[:, 0]) / np.hypot(own[:, 1], other[:, 1])
+            assert z.min() > 4, (baseline, z)
 
 
 def test_committed_records_have_the_sections_that_are_defined():

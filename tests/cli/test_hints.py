@@ -102,3 +102,34 @@ def test_options_of_other_programs_are_not_fewbenchs(cli, monkeypatch):
     monkeypatch.setattr("fewbench.cli.app", fail)
     said = cli("run", "inspect")
     assert said.err.strip().endswith("(hint: name it after --, as in -- task.py --model X)")
+
+
+PUBLISHED = {
+    "DISCO": "disco-pds-rf",
+    "TailoredBench": "tailored-as-printed",
+    "BenTo": "bento-sim(matrix=FILE)+mean",
+    "bento-le": "bento-le(matrix=FILE)+mean",
+    "gp-irt": "gp-irt-random",
+    "tinyBenchmarks": "gp-irt-anchor",
+    "Two-Stage Collaborative Filtering": "collaborative",
+    "Rubinstein": "disco-jsd-rf",
+    "Yuan et al. 2025": "tailored",
+    "Fluid Benchmarking": "fluid",
+    "AnchorPoints": "anchor-points",
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_names_find_their_methods(name, ok, cli, scores):
+    """In the list of methods, in what compare suggests, and in completion of a shell."""
+    method = PUBLISHED[name]
+    assert method in ok("methods", name)
+    assert method in cli("compare", scores, "-m", name).err
+    options = {one.name: one for one in load_command("compare").params}
+    completed = [one.value for one in options["methods"].shell_complete(None, f"random,{name}")]
+    assert f"random,{method.partition('(')[0]}" in completed
+
+
+def test_the_list_of_methods_has_bento_and_names_what_is_in_the_repository_alone(ok, cli, scores):
+    assert "bento-sim(matrix=FILE)+mean" in ok("methods")
+    assert "benchmarks/papers/methods" in cli("compare", scores, "-m", "UCBE").err

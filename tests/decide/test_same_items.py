@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.sampling import NestedSample, permanent_order
 from fewbench.decide.operands import contrast, operand
+from fewbench.decide.random_pairs import items_needed
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Benchmark, from_arrays
 from fewbench.scores.table import as_sources
@@ -121,6 +123,18 @@ def test_equal_answers_do_not_prove_equal_models(world):
     assert same.difference == 0
     low, high = same.interval(0.9)
     assert 0.01 < high == -low < 0.04
+
+
+def test_the_number_of_items_that_decide_is_one_of_pairs(world):
+    """Two samples drawn apart: on the same items far fewer tell a model from a near copy."""
+    scores, answers = world[0]["none"], world[1]
+    copy = np.where(np.arange(N) % 20, answers, 1.0)
+    first, second = evaluated(scores, "a", answers, 100), evaluated(scores, "b", copy, 100, 6)
+    found, (check,) = versus(second, first), gate(second, not_below=first, margin=0.01).checks
+    for shown, interval in ((found, found.interval), (check, check.interval)):
+        value = abs(shown.value + 0.01 if shown is check else shown.difference)
+        apart = items_needed((interval.high - interval.low) / 2, value, 100, N)
+        assert 100 <= shown.items_needed < 0.8 * apart
 
 
 @pytest.mark.parametrize(("share", "gained"), [(0.3, 6), (0.5, 3), (0.5, 12)])

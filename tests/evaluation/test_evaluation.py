@@ -9,8 +9,10 @@ import pytest
 from fewbench.errors import AnswersError, EvaluationError, FewbenchError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.estimate import Estimate
+from fewbench.evaluation.evaluation import select_items
 from fewbench.methods import Subset, find_method
-from fewbench.scores import Scale, from_arrays
+from fewbench.packs import pack
+from fewbench.scores import Scale, from_arrays, save_scores
 from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import exact_interval, standard_error
 
@@ -402,3 +404,21 @@ def test_a_budget_extends_a_smaller_one_for_random_items(sources):
     few = Evaluation(sources, "random", 5).ask()["target"]
     assert Evaluation(sources, "random", 9).ask()["target"][:5] == few
     assert Evaluation(sources, find_method("random"), 5).ask()["target"] == few
+
+
+def test_a_table_that_names_targets_is_used_as_it_says(tmp_path):
+    """Its targets are no source models: in an evaluation, opened again, in packs and plans."""
+    table = simulate(30, 60, seed=4)
+    roles = ["source", "target"] * 15
+    named = table.changed(models=table.models.assign(role=roles))
+    sources = table.take(models=range(0, 30, 2))
+    path = save_scores(named, tmp_path / "named.parquet")
+    evaluation = Evaluation(named, "tailored", 20, [table.model_ids[1]])
+    assert evaluation.scores.model_ids == sources.model_ids
+    assert "15 of 30 models have the role target" in evaluation.notes[0]
+    assert evaluation.ask() == Evaluation(sources, "tailored", 20, [table.model_ids[1]]).ask()
+    evaluation.save(tmp_path / "run", path)
+    assert Evaluation.open(tmp_path / "run").scores.model_ids == sources.model_ids
+    assert any("role target" in note for note in select_items(named, "random", budget=5).notes)
+    packed = pack(named, "greedy-ridge", 10, backtest=False)
+    assert len(packed.record.parts[0].models["model"]) == 15

@@ -141,12 +141,23 @@ def alpaca(site):
 
 
 def tailoredbench(site):
+    """GSM8K has scores, HellaSwag options' probabilities, ARC items of three and four options."""
     rows = np.array([list(own.values()) for own in RIGHT.values()])
-    files = {"BenchmarkDatasets/arc_challenge/gt_label.npy": b"unread"}
-    for role, part in (("source", rows[:2]), ("target", rows[2:])):
-        file = io.BytesIO()
-        np.save(file, part)
-        files[f"BenchmarkDatasets/gsm8k/{role}_model_alldata_acc_0.npy"] = file.getvalue()
+    options = np.where(rows[..., None] > 0, [0.1, 0.7, 0.1, 0.1], [0.4, 0.3, 0.2, 0.1])
+    uneven = np.empty(rows.shape, dtype=object)
+    for at in np.ndindex(*rows.shape):
+        uneven[at] = options[at] if at[1] % 2 else np.array([*options[at][:2], 0.2])
+        uneven[at] = uneven[at] / uneven[at].sum()
+    files = {}
+    for name, whole in (("gsm8k", rows), ("hellaswag", options), ("arc_challenge", uneven)):
+        ending = "_acc_0" if name == "gsm8k" else ""
+        arrays = {"gt_label": np.ones(len(ITEMS), dtype=int)} if not ending else {}
+        for role, part in (("source", whole[:2]), ("target", whole[2:])):
+            arrays[f"{role}_model_alldata{ending}"] = part
+        for array, values in arrays.items():
+            file = io.BytesIO()
+            np.save(file, values, allow_pickle=True)
+            files[f"BenchmarkDatasets/{name}/{array}.npy"] = file.getvalue()
     site.github["marvelcell/TailoredBench"] = files
 
 

@@ -1,5 +1,6 @@
 """Every layout is fetched from an imitation of its site, with the failures that sites have."""
 
+import io
 import json
 import signal
 import subprocess
@@ -116,6 +117,58 @@ def test_a_layout(site, name, tmp_path):
     again = fewbench.get(name, **asked)
     assert again.scores.equals(scores)
     assert [one for one in site.requests if said["files"][0]["path"] in one] == before
+
+
+@pytest.mark.parametrize("benchmark", ["arc_challenge", "hellaswag"])
+def test_the_authors_probabilities_are_scored_by_the_right_option(site, benchmark):
+    scores = fewbench.get("tailoredbench", benchmark=benchmark).scores
+    assert scores.values.tolist() == [list(own.values()) for own in RIGHT.values()]
+    assert scores.models["role"].tolist() == ["source", "source", "target"]
+    options = 3 + np.arange(6) % 2 if benchmark == "arc_challenge" else np.full(6, 4)
+    assert scores.items["n_options"].tolist() == options.tolist()
+    (first, *_) = scores.probabilities.by_model()
+    np.testing.assert_allclose(first.sum(axis=1), 1, atol=1e-3)
+
+
+def test_other_objects_than_arrays_are_refused_unread(site):
+    file = io.BytesIO()
+    np.save(file, np.array([[print, print]], dtype=object), allow_pickle=True)
+    folder = "BenchmarkDatasets/arc_challenge"
+    site.github["marvelcell/TailoredBench"][f"{folder}/source_model_alldata.npy"] = file.getvalue()
+    with pytest.raises(PublicError, match="not laid out as this source does"):
+        fewbench.get("tailoredbench", benchmark="arc_challenge")
+
+
+NAMED = {
+    "livebench": ({}, ["M3", "org/m1-7b", "gone"], ["org/m1-7b", "lab/m3"]),
+    "alpaca-eval": ({}, ["m3", "m1-7b"], ["m1-7b", "m3"]),
+    "helm": ({"benchmark": "lite"}, ["m3", "org/m1-7b"], ["org/m1-7b", "lab/m3"]),
+    "open-llm-leaderboard-v1": ({"benchmark": "arc"}, ["model-a", "toy/model-b"], None),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_models_may_be_named(site, name, monkeypatch, capsys):
+    """In a list or a file; only their files are fetched where the listing names models."""
+    words, wanted, expected = NAMED[name]
+    results = fewbench.get(name, models=wanted, **words)
+    expected = expected or ["toy/model-a", "toy/model-b"]
+    assert sorted(results.scores.model_ids) == sorted(expected)
+    missing = [note for note in results.notes if "not there" in note]
+    assert bool(missing) == ("gone" in wanted)
+    if name == "helm":
+        assert not any("m2-70b" in one.url for one in results.files.found.files)
+    Path("names.txt").write_text("\n".join(wanted))
+    options = [f"--{key}={value}" for key, value in words.items()]
+    typed = ["get", name, *options, "--models", "names.txt", "--json", "-o", "n.parquet"]
+    monkeypatch.setattr("sys.argv", ["fewbench", *typed])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code, capsys.readouterr().err
+    assert json.loads(capsys.readouterr().out)["models"] == wanted
+    with pytest.raises(PublicError, match="none of the 2 models named is there"):
+        fewbench.get(name, models=["nobody", "no-one"], **words)
 
 
 HUB = "/datasets/livebench/model_judgment/resolve/" + "c" * 40

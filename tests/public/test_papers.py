@@ -1,12 +1,15 @@
 """benchmarks/reproduce.py --get: tables of papers from public results, on local sites."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from published import parquet
 
 import fewbench
+from fewbench.public import hosts
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 N_MODELS, N_ITEMS = 16, 120
@@ -20,9 +23,11 @@ def reproduce(monkeypatch, site, capsys):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import reproduce
 
-    def run(*words):
+    def run(*words, code=0):
         monkeypatch.setattr("sys.argv", ["reproduce.py", "tables", *words, "-o", "out"])
-        reproduce.main()
+        with pytest.raises(SystemExit) as ended:
+            reproduce.main()
+        assert ended.value.code == code
         return capsys.readouterr().out.splitlines()
 
     return run
@@ -59,9 +64,8 @@ def test_a_paper_s_table_is_fetched_run_and_resumed(site, reproduce):
     lines = reproduce(*words)
     assert "disco: DISCO's Table 1: Winogrande" in lines
     # What could not be fetched or run is said in a line each, and stops nothing.
-    unfetched = [line for line in lines if "not fetched: " in line]
-    assert [line.split(":")[0] for line in unfetched] == ["mmlu.parquet", "hellaswag.parquet"]
     unrun = [line for line in lines if ": not run: " in line]
+    assert all(".parquet (not fetched: " in line for line in unrun[:2])
     assert [line.split(": ")[3] for line in unrun] == ["MMLU", "HellaSwag", "ARC"]
     scores = fewbench.load_scores("tables/winogrande.parquet")
     assert scores.values.shape == (N_MODELS, N_ITEMS)
@@ -72,14 +76,80 @@ def test_a_paper_s_table_is_fetched_run_and_resumed(site, reproduce):
     assert "fewbench compare FOLDER/winogrande.parquet -m 'random,gp-irt-random," in page
     before = site.paths("/resolve/")
     again = reproduce(*words)
-    assert [line for line in again if ".parquet:" not in line] == lines[-4:]
+    outcomes = [line.partition(" (")[0] for line in again if ".parquet:" not in line]
+    assert outcomes == [line.partition(" (")[0] for line in lines[-4:]]
     assert site.paths("/resolve/") == before  # fetched once
     assert Path("out/disco.md").read_text(encoding="utf-8") == page
 
 
 def test_the_authors_table_takes_the_place_of_the_one_at_hand(site, reproduce):
-    lines = reproduce("--paper", "tailoredbench", "--get", "--only", "at 30 items")
+    lines = reproduce("--paper", "tailoredbench", "--get", "--only", "at 30 items", code=1)
     assert lines[0].startswith("gsm8k_150.npz: tailoredbench: 2 files")
     roles = fewbench.load_scores("tables/gsm8k_150.parquet").models["role"]
     assert roles.tolist() == ["source", "source", "target"]
-    assert all("not run" in line and "items" in line for line in lines[1:])  # of 6 items
+    assert all("not run" in line and "items" in line for line in lines[2:])  # of 6 items
+
+
+@pytest.mark.parametrize("words", [("--get",), ("--get", "--dry-run")])
+def test_without_a_network_each_site_is_asked_once(reproduce, monkeypatch, words):
+    """A line for each section, with what is missing and how to get it; the exit code is 1."""
+    import requests
+
+    asked, head = [], requests.head
+    monkeypatch.setattr("requests.head", lambda url, **more: asked.append(url) or head(url, **more))
+    for name in ("github-api", "gcs"):
+        monkeypatch.setitem(hosts.HOSTS, name, "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
+    lines = reproduce(*words, code=1)
+    assert sorted(asked) == ["http://127.0.0.1:9", "http://127.0.0.1:9/"]
+    assert not Path("tables").exists()
+    if "--dry-run" not in words:
+        from papers import PAPERS
+
+        assert len(lines) == sum(len(paper.sections) for paper in PAPERS.values())
+        assert all(": not run: " in line and " no " in line for line in lines)
+        assert "check the network and run the command again" in lines[0]
+        assert any("github.com/smartyfh/LLM-Uncertainty-Bench (MIT)" in line for line in lines)
+
+
+def publish_bento(site):
+    """Fifteen tasks of FLAN; three of MMLU, with two seeds and two questions each."""
+    rng = np.random.default_rng(1)
+    base = "benchmark-reduction"
+    tasks = ["law", "art", "sums"]
+    files = {f"{base}/length.out": b"2\n2\n2\n", f"{base}/log/csv/notes.txt": b"unread"}
+    flan = [",".join(f"flan_{at}" for at in range(15))]
+    flan += [",".join(map(str, -rng.random(15))) for _ in range(15)]
+    files[f"{base}/log/csv/neg_loss_flan.csv"] = "\n".join(flan).encode()
+    for seed in (0, 10, 2):
+        rows = [",".join(f"{seed + 10 * source + at}" for at in range(3)) for source in range(3)]
+        files[f"{base}/log/csv/acc_{seed}.csv"] = "\n".join([",".join(tasks), *rows]).encode()
+    said = "Testing law ...\n" + "".join(f"ACC-{task}: 0.{at}5\n" for at, task in enumerate(tasks))
+    files[f"{base}/log/benchmark/phi2.out"] = f"{said}ACC-all: 0.9\n".encode()
+    answers = {
+        task: {"pred_answers": list("ABCDEDDDDD"), "gold_answers": ["A"] * 5 + ["D"] * 5}
+        for task in tasks
+    }
+    for name in ("llama_13b_5", "llama_7b_5", "phi2", "gpt2-large", "gpt2-medium"):
+        files[f"{base}/log/benchmark/run_results_{name}.json"] = json.dumps(answers).encode()
+    site.github["tianyi-lab/BenTo"] = files
+
+
+def test_bento_s_data_are_built_from_the_authors_files(site, reproduce):
+    publish_bento(site)
+    lines = reproduce("--paper", "bento", "--get", "--only", "FLAN")
+    assert lines[-1] == "bento: FLAN"
+    assert "of 12 |" in Path("out/bento.md").read_text(encoding="utf-8")
+    reproduce("--paper", "bento", "--get", "--only", "Cheaper", code=1)  # too few tasks
+    with np.load("tables/bento/mmlu_ict.npz") as file:
+        assert file["seeds"].tolist() == [0, 2, 10]
+        assert file["acc"][2, 1].tolist() == [20, 21, 22]  # source tasks are rows
+        assert file["n_questions"].tolist() == [2, 2, 2]
+    models = pd.read_csv("tables/bento/mmlu_models.csv", index_col="model")
+    assert models.loc["phi2"].tolist() == [0.05, 0.15, 0.25]
+    assert list(models) == ["law", "art", "sums"]
+    with np.load("tables/bento/mmlu_questions.npz") as file:
+        assert file["pred"].shape == (5, 6, 5)
+        assert file["pred"][0, 0].tolist() == [0, 1, 2, 3, 4]
+        assert file["gold"].tolist() == [0, 3] * 3
+        assert file["task_index"].tolist() == [0, 0, 1, 1, 2, 2]

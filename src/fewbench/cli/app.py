@@ -1,7 +1,7 @@
 """All commands by name."""
 
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.main import get_group
@@ -67,7 +67,35 @@ def load_command(name: str) -> Any:
         alone.add_typer(found, name=name)
     else:
         alone.command(name)(found)
-    return get_group(alone).commands[name]
+    command = get_group(alone).commands[name]
+    if name != "tasks":  # whose methods are choosers of tasks
+        _complete_methods(command)
+    return command
+
+
+def _complete_methods(command: Any) -> None:
+    """Let a shell complete names of methods, by published names too.
+
+    Typer's own completion leaves out what does not begin as the typed name does.
+    """
+    from fewbench.cli.completion import methods
+
+    for below in getattr(command, "commands", {}).values():
+        _complete_methods(below)
+    for option in command.params:
+        if option.name in ("method", "methods") or (command.name, option.name) == METHOD_NAME:
+            option.shell_complete = lambda _, typed: list(map(Completion, methods(typed)))
+
+
+METHOD_NAME = ("methods", "name")
+
+
+class Completion(NamedTuple):
+    """What a shell may complete, as typer and click write it."""
+
+    value: str
+    type: str = "plain"
+    help: str | None = None
 
 
 app = Commands(_Commands)

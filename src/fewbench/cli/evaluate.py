@@ -185,6 +185,8 @@ def start(
             )  # fmt: skip
         for note in join_targets(evaluation, target or ["target"], lead):
             say(f"note: {note}")
+    for note in () if joins else evaluation.notes:
+        say(f"note: {note}")
     if evaluation.reason is not None:
         say(f"note: {chosen_note(evaluation)}")
     method = evaluation.provenance.method
@@ -201,7 +203,8 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
-    sources = f"{counted(scores.n_models, 'model')} × " if scores.n_models else ""
+    n_sources = evaluation.scores.n_models
+    sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"

@@ -7,6 +7,7 @@ from fewbench._names import counted
 from fewbench._progress import at_work, progress_bar
 from fewbench._text import echo, say, table
 from fewbench.cli.commands import Call, command
+from fewbench.cli.options import split_names
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import PublicError
 from fewbench.public import (
@@ -54,7 +55,10 @@ def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
         return
     if dry_run:
         with at_work(f"listing {name}"):
-            files = find_public_files(name, **{one: given[one] for one in FOUND if one in given})
+            words = {one: given[one] for one in FOUND if one in given}
+            if "models" in words:
+                words["models"] = _models(call, words["models"])
+            files = find_public_files(name, **words)
         _show(files, as_json)
         return
     parts = [name.rpartition("/")[2], given.get("split"), given.get("benchmark")]
@@ -118,15 +122,29 @@ def _list(as_json: bool) -> None:
     echo("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")
 
 
+def _models(_: Call, typed: str) -> int | list[str]:
+    """Read a number of models, a file of names, or names; PublicError if there is no name."""
+    if typed.isdecimal():
+        return int(typed)
+    path = Path(typed)
+    is_file = path.is_file()
+    names = path.read_text(encoding="utf-8").splitlines() if is_file else split_names(typed)
+    if listed := [name.strip() for name in names if name.strip()]:
+        return listed
+    raise PublicError(f"{typed}: no names of models", hint="write one name a line")
+
+
 get = command(
     fetch,
     work="fetching (MB)",
     report=None,
+    read={"models": (str | None, _models, "A number, a file with a name per line, or names.")},
     around=_get,
     examples="""
 Sources:          fewbench get list
 Addresses, sizes: fewbench get livebench --dry-run
 One benchmark:    fewbench get open-llm-leaderboard-v1 --benchmark gsm8k --models 300
+Named models:     fewbench get open-llm-leaderboard-v1 --benchmark winogrande --models names.txt
 Agents:           fewbench get swe-bench --split verified -o swe.parquet
 Your repository:  fewbench get hub:ORG/DATASET --from lm-eval -o scores.parquet
 A pack:           fewbench get hub:ORG/NAME --from pack -o mmlu-100.few

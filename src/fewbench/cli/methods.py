@@ -9,22 +9,30 @@ from typing import Annotated
 
 import typer
 
-from fewbench._names import did_you_mean
 from fewbench._text import echo, table, wrapped
 from fewbench.cli import completion
 from fewbench.cli.options import Json, load
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, Need, StaticMethod, find_method
 from fewbench.methods.base import AUTO
-from fewbench.methods.catalogue import ADAPTIVE, ADVICE, AUTO_SAYS
+from fewbench.methods.catalogue import (
+    ADAPTIVE,
+    ADVICE,
+    AUTO_SAYS,
+    WITH_FILE,
+    Entry,
+    published_as,
+    suggested,
+)
 from fewbench.methods.needs import needs_of, obstacle
 from fewbench.methods.parts import STAGES, parts_of
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
+from fewbench.scores import Scores
 
 FIRST = (
     "fewbench", "fewbench-static", "greedy-ridge", "aipw", "random", "tailored", "collaborative",
-    "disco-pds-rf", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
+    "disco-pds-rf", "bento-sim", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
 )  # fmt: skip
 """The methods to choose from, and one of each paper; the others are variants."""
 
@@ -33,7 +41,9 @@ def methods(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Show one method in detail.", autocompletion=completion.methods
+            metavar="NAME",
+            help="Show one method in detail, or the methods of a paper or an author.",
+            autocompletion=completion.methods,
         ),
     ] = None,
     scores_path: Annotated[
@@ -52,36 +62,67 @@ def methods(
     fewbench methods
     fewbench methods --all
     fewbench methods greedy-ridge
+    fewbench methods DISCO
     fewbench methods --scores scores.parquet
     fewbench methods --parts
     """
     scores = None if scores_path is None else load(scores_path)
     if name == AUTO:
         find_method(name)  # says what it is
-    if name is not None and name not in CATALOGUE:
-        raise MethodError(
-            f"unknown method {name!r}",
-            hint=did_you_mean(
-                name, CATALOGUE, "fewbench methods lists methods, fewbench methods --parts parts"
-            ),
-        )
-    wanted = CATALOGUE if name is None else {name: CATALOGUE[name]}
-    stopped = {one: obstacle(entry.method, scores) for one, entry in wanted.items()}
-    cannot = {one: None if error is None else str(error) for one, error in stopped.items()}
+    names = tuple(ALL) if name is None else (name,) if name in ALL else published_as(name)
+    if not names:
+        lists = "fewbench methods lists methods, fewbench methods --parts parts"
+        raise MethodError(f"unknown method {name!r}", hint=suggested(str(name), lists))
+    cannot = {key: _obstacle(key, scores) for key in names}
     if as_json:
-        rows = [
-            {"name": one, "parts": entry.method.describe()}
-            | {"summary": entry.summary, "citation": entry.citation, "cannot": cannot[one]}
-            | {"use_for": _uses(one)}
-            for one, entry in wanted.items()
+        rows: list[dict[str, object]] = [
+            {
+                "name": key,
+                "parts": _written(key),
+                "summary": ALL[key].summary,
+                "citation": ALL[key].citation,
+                "cannot": cannot[key],
+                "use_for": _uses(key),
+            }
+            for key in names
         ]
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif parts:
         _print_parts()
-    elif name is not None:
-        _print_one(name, cannot[name])
+    elif name is None:
+        _print_list(cannot, tuple(ALL) if every else FIRST)
+    elif len(names) == 1:
+        _print_one(names[0], cannot[names[0]])
     else:
-        _print_list(cannot, CATALOGUE if every else FIRST)
+        _print_several(name, names)
+
+
+ALL: dict[str, Entry] = CATALOGUE | WITH_FILE
+
+
+def _obstacle(name: str, scores: Scores | None) -> str | None:
+    """Return why a method cannot run, if it cannot."""
+    if name in WITH_FILE:
+        return None
+    error = obstacle(CATALOGUE[name].method, scores)
+    return None if error is None else str(error)
+
+
+def _written(name: str) -> str:
+    """Return the parts of a method as the command line writes them."""
+    return WITH_FILE[name].parts if name in WITH_FILE else CATALOGUE[name].method.describe()
+
+
+def _print_several(name: str, names: tuple[str, ...]) -> None:
+    echo(f"{name}: {len(names)} methods\n")
+    rows = [[_typed(key), ALL[key].summary, ALL[key].citation] for key in names]
+    echo(table(["method", "what it does", "source"], rows, left=3))
+    echo("\nDetails: fewbench methods NAME.")
+
+
+def _typed(name: str) -> str:
+    """Return what --method takes for a method."""
+    return WITH_FILE[name].parts if name in WITH_FILE else name
 
 
 def _uses(name: str) -> list[str]:
@@ -103,19 +144,24 @@ def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
         said = [[", ".join(names), reason] for reason, names in reasons.items()]
         echo(table(["methods", "reason"], said, left=2))
     echo("\nMethods:\n")
-    rows = [[name, CATALOGUE[name].summary] for name in shown]
+    rows = [[_typed(name), ALL[name].summary] for name in shown]
     echo(table(["method", "what it does"], rows, left=2))
-    if len(shown) < len(CATALOGUE):
-        echo(f"\nAll {len(CATALOGUE)}, with variants of these: fewbench methods --all.")
+    if len(shown) < len(ALL):
+        echo(f"\nAll {len(ALL)}, with variants of these: fewbench methods --all.")
     echo("\nDetails: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
 
 
 def _print_one(name: str, cannot: str | None) -> None:
-    entry = CATALOGUE[name]
-    method = entry.method
+    entry = ALL[name]
     echo(f"{name}: {entry.summary}\n")
     echo(f"source   {entry.citation}")
-    echo(f"parts    {method.describe()}")
+    echo(f"parts    {_written(name)}")
+    if name in WITH_FILE:
+        echo("asks     once")
+        echo("needs    required: a file of fewbench transfer measure, as matrix=FILE")
+        _print_parts_of([(name, STAGES["tasks"][name])])
+        return
+    method = entry.method
     echo(f"asks     {'once' if method.asks_once else 'again after answers'}")
     for use in _uses(name):
         echo(f"use      {use}")
@@ -126,8 +172,12 @@ def _print_one(name: str, cannot: str | None) -> None:
     if cannot is not None:
         echo(f"cannot   {cannot}")
     whole = (method.selector, method.predictor) if isinstance(method, StaticMethod) else (method,)
-    for called, part in parts_of(*whole):
-        echo(f"\n{called or name}\n")
+    _print_parts_of([(called or name, part) for called, part in parts_of(*whole)])
+
+
+def _print_parts_of(listed: list[tuple[str, object]]) -> None:
+    for name, part in listed:
+        echo(f"\n{name}\n")
         echo("\n".join(f"  {line}".rstrip() for line in (inspect.getdoc(part) or "").splitlines()))
 
 

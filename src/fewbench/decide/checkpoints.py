@@ -19,6 +19,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.scores import Scores, Sources
+from fewbench.scores.table import source_models
 
 METHOD = "fewbench-static"
 """Method that estimates checkpoints of a table, which ran items that no method chose."""
@@ -291,6 +292,7 @@ def _again(
 
 def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
     names, evaluation = [one.name for one in group], group[0].evaluation
+    sources = source_models(sources)[0].table()
     if evaluation is None:
         subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))
         return Evaluation(sources, METHOD, len(subset.items), names, subset=subset)

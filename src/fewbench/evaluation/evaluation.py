@@ -32,7 +32,7 @@ from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores, Sources
-from fewbench.scores.table import as_sources
+from fewbench.scores.table import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST
 from fewbench.uncertainty.sampling import check_level
@@ -105,7 +105,7 @@ class Evaluation:
         is_run: bool = False,
         opened: Settings | None = None,
     ) -> None:
-        scores = as_sources(scores)
+        scores, self._set_aside = source_models(as_sources(scores))
         if opened is None:
             check_targets(scores, targets)
         self.scores = scores
@@ -135,8 +135,11 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note if the method has changed since the folder was made."""
-        return self._choosing.notes
+        """Notes if the method has changed since the folder was made, and if models are no sources.
+
+        Models whose `role` is target are no source models.
+        """
+        return (*self._set_aside, *self._choosing.notes)
 
     @property
     def subset(self) -> Subset | None:
@@ -700,7 +703,9 @@ def select_items(
     5
     """
     evaluation = Evaluation(scores, method, budget, seed=seed)
-    notes = () if evaluation.reason is None else (chosen_note(evaluation),)
+    notes = evaluation.notes
+    if evaluation.reason is not None:
+        notes = (chosen_note(evaluation), *notes)
     subset = evaluation.subset
     if subset is not None:
         return subset.model_copy(update={"notes": (*notes, *subset.notes)})

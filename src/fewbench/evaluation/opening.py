@@ -21,7 +21,7 @@ from fewbench.methods.subset import Given
 from fewbench.scores import Sources, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.costs import amount
-from fewbench.scores.table import is_added
+from fewbench.scores.table import is_added, source_models
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -344,6 +344,7 @@ def started_scores(
         scores, notes = open_any(path)
         issue(notes)
         scores = scores.averaged(made.average)
+    scores, _ = source_models(scores)
     added = is_added(scores)
     if scores.fingerprint != made.fingerprint and added.any():
         before = scores.table().take(models=np.flatnonzero(~added))

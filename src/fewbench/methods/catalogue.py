@@ -3,6 +3,7 @@
 A new method is one file with its class, one line in `fewbench.methods.parts` and one here.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -100,14 +101,14 @@ ADAPTIVE: dict[str, type[Any]] = {
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
-VIVEK = "Vivek et al. 2023, arXiv 2309.08638"
+VIVEK = "Vivek et al. 2023 (Anchor Points), arXiv 2309.08638"
 FILTERING = "Two-Stage Collaborative Filtering 2025"
 TAILORED = "Yuan et al. 2025, TailoredBench"
 POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
 DISCO = "Rubinstein et al. 2025, DISCO"
-SSEPY = "Fogliato et al. 2024, arXiv 2406.07320"
+SSEPY = "Fogliato et al. 2024 (SSEPY), arXiv 2406.07320"
 BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
-HOFMANN = "Hofmann et al. 2025, arXiv 2509.11106"
+HOFMANN = "Hofmann et al. 2025 (Fluid Benchmarking), arXiv 2509.11106"
 KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
 ALONE = {"tasks": "a choice of tasks", "features": "features"}
@@ -356,6 +357,65 @@ CATALOGUE: dict[str, Entry] = {
     ),
 }
 
+WITH_FILE: dict[str, Entry] = {
+    "bento-sim": Entry(
+        "bento-sim(matrix=FILE)+mean",
+        "tasks most similar to all tasks by measured transferability",
+        BENTO,
+    ),
+    "bento-le": Entry(
+        "bento-le(matrix=FILE)+mean",
+        "as bento-sim, on Laplacian eigenmaps",
+        BENTO,
+    ),
+}
+"""Methods that need a file of `fewbench transfer measure`, by the chooser of their tasks."""
+
+OUTSIDE = ("flash-helm", "ucbe-lrf", "sort-and-search", "assessor", "clustering-semantic")
+"""Methods of the papers' tables alone: in the repository, benchmarks/papers/methods."""
+
+SHORTEST = 3
+NOT_NAMES = re.compile(r"\bet al\b\.?|\b(19|20)\d\d\b|[^a-z0-9]")
+"""What neither tells apart nor hides a published name: authors' company, years, punctuation."""
+
+
+def published_as(name: str) -> tuple[str, ...]:
+    """Return the methods that a paper's, an author's or a short name means.
+
+    Names of methods that contain it come first, then those whose source names it; keys are of
+    `CATALOGUE` and `WITH_FILE`.
+
+    Examples
+    --------
+    >>> published_as("TailoredBench"), published_as("BenTo-le"), published_as("gp-IRT")
+    (('tailored', 'tailored-as-printed'), ('bento-le',), ('gp-irt-anchor', 'gp-irt-random'))
+    """
+    sought = NOT_NAMES.sub("", name.lower())
+    entries = CATALOGUE | WITH_FILE
+    keys = {key: NOT_NAMES.sub("", key) for key in entries}
+    if exact := tuple(key for key in keys if keys[key] == sought):
+        return exact
+    if len(sought) < SHORTEST:
+        return ()
+    named = [key for key in keys if sought in keys[key]]
+    cited = [key for key in entries if sought in NOT_NAMES.sub("", entries[key].citation.lower())]
+    return tuple(dict.fromkeys(named + cited))
+
+
+MOST_SUGGESTED = 5
+
+
+def suggested(name: str, otherwise: str) -> str:
+    """Return a hint for an unknown method: those that the name may mean, or the closest."""
+    sought = NOT_NAMES.sub("", name.lower())
+    if len(sought) >= SHORTEST and any(sought in NOT_NAMES.sub("", key) for key in OUTSIDE):
+        return "it is in the repository alone, in benchmarks/papers/methods"
+    entries = CATALOGUE | WITH_FILE
+    methods = [key if key in CATALOGUE else entries[key].parts for key in published_as(name)]
+    if not methods:
+        return did_you_mean(name, CATALOGUE, otherwise)
+    return f"did you mean {' or '.join(methods[:MOST_SUGGESTED])}? {otherwise}"
+
 
 def find_method(text: str) -> Method:
     """Return the method of a catalogue name, or of parts joined by +.
@@ -382,6 +442,8 @@ def find_method(text: str) -> Method:
             hint="use auto with fewbench start, select or compare, or with Evaluation, "
             "select_items or compare; elsewhere name a method, such as fewbench",
         )
+    if name and not re.search(r"[+(]", name) and name not in ADAPTIVE:
+        raise _unknown(name)
     pieces = split(name)
     if len(pieces) > 1 or pieces[0].name in ADAPTIVE:
         return _read(pieces)
@@ -390,19 +452,20 @@ def find_method(text: str) -> Method:
             f"{pieces[0].name!r} has fixed settings",
             hint=f"write its parts out: {CATALOGUE[pieces[0].name].parts}",
         )
-    stage = next((stage for stage in STAGES if pieces[0].name in STAGES[stage]), None)
-    if stage is not None:
-        raise MethodError(
-            f"{text!r} is {ALONE.get(stage, f'a {stage}')} alone, not a method",
-            hint="join parts by +, as in random+answers+ridge; fewbench methods lists them",
-        )
-    raise MethodError(
-        f"unknown method {text!r}",
-        hint=did_you_mean(
-            name,
-            CATALOGUE,
-            "fewbench methods lists them; or write parts, as in random+answers+ridge",
-        ),
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> MethodError:
+    """Return the error for a name that is no method: perhaps a part, or a published name."""
+    part = name.partition("(")[0]
+    stage = next((stage for stage in STAGES if part in STAGES[stage]), None)
+    if stage is None:
+        lists = "fewbench methods lists them; or write parts, as in random+answers+ridge"
+        return MethodError(f"unknown method {name!r}", hint=suggested(name, lists))
+    joined = "join parts by +, as in random+answers+ridge; fewbench methods lists them"
+    return MethodError(
+        f"{name!r} is {ALONE.get(stage, f'a {stage}')} alone, not a method",
+        hint=suggested(part, joined) if published_as(part) else joined,
     )
 
 

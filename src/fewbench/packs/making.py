@@ -35,7 +35,14 @@ from fewbench.scores.pack_files import (
     encode_scores,
     scores_of,
 )
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, as_sources
+from fewbench.scores.table import (
+    HARNESS_VERSION,
+    KEYS,
+    PROMPTS,
+    SETTINGS,
+    as_sources,
+    source_models,
+)
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -189,8 +196,9 @@ class _Maker:
     ) -> None:  # fmt: skip
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
-        scores, self.notes = whole_sources(scores, LEAST, "a pack")
-        self.notes += missing_note(scores)
+        sources, set_aside = source_models(scores)
+        scores, self.notes = whole_sources(sources.table(), LEAST, "a pack")
+        self.notes += [*set_aside, *missing_note(scores)]
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance

@@ -57,7 +57,7 @@ def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
         for name, files in by_system.items()
         if any(one.path.endswith((LISTS, DETAILS)) for one in files)
     }
-    chosen = sampled(results, ask.models)
+    chosen = sampled(results, ask.sample)
     if not chosen:
         raise PublicError(f"SWE-bench: no results in {under}", hint=MOVED)
     data = Hub(fetcher).files(INSTANCES[split])
@@ -156,7 +156,7 @@ def find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
             raise PublicError(f"{folder}: no result.json of a job")
         return jobs
 
-    found, notes = each_model(fetcher, jobs_of, sampled(folders, ask.models), "submission")
+    found, notes = each_model(fetcher, jobs_of, sampled(folders, ask.sample), "submission")
     jobs = [job for own in found.values() for job in own]
     return Found([one for one, _ in jobs], commit, notes=notes, known=[own for _, own in jobs])
 
@@ -222,7 +222,7 @@ def find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
     url = {one.path: one.url for one in listing.files}
     with laid_out(f"{repo}/{SUBMISSIONS}/manifest.json"):
         named = fetcher.json(url[f"{SUBMISSIONS}/manifest.json"])["submissions"]
-        chosen = sampled([str(one) for one in named], ask.models)
+        chosen = sampled([str(one) for one in named], ask.sample)
     wanted = DOMAINS if ask.split is None else (ask.split,)
 
     def submission(name: str) -> tuple[list[Remote], dict[str, Any]]:

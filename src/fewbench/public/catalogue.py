@@ -54,14 +54,7 @@ WAYS: dict[str, tuple[Find, Read]] = {
         Files("zenodo:12819251", ("*{benchmark}*.csv",), is_one=True),
         tables.read_metabench,
     ),
-    "tailoredbench": (
-        Files(
-            "github:marvelcell/TailoredBench",
-            tuple(f"*/gsm8k/{role}_model_alldata_acc_0.npy" for role in tables.ROLES),
-            under="BenchmarkDatasets",
-        ),
-        tables.read_tailoredbench,
-    ),
+    "tailoredbench": (tables.find_tailoredbench, tables.read_tailoredbench),
 }
 NAMED = re.compile(r"[\w.-]+/[\w.-]+")
 

@@ -4,6 +4,7 @@ A file has its own name only when it is whole. What is there is not fetched agai
 """
 
 import hashlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from fewbench._files import naming, only_process
 from fewbench._json import loads
+from fewbench._names import did_you_mean
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
 
@@ -174,7 +176,8 @@ class Fetcher:
         from urllib3.util import Retry
 
         self._pooch = pooch
-        pooch.get_logger().setLevel("ERROR")
+        for logger in ("pooch", "urllib3.connectionpool", "huggingface_hub"):
+            logging.getLogger(logger).setLevel("ERROR")  # what fails in the end is said once
         self.hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), **LIBRARY)
         retries = Retry(
             *(TRIES, 2),
@@ -361,15 +364,45 @@ def laid_out(path: Path | str) -> Iterator[None]:
         ) from error
 
 
-def sampled(names: Iterable[str], most: int | None) -> list[str]:
-    """Return a fixed random sample of names, in order; a larger one contains a smaller one.
+def sampled(names: Iterable[str], wanted: int | Sequence[str] | None) -> list[str]:
+    """Return a fixed random sample of names, or those that are wanted, in order.
+
+    A larger sample contains a smaller one. A wanted name may leave out what is before the last
+    `/` or `__`, so that MODEL is ORG/MODEL and ORG__MODEL; case does not count.
+
+    Raises PublicError if none of the wanted names is there.
 
     Examples
     --------
     >>> sampled(["a", "b", "c", "d"], 2), sampled(["a", "b", "c", "d"], 3)
     (['c', 'd'], ['b', 'c', 'd'])
+    >>> sampled(["details_lab__m3", "details_lab__m30"], ["M3"])
+    ['details_lab__m3']
     """
     every = sorted(set(names))
-    if most is None or most >= len(every):
+    if wanted is None:
         return every
-    return sorted(sorted(every, key=lambda one: hashlib.sha256(one.encode()).digest())[:most])
+    if isinstance(wanted, int):
+        if wanted >= len(every):
+            return every
+        by_hash = sorted(every, key=lambda name: hashlib.sha256(name.encode()).digest())
+        return sorted(by_hash[:wanted])
+    matches = {name for found in named_among(every, wanted).values() for name in found}
+    if every and not matches:
+        raise PublicError(
+            f"none of the {len(wanted)} models named is there, such as {wanted[0]!r}",
+            hint=did_you_mean(wanted[0], every, "write MODEL or ORG/MODEL, as the source does"),
+        )
+    return sorted(matches)
+
+
+def named_among(names: Sequence[str], wanted: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names that each wanted name means (see `sampled`), none if it is not there."""
+    by_end: dict[str, list[str]] = {}
+    for name in names:
+        parts = name.lower().replace("__", "/").split("/")
+        ends = {"/".join(parts[at:]) for at in range(len(parts))}
+        ends |= {end.removeprefix("details_") for end in ends}
+        for end in ends:
+            by_end.setdefault(end, []).append(name)
+    return {one: by_end.get(one.lower().replace("__", "/"), []) for one in wanted}

@@ -3,6 +3,7 @@
 import html
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,12 +14,20 @@ import numpy as np
 import pandas as pd
 
 from fewbench._files import written_whole
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.checks import Audit, audit
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
 from fewbench.public.catalogue import find_source
-from fewbench.public.fetching import MOVED, Fetcher, Progress, is_there, laid_out, sampled
+from fewbench.public.fetching import (
+    MOVED,
+    Fetcher,
+    Progress,
+    is_there,
+    laid_out,
+    named_among,
+    sampled,
+)
 from fewbench.public.source import Ask, Found, Source
 from fewbench.scores import Scores, save_scores
 
@@ -89,7 +98,9 @@ class PublicFiles:
             "page": self.source.url,
             "benchmark": self.ask.benchmark,
             "split": self.ask.split,
-            "models": self.ask.models,
+            "models": list(self.ask.models)
+            if isinstance(self.ask.models, tuple)
+            else self.ask.models,
             "commit": self.commit,
             "license": self.source.license,
             "cite": self.source.cite,
@@ -128,12 +139,32 @@ class PublicFiles:
         with laid_out(self.folder):
             ask = replace(self.ask, workers=workers, executor=executor)
             reading = self.source.read(ask, self.found, self.folder)
-        scores, most = reading.scores, self.ask.models
-        if most is not None and scores.n_models > most:
-            kept = scores.model_positions(sampled(scores.model_ids, most))
+        scores, wanted = reading.scores, self.ask.models
+        names = sampled(scores.model_ids, wanted)
+        if len(names) < scores.n_models:
+            kept = scores.model_positions(names)
             answered = scores.run[kept].any(axis=0)
             scores = scores.take(kept, np.flatnonzero(answered))
-        return PublicResults(scores, self, reading.notes)
+        notes = reading.notes
+        if isinstance(wanted, tuple):
+            notes = (*notes, *_notes_on(wanted, reading.scores.model_ids))
+        return PublicResults(scores, self, notes)
+
+
+def _notes_on(wanted: Sequence[str], there: Sequence[str]) -> list[str]:
+    """Return notes on names of models that are not there, or are those of several."""
+    matches = named_among(there, wanted)
+    missing = [name for name in matches if not matches[name]]
+    several = [name for name in matches if len(matches[name]) > 1]
+    notes = []
+    if missing:
+        notes.append(f"{len(missing)} of {len(wanted)} models named are not there: {some(missing)}")
+    if several:
+        notes.append(
+            f"{len(several)} names are of several models, and all are kept: {some(several)}; "
+            "write ORG/MODEL for one"
+        )
+    return notes
 
 
 @dataclass(frozen=True)
@@ -233,7 +264,7 @@ def find_public_files(
     name: str,
     *,
     benchmark: str | None = None,
-    models: int | None = None,
+    models: int | Sequence[str] | None = None,
     split: str | None = None,
     revision: str | None = None,
     form: str | None = None,
@@ -246,7 +277,8 @@ def find_public_files(
     Parameters and errors are those of `get`.
     """
     source = find_source(name)
-    ask = source.check(Ask(benchmark, models, split, revision, form, metric, filter))
+    wanted = models if isinstance(models, int | None) else tuple(models)
+    ask = source.check(Ask(benchmark, wanted, split, revision, form, metric, filter))
     with Fetcher() as fetcher:
         found = source.find(ask, fetcher)
     if not found.files:
@@ -262,7 +294,7 @@ def get(
     output: str | os.PathLike[str] | None = None,
     *,
     benchmark: str | None = None,
-    models: int | None = None,
+    models: int | Sequence[str] | None = None,
     split: str | None = None,
     revision: str | None = None,
     form: str | None = None,
@@ -288,9 +320,9 @@ def get(
         Scores file to write (.parquet). NAME.source.json says where the results come from.
     benchmark : str, optional
         Benchmark if the source has several.
-    models : int, optional
-        Fetch a fixed random sample of this many models (default: all). A larger sample contains a
-        smaller one.
+    models : int or sequence of str, optional
+        Fetch a fixed random sample of this many models (default: all), or the named ones. A larger
+        sample contains a smaller one. A name is MODEL or ORG/MODEL.
     split : str, optional
         Part of the benchmark. For hub:ORG/DATASET, a folder.
     revision : str, optional

@@ -99,7 +99,11 @@ def find_helm(ask: Ask, fetcher: Fetcher) -> Found:
         for run in suites
         if (named := MODEL_OF_RUN.search(run)) and ask.split in (None, run.partition(":")[0])
     }
-    chosen = set(sampled(model_of.values(), ask.models))
+    # Runs write ORG_MODEL.
+    written = {model.replace("_", "/", 1): model for model in model_of.values()}
+    chosen = set(sampled(model_of.values(), ask.sample))
+    if not isinstance(ask.models, int | None):
+        chosen = {written[name] for name in sampled(written, ask.models)}
     runs = {f"{base}/runs/{suites[run]}/{run}": model_of[run] for run in model_of}
     runs = {place: model for place, model in runs.items() if model in chosen}
     # A suite is listed in pages of 1,000 files, which is fewer requests than one for each run.
@@ -301,7 +305,7 @@ def find_eee(ask: Ask, fetcher: Fetcher) -> Found:
             for row in usable
             if row["benchmark"] == ask.benchmark
         }
-    kept = sampled(mine, ask.models)
+    kept = sampled(mine, ask.sample)
     paths = [path for one in kept for path in (one, mine[one])]
     files = hub.paths(EEE, commit, paths)
     there = {one.path for one in files}

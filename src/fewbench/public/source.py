@@ -33,7 +33,7 @@ class Ask:
     """What a user asks of a source; see `fewbench.get`."""
 
     benchmark: str | None = None
-    models: int | None = None
+    models: int | tuple[str, ...] | None = None
     split: str | None = None
     revision: str | None = None
     form: str | None = None
@@ -41,6 +41,11 @@ class Ask:
     filter: str | None = None
     workers: int = 1
     executor: Executor = None
+
+    @property
+    def sample(self) -> int | None:
+        """The number of models to draw where the listing does not name them."""
+        return self.models if isinstance(self.models, int) else None
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class Files:
                 raise PublicError(what, hint=f"pass another --benchmark, or {MOVED}")
             files += own
         if self.sample is not None:
-            kept = set(sampled(map(self._model_of, files), ask.models))
+            kept = set(sampled(map(self._model_of, files), ask.sample))
             files = [one for one in files if self._model_of(one) in kept]
         if self.is_one:
             files = [min(files, key=lambda one: len(one.path))]
@@ -180,8 +185,10 @@ class Source:
             raise PublicError(f"unknown form {ask.form!r}", hint=did_you_mean(ask.form, FORMS))
         if ask.revision is not None and not self.has_revisions:
             raise PublicError(f"{self.name} has no revisions", hint="omit --revision")
-        if ask.models is not None and ask.models < 2:
-            raise PublicError(f"{ask.models} models are too few", hint="pass --models 2 or more")
+        wanted = ask.models
+        count = wanted if wanted is None or isinstance(wanted, int) else len(wanted)
+        if count is not None and count < 2:
+            raise PublicError(f"{count} models are too few", hint="pass --models 2 or more")
         if ask.benchmark is None and self.benchmarks and self.default is None:
             names = ", ".join(self.benchmarks)
             hint = "its page lists them" if names == "*" else f"one of {names}"
@@ -227,7 +234,7 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
 def from_rows(
     rows: pd.DataFrame,
     *,
-    models: int | None = None,
+    models: int | Sequence[str] | None = None,
     item_columns: Iterable[str] = (),
     what: str,
     attributes: Attributes | None = None,
@@ -239,8 +246,8 @@ def from_rows(
     ----------
     rows : DataFrame
         Columns `model`, `item`, `score` (numbers in [0, 1]; empty if not run) and `task`.
-    models : int, optional
-        Keep a fixed random sample of this many models.
+    models : int or sequence of str, optional
+        Keep a fixed random sample of this many models, or the named ones.
     item_columns : iterable of str
         Columns to keep with the items.
     what : str

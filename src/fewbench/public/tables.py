@@ -1,5 +1,6 @@
 """Sources that publish tables or lists of scores."""
 
+import pickletools
 import re
 import zipfile
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fewbench._json import loads
 from fewbench._names import did_you_mean
@@ -18,15 +20,18 @@ from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
 from fewbench.public.hosts import HOSTS
 from fewbench.public.source import (
     Ask,
+    Files,
     Found,
     day_of,
     from_rows,
     rows_of,
+    with_attributes,
 )
 from fewbench.readers import Reading
 from fewbench.readers.files import load_json
 from fewbench.readers.tables import load_table
 from fewbench.readers.values import content_id
+from fewbench.scores import from_arrays
 
 Row = tuple[str, str, float | None, str]  # model, item, score, task
 LARGEST_JSON = 500 * 2**20
@@ -292,18 +297,97 @@ def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- TailoredBench ---------------------------------------------------------------------------
 
 
+MOST_ITEMS = 6000
+"""Items that the authors' program takes of a benchmark."""
+FLOATS = re.compile("f[48]")
+SMALLEST_ARRAY = 8
+"""Bytes of the smallest inner array: of two float32."""
+
+
+def find_tailoredbench(ask: Ask, fetcher: Fetcher) -> Found:
+    """List the arrays of a benchmark, and the right options where models' probabilities are."""
+    ending = "_acc_0" if ask.benchmark == "gsm8k" else ""
+    names = [f"{role}_model_alldata{ending}.npy" for role in ROLES]
+    names += [] if ending else ["gt_label*.npy"]
+    under = f"BenchmarkDatasets/{ask.benchmark}"
+    patterns = tuple(f"{under}/{name}" for name in names)
+    return Files("github:marvelcell/TailoredBench", patterns, under)(ask, fetcher)
+
+
 def read_tailoredbench(ask: Ask, found: Found, folder: Path) -> Reading:
-    """Read the arrays of source models and targets, models × items; names are not published."""
-    rows: dict[str, Any] = {}
-    for role in ROLES:
-        path = next(folder / one.path for one in found.files if f"/{role}_" in one.path)
-        with laid_out(path):
-            values = np.load(path, allow_pickle=False).astype(np.float64)
-        rows |= {f"{role}-{at + 1:03d}": row for at, row in enumerate(values)}
+    """Read the arrays of source models and targets, models × items, in the repository's order.
+
+    Of ARC and HellaSwag, they are options' probabilities, and a score is whether the most probable
+    option is the right one, as the authors' `get_dataset_specific_scores` has it.
+    """
+    paths = {role: _ending(found, folder, f"/{role}_") for role in ROLES}
+    parts = [_array(path) for path in paths.values()]
+    models = [
+        f"{role}-{at + 1:03d}"
+        for role, part in zip(ROLES, parts, strict=True)
+        for at in range(len(part))
+    ]
     with laid_out(folder):
-        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
-    frame.columns = [f"gsm8k-{at + 1:04d}" for at in range(frame.shape[1])]
-    long = frame.melt(var_name="item", value_name="score", ignore_index=False).reset_index()
-    long["task"] = "gsm8k"
-    roles = {model: {"role": model.partition("-")[0]} for model in rows}
-    return from_rows(long, models=ask.models, what="TailoredBench", attributes=roles)
+        whole = np.concatenate(parts)
+        n_items = min(whole.shape[1], MOST_ITEMS)
+        items = [f"{ask.benchmark}-{at + 1:04d}" for at in range(n_items)]
+        tasks = [str(ask.benchmark)] * n_items
+        if whole.dtype == object or whole.ndim == 3:
+            # Of two files of labels the authors' program reads the one with a longer name.
+            right = _array(_ending(found, folder, "/gt_label")).astype(np.intp)[:n_items]
+            options, n_options = _padded(whole[:, :n_items])
+            values = (options.argmax(axis=2) == right).astype(np.float64)
+            scores = from_arrays(
+                values,
+                models=models,
+                items=items,
+                tasks=tasks,
+                probabilities=options,
+                n_options=n_options,
+            )
+        else:
+            values = whole[:, :n_items].astype(np.float64)
+            scores = from_arrays(values, models=models, items=items, tasks=tasks)
+    roles = {model: {"role": model.partition("-")[0]} for model in models}
+    notes = ["names of models are in the paper's Tables 14 to 16, not with the arrays"]
+    if n_items < whole.shape[1]:
+        notes.append(f"the first {n_items:,} of {whole.shape[1]:,} items, as the program takes")
+    return Reading(with_attributes(scores, roles), tuple(notes))
+
+
+def _ending(found: Found, folder: Path, part: str) -> Path:
+    """Return the file whose path contains a part; of several, the one with the longest name."""
+    return folder / max((one.path for one in found.files if part in one.path), key=len)
+
+
+def _array(path: Path) -> NDArray[Any]:
+    """Return an array of numbers, or of arrays of numbers, whose bytes are read without unpickling.
+
+    NumPy pickles each inner array with its type (float32 or float64) and its bytes.
+    """
+    with laid_out(path), path.open("rb") as file:
+        version, _ = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0
+        shape, _, dtype = (header if version == 1 else np.lib.format.read_array_header_2_0)(file)
+        if not dtype.hasobject:
+            file.seek(0)
+            return cast(NDArray[Any], np.load(file, allow_pickle=False))
+        arguments = [argument for _, argument, _ in pickletools.genops(file)]
+        kinds = {one for one in arguments if isinstance(one, str) and FLOATS.fullmatch(one)}
+        data = [one for one in arguments if isinstance(one, bytes) and len(one) >= SMALLEST_ARRAY]
+        (kind,) = kinds
+        cells = np.empty(len(data), dtype=object)
+        cells[:] = [np.frombuffer(one, kind) for one in data]
+        return cells.reshape(shape)
+
+
+def _padded(cells: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+    """Return options' probabilities, 0 where an item has no such option, and options per item."""
+    if cells.ndim == 3:
+        return cells.astype(np.float32), np.full(cells.shape[1], cells.shape[2], dtype=np.intp)
+    n_options = np.array([len(cell) for cell in cells[0]], dtype=np.intp)
+    options = np.zeros((*cells.shape, n_options.max()), dtype=np.float32)
+    for model, row in enumerate(cells):
+        for item, cell in enumerate(row):
+            options[model, item, : n_options[item]] = cell
+    return options, n_options

@@ -563,3 +563,30 @@ def frozen(array: FloatArray) -> FloatArray:
     """Return the array, from now on read-only."""
     array.flags.writeable = False
     return array
+
+
+def source_models(scores: Sources) -> tuple[Sources, tuple[str, ...]]:
+    """Return the scores without models whose `role` is target, and a note if there are any.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> table = from_arrays([[1, 0], [0, 1]], models=["a", "b"])
+    >>> table = table.changed(models=table.models.assign(role=["source", "target"]))
+    >>> sources, notes = source_models(table)
+    >>> sources.model_ids, notes[0]
+    (['a'], '1 of 2 models has the role target and is not used as a source model')
+    """
+    if scores.origin is not None or "role" not in scores.models:
+        return scores, ()
+    is_target = (scores.models["role"] == "target").to_numpy(dtype=bool)
+    count = int(is_target.sum())
+    if not count:
+        return scores, ()
+    of = counted(scores.n_models, "model")
+    note = f"{count} of {of} have the role target and are not used as source models"
+    if count == 1:
+        note = f"1 of {of} has the role target and is not used as a source model"
+    if count == scores.n_models:
+        return as_sources(scores.benchmark), (note,)
+    return scores.table().take(models=np.flatnonzero(~is_target)), (note,)

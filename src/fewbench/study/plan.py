@@ -18,7 +18,7 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
-from fewbench.scores.table import as_scores
+from fewbench.scores.table import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
@@ -163,7 +163,8 @@ def plan(
     For `difference`, errors of differences are taken to be normal, with a variance that is known
     only as well as the backtest shows it.
     """
-    scores = as_scores(scores)
+    sources, set_aside = source_models(as_scores(scores))
+    scores = sources.table()
     check_level(level)
     span = scores.scale.high - scores.scale.low
     n = count_items(budget, scores) if isinstance(budget, str) else budget
@@ -182,7 +183,7 @@ def plan(
         return plan_sample(scores, goal, wanted, level, prices)
     scores, of_whole = whole_sources(scores, LEAST, "plan")
     table, notes = models_to_backtest(scores, seed)
-    notes += missing_note(scores)
+    notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
         backtests_by_relation(table, target, of, seed, level, margin, MOST_TARGETS)
