@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from fewbench import Columns, from_arrays, import_results, load_scores
 
-LIMITS = {"from_arrays": 20.0, "load_scores": 2.0, "csv": 1.5}
+LIMITS = {"from_arrays": 12.0, "load_scores": 2.0, "csv": 1.5}
 
 
 def least(task: Callable[[], Any], times: int = 3) -> tuple[float, Any]:

@@ -1,5 +1,8 @@
 """Every command is a function of the top-level namespace, and results show themselves."""
 
+import inspect
+import re
+import typing
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +56,7 @@ def results():
             "Track: run/step-",
         ),
         "plan": (
-            fewbench.plan(TABLE, budget=5, methods="random-ridge", target="like", repeats=3),
+            fewbench.plan(TABLE, budget=5, methods="random-ridge", expect="like", repeats=3),
             (1, 25),
             "Run 5 items with ",
         ),
@@ -283,3 +286,54 @@ def test_what_is_no_scores_is_named(given):
     ):
         with pytest.raises(fewbench.FewbenchError, match="not Scores"):
             call()
+
+
+def test_scores_are_read_like_a_table():
+    first, second = TABLE.model_ids[:2]
+    assert len(TABLE) == TABLE.n_models
+    assert bool(TABLE)
+    row = TABLE[first]
+    assert row.index.equals(TABLE.items.index)
+    assert row.tolist() == TABLE.values[0].tolist()
+    assert TABLE[[second, first]].model_ids == [second, first]
+    with pytest.raises(fewbench.FewbenchError, match="nobody"):
+        TABLE["nobody"]
+    inner = [name for name in dir(TABLE) if name.startswith("_") and "__" not in name]
+    assert not inner
+
+
+@pytest.mark.parametrize("read", ["load_scores", "import_results", "open_pack", "read_items"])
+def test_a_missing_file_is_a_file_not_found_error(tmp_path, read):
+    suffix = ".few" if read == "open_pack" else ".csv"
+    with pytest.raises(FileNotFoundError, match="no such file") as error:
+        getattr(fewbench, read)(tmp_path / f"none{suffix}")
+    assert isinstance(error.value, fewbench.FewbenchError)
+
+
+def test_limits_and_names_are_given_to_each_function_alike():
+    with pytest.raises(fewbench.FewbenchError, match="has the score NaN"):
+        fewbench.run(TABLE, "random", budget=4, answer=lambda item: float("nan"))
+    found = fewbench.run(TABLE, "random", stop=fewbench.Stop(items=4), answer=lambda item: 1)
+    assert found.score == fewbench.run(TABLE, "random", 4, lambda item: 1).score
+    with pytest.raises(fewbench.FewbenchError, match="both given"):
+        fewbench.run(TABLE, "random", 4, lambda item: 1, stop=fewbench.Stop(items=4))
+    words = {"budget": 5, "expect": "like", "repeats": 3}
+    made = [
+        fewbench.plan(TABLE, methods=methods, **words).to_json()
+        for methods in ("random-ridge,random", ["random-ridge", "random"])
+    ]
+    assert made[0] == made[1]
+    assert not re.search(r"\d\.\d{14}", made[0])
+
+
+def test_types_of_results_are_imported_from_the_top_level():
+    for name in fewbench.__all__:
+        function = getattr(fewbench, name)
+        if not inspect.isfunction(function) or name == "run_versus":  # types of its checker only
+            continue
+        kinds = [typing.get_type_hints(function).get("return")]
+        kinds += typing.get_args(kinds[0])
+        for kind in kinds:
+            if inspect.isclass(kind) and kind.__module__.startswith("fewbench"):
+                public = (fewbench, fewbench.methods)
+                assert any(getattr(one, kind.__name__, None) is kind for one in public), name

@@ -38,22 +38,33 @@ if TYPE_CHECKING:
     from fewbench.evaluation.view import view
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
-    from fewbench.public import find_public_files, get, get_pack, public_sources
-    from fewbench.readers import Columns, load_scores, read_items
+    from fewbench.packs.refresh import Refreshed
+    from fewbench.public import (
+        PublicFiles,
+        PublicResults,
+        find_public_files,
+        get,
+        get_pack,
+        public_sources,
+    )
+    from fewbench.readers import Columns, Reading, load_scores, read_items
     from fewbench.readers import read as import_results
     from fewbench.runners.function import run
     from fewbench.runners.lm_eval.runner import run_lm_eval
+    from fewbench.runners.result import RunResult
     from fewbench.scores import (
         Benchmark,
+        OptionProbabilities,
         Scale,
         Scores,
+        Sources,
         from_arrays,
         from_long,
         from_wide,
         save_scores,
     )
     from fewbench.show.html import write_report
-    from fewbench.study import Comparison, Plan, SplitSettings
+    from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings
     from fewbench.study.compare import compare
     from fewbench.study.plan import plan
 
@@ -69,11 +80,19 @@ __all__ = [
     "Evaluation",
     "FewbenchError",
     "Gate",
+    "OptionProbabilities",
     "Pack",
     "Plan",
+    "PublicFiles",
+    "PublicResults",
     "Ranking",
+    "Reading",
+    "Refreshed",
+    "RunResult",
+    "SamplePlan",
     "Scale",
     "Scores",
+    "Sources",
     "SplitSettings",
     "Stop",
     "Subset",
@@ -125,17 +144,21 @@ _NAMES = {
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
-    "public": ("find_public_files", "get", "get_pack", "public_sources"),
-    "readers": ("Columns", "load_scores", "read_items"),
-    "scores": (
-        *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),
-        "save_scores",
+    "public": (
+        *("PublicFiles", "PublicResults", "find_public_files", "get", "get_pack"),
+        "public_sources",
     ),
-    "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
+    "readers": ("Columns", "Reading", "load_scores", "read_items"),
+    "scores": (
+        *("Benchmark", "OptionProbabilities", "Scale", "Scores", "Sources", "from_arrays"),
+        *("from_long", "from_wide", "save_scores"),
+    ),
+    "study": ("Comparison", "Plan", "SamplePlan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"import_results": ("readers", "read")}
-_PLACES |= {"run": ("runners.function", "run")}
+_PLACES |= {"Refreshed": ("packs.refresh", "Refreshed")}
+_PLACES |= {"run": ("runners.function", "run"), "RunResult": ("runners.result", "RunResult")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}
 _PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}
 

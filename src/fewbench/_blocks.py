@@ -13,7 +13,10 @@ import numpy as np
 from fewbench._types import BoolArray, FloatArray
 
 CELLS = 1 << 23
-"""Cells of a block: 64 MB of float64."""
+"""Most cells of a table that is one block."""
+PARTS = 4
+"""Blocks of larger tables have CELLS / PARTS cells: 16 MB of float64. The C library keeps memory of
+up to 32 MB for the next block, where it returns larger blocks to the system: half of the time."""
 
 
 class Matrix(Protocol):
@@ -40,10 +43,14 @@ def blocks(n: int, width: int, cells: int | None = None) -> list[slice]:
 
     Examples
     --------
-    >>> blocks(5, CELLS // 2)
+    >>> blocks(5, CELLS // 5)
+    [slice(0, 5, None)]
+    >>> blocks(5, 2, cells=4)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = max(1, (cells or CELLS) // max(width, 1))
+    if cells is None:
+        cells = CELLS // PARTS if is_large(n * width) else CELLS
+    step = max(1, cells // max(width, 1))
     return [slice(at, min(at + step, n)) for at in range(0, max(n, 1), step)]
 
 

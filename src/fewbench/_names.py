@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from unicodedata import normalize
 
+from fewbench.errors import FewbenchError
+
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")  # and the quote put before them
 
 
@@ -113,3 +115,26 @@ def p_value(value: float) -> str:
     ('0.030', '<0.001')
     """
     return "<0.001" if value < 0.001 else fixed(value, 3)
+
+
+def split_names(text: str) -> list[str]:
+    """Split at commas outside parentheses, which hold settings.
+
+    Examples
+    --------
+    >>> split_names("random, pds(models=9,stratified=true)+forest")
+    ['random', 'pds(models=9,stratified=true)+forest']
+    """
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    found = [name.strip() for name in names if name.strip()]
+    if not found:
+        raise FewbenchError(
+            f"no name in {text!r}", hint="give one name, or several, comma-separated"
+        )
+    return found

@@ -4,12 +4,14 @@ What the command line prints passes `plain` (`echo`, `say`); text in files passe
 `masked_bytes` (`fewbench._files`, `fewbench._journal`).
 """
 
+import json
 import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 SECRET = re.compile(
     r"(^|_)(API_KEY|SECRET_ACCESS_KEY|(ACCESS|AUTH|SESSION|HF|HUB|GITHUB|GH)_TOKEN)$", re.IGNORECASE
@@ -120,3 +122,26 @@ def wrapped(line: str, indent: int = 0) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     ).replace("\0", " ")
+
+
+def printed(value: Any) -> str:
+    """Return a result as indented JSON, with numbers of 12 digits: further ones are rounding.
+
+    Examples
+    --------
+    >>> print(printed({"score": 0.5400000000000027, "p": 1e-15}))
+    {
+      "score": 0.54,
+      "p": 1e-15
+    }
+    """
+    plain = json.loads(value.model_dump_json()) if hasattr(value, "model_dump_json") else value
+    return json.dumps(_rounded(plain), indent=2, ensure_ascii=False)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value

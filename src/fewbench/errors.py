@@ -12,7 +12,8 @@ FewbenchError
 ├── PublicError        public results that cannot be fetched, or not as asked
 ├── PackError          a pack that cannot be made, or does not contain what is needed
 ├── ClusterError       a cluster that cannot be reached, was lost, or cannot do the work
-└── MissingExtraError  an optional part that is not installed
+├── MissingExtraError  an optional part that is not installed
+└── MissingFileError   a file of scores, results or a pack that is not there; a FileNotFoundError
 """
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "FewbenchError",
     "MethodError",
     "MissingExtraError",
+    "MissingFileError",
     "ModelError",
     "PackError",
     "PublicError",
@@ -123,6 +125,19 @@ class PublicError(FewbenchError):
 
 class PackError(FewbenchError):
     """A pack that cannot be made, or that does not contain what is needed."""
+
+
+class MissingFileError(ScoresError, ReaderError, PackError, FileNotFoundError):
+    """A file of scores, results or a pack that is not there; a `FileNotFoundError`, too.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise MissingFileError("scores.parquet: no such file")
+    ... except FileNotFoundError as error:
+    ...     print(error)
+    scores.parquet: no such file
+    """
 
 
 class ClusterError(FewbenchError):

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from fewbench.cli.app import COMMANDS, load_command
-from fewbench.cli.commands import NAMES
+from fewbench.cli.documented import NAMES
 
 SHARED = {
     *("average", "scores", "cluster", "cache", "cached", "details", "output", "report"),

@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
+from fewbench._names import split_names
 from fewbench._text import table
 from fewbench.cli.compare import parse_sizes
-from fewbench.cli.options import split_names
 from fewbench.errors import FewbenchError, MethodError
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
@@ -31,8 +31,13 @@ def test_json_report_and_tables(cli, scores, tmp_path):
     found = json.loads((tmp_path / "o" / "out.json").read_text(), parse_constant=pytest.fail)
     assert len(found["cells"]) == 3 * 2 * 2
     assert {"seed", "fingerprint", "versions", "facts", "warnings"} <= set(found)
-    mae = found["cells"][0]["metrics"]["mae"]["mean"]
-    assert f"{100 * mae:.2f} ± " in said.out
+    linear, plain = (
+        next(cell for cell in found["cells"] if cell["method"] == name)
+        for name in ("random-linear", "random")
+    )
+    assert f"{100 * linear['metrics']['mae']['mean']:.2f} ± " in said.out
+    # Random sampling has one error, the expected one, in the finding and in its own row.
+    assert f"\nrandom  {100 * plain['expected_random_mae']:.2f} " in re.sub(" +", "  ", said.out)
     assert found["facts"]["command"].startswith("fewbench compare ")
     page = (tmp_path / "o" / "out.html").read_text()
     assert "random-linear" in page

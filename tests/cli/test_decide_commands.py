@@ -36,14 +36,14 @@ def test_two_targets_a_source_model_and_files(run, ok, cli, scores, tmp_path):
     found = json.loads(ok("versus", "run:new", "model-01", "--json", "--sequential"))
     assert (found["b"], found["checked_at"]) == ("model-01", [10, 12])
     assert "known" in ok("versus", "model-01", "model-02", "--scores", scores)
-    ok("versus", "run:new", "model-01", "-o", "found.csv")
+    ok("versus", "run:new", "model-01", "--report", "found.csv")
     assert (tmp_path / "found.csv").read_text().startswith("task,difference,low,high,verdict")
-    assert "already exists" in cli("versus", "run:new", "model-01", "-o", "found.csv").err
-    ok("versus", "run:new", "model-01", "-o", "found.csv", "--force")
+    assert "already exists" in cli("versus", "run:new", "model-01", "--report", "found.csv").err
+    ok("versus", "run:new", "model-01", "--report", "found.csv", "--force")
 
 
 def test_a_gate_exits_by_its_verdict(run, cli, tmp_path):
-    said = cli("gate", "run:new", "--at-least", "0.2", "-o", "gate.md")
+    said = cli("gate", "run:new", "--at-least", "0.2", "--report", "gate.md")
     assert (said.code, said.out.splitlines()[0]) == (0, "new passes.")
     assert "### fewbench gate: new passes" in (tmp_path / "gate.md").read_text()
     assert cli("gate", "run:step:2", "--at-least", "0.99").code == 1
@@ -58,11 +58,11 @@ def test_mistakes(run, cli, scores):
         (("gate", "run", "--at-least", "0.5"), "2 targets"),
         (("gate", "nowhere", "--at-least", "0.5"), "nowhere"),
         (("gate", "run:new"), "no condition to check"),
-        (("gate", "run:new", "--at-least", "0.5", "-o", "x.txt"), ".json or .csv"),
+        (("gate", "run:new", "--at-least", "0.5", "--report", "x.txt"), ".json or .csv"),
         (("gate", "run:new", "--not-below", "run:new"), "its own baseline"),
         (("versus", "run:new", "model-1"), "did you mean"),
         (("versus", "a", "b"), "or in scores"),
-        (("versus", "run:new", "model-01", "-o", "x.txt"), ".json or .csv"),
+        (("versus", "run:new", "model-01", "--report", "x.txt"), ".json or .csv"),
         (("versus", "run:new", "model-01", "--adjust", "x"), "'holm', 'bh'"),
     ):
         found = cli(*words)
@@ -71,7 +71,7 @@ def test_mistakes(run, cli, scores):
 
 
 def test_a_ranking(run, ok, cli, tmp_path):
-    text = ok("rank", "run", "--models", "model-01", "-o", "ranks.csv")
+    text = ok("rank", "run", "--models", "model-01", "--report", "ranks.csv")
     assert text.startswith("new ranks first")
     assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
@@ -80,7 +80,7 @@ def test_a_ranking(run, ok, cli, tmp_path):
 
 
 def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, asked):
-    ok("start", scores, "--for", "difference", "-n", "12", "-t", "a", "-t", "b", "-o", "run")
+    ok("start", scores, "--purpose", "difference", "-n", "12", "-t", "a", "-t", "b", "-o", "run")
     for at in range(3):  # rounds of 5, 10 and 12
         items = asked()
         assert items["a"] == items["b"]
@@ -98,8 +98,8 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
     text = ok("rank", "run", "--next-items", "4", "--ask")
     assert sum(len(items) for items in asked().values()) == 4, text
     for words, said in (
-        (("start", scores, "--for", "fun", "-n", "5", "-o", "x"), "score or difference"),
-        (("start", scores, "--for", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
+        (("start", scores, "--purpose", "fun", "-n", "5", "-o", "x"), "score or difference"),
+        (("start", scores, "--purpose", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
         (("versus", "a", "b", "--", "python"), "needs a folder"),
         (("versus", "a", "b", "--run", "x", "--ask", "--", "python"), "leave them out"),
         (("rank", "run", "--ask"), "--next-items"),

@@ -125,7 +125,7 @@ def test_a_table_with_holes_goes_through_every_command(ok, cli, answers, asked):
     said = ok("audit", "holes.parquet", "--details")
     assert f"--drop incomplete would leave out {lost} of 400 items" in " ".join(said.split())
     few = ("-m", "greedy-ridge", "--repeats", 3)
-    plan = ("plan", "holes.parquet", *few, "--budget", 20, "--target", "like", "--json")
+    plan = ("plan", "holes.parquet", *few, "--budget", 20, "--expect", "like", "--json")
     study = ("compare", "holes.parquet", *few, "-n", 20, "--json")
     pack = ("pack", "holes.parquet", *few, "-n", 20, "-o", "a.few", "--json")
     for words in (study, plan, pack):

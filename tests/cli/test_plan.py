@@ -24,7 +24,7 @@ def graded(tmp_path_factory):
     return save_scores(table, tmp_path_factory.mktemp("graded") / "graded.parquet")
 
 
-QUICK = ("--methods", "greedy-ridge", "--target", "like", "--repeats", 3, "--workers", 1)
+QUICK = ("--methods", "greedy-ridge", "--expect", "like", "--repeats", 3, "--workers", 1)
 
 
 def halves(out):
@@ -40,7 +40,7 @@ def test_the_first_line_is_the_answer(ok, graded):
     assert " items with greedy-ridge: expected error " in lines[0]
     assert "(half width " in lines[0]
     assert lines[1].startswith("How sure: the error is between ")
-    assert any(line.startswith("Plain random sampling needs ") for line in lines)
+    assert any(line.startswith("Random sampling needs ") for line in lines)
     items = lines[0].split()[1]
     assert lines[-1] == (
         f"Next: fewbench start {graded} --method greedy-ridge --budget {items} -o DIR"
@@ -78,7 +78,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
     path = save_scores(replace(table, values=answers.astype(float)), tmp_path / "s.parquet")
     lines = halves(ok("plan", path, "--error", 0.04, *QUICK))[1]
     assert " items with random: " in lines[0]
-    assert lines[1].startswith("Use plain random sampling: no method is significantly better")
+    assert lines[1].startswith("Use random sampling: no method is significantly better")
     assert "support nothing better than plain random sampling" in " ".join(lines)
 
 
@@ -89,17 +89,17 @@ def test_differences_and_widths(ok, graded):
 
 def test_json_and_files(cli, ok, graded, tmp_path):
     words = ("plan", graded, "--budget", 20, *QUICK)
-    made = json.loads(ok(*words, "--json", "-o", "plan.json"))
+    made = json.loads(ok(*words, "--json", "--report", "plan.json"))
     assert made == json.loads((tmp_path / "plan.json").read_text())
     assert made["forecasts"][0]["items"] == 20
-    said = cli(*words, "-o", "plan.html")  # from the cache
+    said = cli(*words, "--report", "plan.html")  # from the cache
     assert "wrote plan.html" in said.err
     page = body_of((tmp_path / "plan.html").read_text())
     assert made["answer"] in page
     assert "Error and items" in page
     assert "Number of source models" in page
     assert "NaN" not in page
-    assert cli(*words, "-o", "plan.html").code == 2  # exists already
+    assert cli(*words, "--report", "plan.html").code == 2  # exists already
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_json_and_files(cli, ok, graded, tmp_path):
         ("", "nothing to plan for (hint: give exactly one of"),
         ("--error 0.1 --budget 5", "exactly one"),
         ("--error 3", "between 0 and 1"),
-        ("--error 0.1 --target famly", "'like', 'family'"),
+        ("--error 0.1 --expect famly", "'like', 'family'"),
         ("--error 0.1 --methods gredy-ridge", "did you mean greedy-ridge"),
         ("--error 0.1 --costs token", "did you mean tokens"),
-        ("--error 0.1 -o plan.pdf", "ends in .html, .md, .json or .csv"),
+        ("--error 0.1 --report plan.pdf", "ends in .html, .md, .json or .csv"),
         ("--error 0.1 --repeats 1", "3 or more"),
         ("--budget 120", "needs no plan"),
     ],
@@ -143,5 +143,5 @@ def test_the_command_plans_from_a_file_of_items(ok, tmp_path):
     assert "Nothing is known of the items" in out
     assert "Cost of a run: " in out
     page = tmp_path / "plan.html"
-    ok("plan", path, "--budget", 50, "-o", page)
+    ok("plan", path, "--budget", 50, "--report", page)
     assert "Run 50 items of 300" in body_of(page.read_text())

@@ -43,7 +43,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     assert "recorded 60 answers" in ok("track", "follow", "--add", "step-200", told(1), *ONE)
     ok("track", "follow", "--add", "last", told(4, items), *ONE)
     step = ("--steps", "last=500")
-    text = ok("track", "follow", *step, "--change", "0.1", "-o", "curve.csv")
+    text = ok("track", "follow", *step, "--change", "0.1", "--report", "curve.csv")
     assert text.startswith("last is the best with probability ")
     assert "Items that the next checkpoint needs: about " in text
     with open(tmp_path / "curve.csv") as file:
@@ -54,13 +54,16 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     assert [one["step"] for one in found["points"]] == [100, 200, 500]
     assert found["changes"][-1]["verdict"] in {"better", "undecided"}
     for words, said in (
-        (("follow", "-o", "curve.csv"), "already exists"),
+        (("follow", "--report", "curve.csv"), "already exists"),
         (("follow", told(1)), "the checkpoint of the answers is not named"),
         (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
         (("follow", "--steps", "7"), "NAME=NUMBER"),
         (("follow", "--steps", "last=soon"), "is no number"),
         (("follow", "--add", "x", "--steps", "x=7"), "--steps: no effect with --add"),
-        (("follow", "--add", "x", "--level", "0.8", "-o", "x.md"), "--level, --output: no effect"),
+        (
+            ("follow", "--add", "x", "--level", "0.8", "--report", "x.md"),
+            "--level, --report: no effect",
+        ),
         (("follow", "--item", "id", "--right", "PASS"), "--item, --right: no effect without --add"),
         ((sources,), "add --run NAME"),
         (("follow", "--add", "//"), "'//' cannot name a folder"),

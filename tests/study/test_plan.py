@@ -31,7 +31,7 @@ def graded(n_models=60, n_items=120, seed=0):
 
 
 TABLE = graded()
-QUICK = {"methods": ["greedy-ridge"], "target": "like", "repeats": 3}
+QUICK = {"methods": ["greedy-ridge"], "expect": "like", "repeats": 3}
 
 
 def nothing_in_common(n_models=48, n_items=300, seed=0):
@@ -82,7 +82,7 @@ def test_the_plan_holds_for_models_that_were_not_planned_with():
 
 
 def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
-    made = plan(nothing_in_common(), error=0.04, repeats=3, target="like", methods="greedy-ridge")
+    made = plan(nothing_in_common(), error=0.04, repeats=3, expect="like", methods="greedy-ridge")
     (one,) = made.forecasts
     assert one.method == "random"
     assert not one.is_better
@@ -96,7 +96,7 @@ def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
 def test_noise_does_not_choose_a_method():
     methods = ["greedy-ridge", "random-linear"]
     chosen = [
-        plan(nothing_in_common(seed=seed), budget=30, repeats=3, target="like", methods=methods)
+        plan(nothing_in_common(seed=seed), budget=30, repeats=3, expect="like", methods=methods)
         for seed in range(4)
     ]
     assert [one.forecasts[0].method for one in chosen].count("random") >= 3
@@ -106,9 +106,9 @@ def test_the_first_method_is_kept_unless_another_is_clearly_better():
     """greedy-ridge and a close relative cannot be told apart: the order decides."""
     pair = ["greedy-ridge", "greedy+answers+ridge(alpha=2)"]
     for names in (pair, pair[::-1]):
-        made = plan(TABLE, budget=12, methods=names, target="like", repeats=3)
+        made = plan(TABLE, budget=12, methods=names, expect="like", repeats=3)
         assert made.forecasts[0].method == names[0]
-    made = plan(TABLE, budget=12, methods=["random-stratified", "greedy-ridge"], target="like",
+    made = plan(TABLE, budget=12, methods=["random-stratified", "greedy-ridge"], expect="like",
                 repeats=3)  # fmt: skip
     assert made.forecasts[0].method == "greedy-ridge"
     assert "random-stratified has not" in made.forecasts[0].reason
@@ -118,14 +118,14 @@ def test_models_that_guess_are_named():
     guesses = np.random.default_rng(0).random((40, 200)) < 0.5
     made = plan(
         from_arrays(guesses, models=[f"m{i}" for i in range(40)]),
-        budget=30, methods=["greedy-ridge"], repeats=3, target="like",
+        budget=30, methods=["greedy-ridge"], repeats=3, expect="like",
     )  # fmt: skip
     assert any("hardly differ in ability" in note for note in made.notes)
 
 
 def test_few_models_are_named():
     made = plan(
-        TABLE.take(models=range(0, 24, 2)), budget=20, repeats=3, target="like", methods="random"
+        TABLE.take(models=range(0, 24, 2)), budget=20, repeats=3, expect="like", methods="random"
     )
     assert any("12 models are few" in note for note in made.notes)
 
@@ -143,7 +143,7 @@ def test_an_error_that_no_part_of_the_items_reaches():
 
 
 def test_a_wanted_width_is_that_of_the_intervals():
-    made = plan(TABLE, half_width=0.06, methods=["greedy-ridge"], target="like", repeats=3)
+    made = plan(TABLE, half_width=0.06, methods=["greedy-ridge"], expect="like", repeats=3)
     (one,) = made.forecasts
     assert one.half_width <= 0.06 < one.half_width * 1.2
     assert one.coverage > 0.7
@@ -174,7 +174,7 @@ def test_smaller_differences_need_more_items():
 
 def test_random_sampling_tells_differences_as_a_simulation_does():
     """The margin is 2.49 standard errors of the difference of two targets on the same items."""
-    made = plan(nothing_in_common(), difference=0.15, methods=["random"], target="like", repeats=3)
+    made = plan(nothing_in_common(), difference=0.15, methods=["random"], expect="like", repeats=3)
     n = made.forecasts[0].items
     rng = np.random.default_rng(1)
     p = 0.5
@@ -198,7 +198,7 @@ def test_the_promised_share_of_differences_is_told(method, difference):
     """With the planned items, so many intervals of differences between new models exclude 0."""
     wide = simulate(160, 400, seed=6)
     wide = replace(wide, models=wide.models.drop(columns="family"))
-    how = {"methods": [method], "target": "like", "repeats": 5}
+    how = {"methods": [method], "expect": "like", "repeats": 5}
     one = plan(wide.take(models=range(100)), difference=difference, power=0.8, **how).forecasts[0]
     assert one.method == method
     assert one.margin == pytest.approx(difference, rel=0.1)
@@ -234,7 +234,7 @@ def test_new_families_and_stronger_models_are_planned_for_by_themselves():
     without = replace(TABLE, models=TABLE.models.drop(columns="family"))
     assert len(plan(without, budget=30, methods=["random"], repeats=3).forecasts) == 2
     with pytest.raises(FewbenchError, match="family"):
-        plan(without, budget=30, target="family")
+        plan(without, budget=30, expect="family")
     one = replace(TABLE, models=TABLE.models.assign(family="all"))
     made = plan(one, budget=30, methods=["random"], repeats=3)
     assert any("of a new family" in note for note in made.notes)
@@ -341,7 +341,7 @@ def test_it_shows_itself(by_error):
 
 def test_a_method_that_fails_everywhere_leaves_the_others():
     plain = replace(TABLE, items=TABLE.items.drop(columns="text"))
-    made = plan(plain, budget=20, methods=["bm25-sim", "greedy-ridge"], target="like",
+    made = plan(plain, budget=20, methods=["bm25-sim", "greedy-ridge"], expect="like",
                 repeats=3)  # fmt: skip
     assert made.forecasts[0].method == "greedy-ridge"
     assert any("bm25-sim failed" in note for note in made.notes)

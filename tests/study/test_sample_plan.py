@@ -112,7 +112,7 @@ def test_differences_need_models_that_ran_most_items(sparse):
 
 
 def test_plan_backtests_on_whole_models_where_they_are_enough(mixed):
-    made = plan(mixed, budget=20, methods="random-ridge", target="like", repeats=3)
+    made = plan(mixed, budget=20, methods="random-ridge", expect="like", repeats=3)
     assert isinstance(made, Plan)
     assert made.n_models == 24
     assert made.notes[0] == "30 of 54 models ran less than half of the items and are left out"

@@ -1,6 +1,5 @@
 """Check a table of scores for problems."""
 
-import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -9,6 +8,7 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
+from fewbench._text import printed
 from fewbench.checks.duplicates import Kinship, alike_findings, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
@@ -104,7 +104,7 @@ class Audit(Shown):
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return printed(self.to_dict())
 
     def page(self, source: str = "") -> Page:
         """Return the findings, which methods to use, and what is behind them.

@@ -120,7 +120,7 @@ def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
         "score without them (fewbench audit SCORES --drop constant -o FILE)"
     )
     if low.any() and scores.is_binary:
-        advice += "; check some keys of items that no model gets right"
+        advice += "; if no model gets an item right, check its answer key"
     return [
         Finding(
             "constant",

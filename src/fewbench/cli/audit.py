@@ -55,7 +55,6 @@ def _audit(
 audit = command(
     run_audit,
     work="auditing",
-    report="report",
     details=True,
     writes=["output"],
     around=_audit,

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from fewbench._names import split_names
 from fewbench._progress import at_work, progress_bar, status_line
 from fewbench.cli import completion
-from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
+from fewbench.cli.documented import SHORT, documentation, flag
+from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -25,10 +26,6 @@ Reader = Callable[["Call", Any], Any]
 """Makes what the function takes of what is typed."""
 PASSED = ("progress", "on_step", "executor", "cache")
 """Parameters that get a value with options of their own, or none."""
-SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "output": "-o"}
-"""Short names. A parameter that has one is an option, even where it is needed."""
-NAMES = {"form": "--from", "harness": "--for", "as_json": "--json", "names": "--name"}
-"""Options that do not have the name of their parameter: keywords of Python, and repeated ones."""
 MOVED = typer.Option(help="Scores file of the source models if it was moved.")
 CACHE = typer.Option(
     metavar="PLACE",
@@ -97,7 +94,7 @@ class Call:
 
     def refuse(self, names: Iterable[str], why: str, hint: str) -> None:
         """Raise FewbenchError if there are names of options; they would have no effect."""
-        if flags := [_flag(name) for name in names]:
+        if flags := [flag(name) for name in names]:
             raise FewbenchError(f"{', '.join(flags)}: no effect {why}", hint=hint)
 
     def arguments(self) -> dict[str, Any]:
@@ -151,7 +148,7 @@ def command(
     examples: str,
     about: str = "",
     work: str = "",
-    report: str | None = "output",
+    report: bool = True,
     writes: Iterable[str] = (),
     arguments: Iterable[str] = (),
     flags: Mapping[str, str] | None = None,
@@ -174,8 +171,9 @@ def command(
         What the help says besides the docstring.
     work : str
         What the progress says.
-    report : {"output", "report"} or None
-        The option that names the file of the result. None: `around` shows the result.
+    report : bool
+        Whether the result is printed, and written to the file of --report. If not, `around` shows
+        the result.
     writes : iterable of str
         Parameters that name further files to write.
     arguments : iterable of str
@@ -196,18 +194,18 @@ def command(
     page : callable, optional
         Returns the page of a result, which is also called with what is typed.
     """
-    summary, said = _documented(function)
+    summary, said = documentation(function)
     known = dict(flags or {}), {*arguments}, {*groups}
     typed, readers = _options(function, said, {*hidden}, dict(read or {}), *known)
     own: dict[str, Reader] = {}
     if around is not None:
-        more, own = _options(around, _documented(around)[1], {"call"}, {}, *known)
+        more, own = _options(around, documentation(around)[1], {"call"}, {}, *known)
         typed += more
     typed += _shared(function, {one.name for one in typed}, report, details)
 
     def run(**given: Any) -> None:
         call = Call(function, readers, given, work)
-        output, inputs = given[report] if report else None, call.paths()
+        output, inputs = given["report"] if report else None, call.paths()
         others = [given[name] for name in writes]
         check_outputs(output, *others, inputs=inputs, force=given["force"])
         check_outputs(output, inputs=inputs, force=given["force"], formats=FORMATS)
@@ -219,7 +217,7 @@ def command(
         else:
             words = {n: None if given[n] is None else own[n](call, given[n]) for n in own}
             found = around(call, **words)
-        if found is None or report is None:
+        if found is None or not report:
             return
         with at_work(work):
             shown = page(found, given)
@@ -242,32 +240,6 @@ def default_cache(scores: Scores) -> str:
     return str(Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl")
 
 
-def _documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return a docstring's text above its parameters, and what it says of each."""
-    text, _, rest = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")
-    rest = re.split(r"\n\n\w+\n-+\n", rest)[0]
-    found = {}
-    for names, words in re.findall(r"^(\S[^:\n]*)(?: :[^\n]*)?\n((?:    [^\n]*\n?)+)", rest, re.M):
-        for name in names.split(","):
-            found[name.strip(" *")] = " ".join(words.split())
-    return _as_help(text.strip(), found), {
-        name: _as_help(one, found) for name, one in found.items()
-    }
-
-
-def _as_help(text: str, parameters: Iterable[str]) -> str:
-    """Write the names of parameters as options, and other names plainly."""
-
-    def plain(name: re.Match[str]) -> str:
-        return _flag(name[1]) if name[1] in parameters else name[1]
-
-    return re.sub(r"`([^`]+)`", plain, text)
-
-
-def _flag(name: str) -> str:
-    return NAMES.get(name, "--" + name.replace("_", "-"))
-
-
 def _options(
     function: Callable[..., Any],
     said: Mapping[str, str],
@@ -287,7 +259,7 @@ def _options(
             group = next(
                 one for one in (*get_args(hints[name]), hints[name]) if one is not NoneType
             )
-            said_of = _documented(group)[1]
+            said_of = documentation(group)[1]
             more, fields = _options(group, said_of, hidden, read, flags, arguments, groups - {name})
             options += more
             readers[name] = partial(_grouped, group, fields)
@@ -307,7 +279,7 @@ def _options(
         shell = None if is_choice else completion.BY_NAME.get(name)
         made: Any = typer.Argument(metavar=name.upper(), help=words, autocompletion=shell)
         if name in SHORT or one.kind is one.KEYWORD_ONLY or default is not ...:
-            own = [flags.get(name, _flag(name)), *SHORT.get(name, "").split()]
+            own = [flags.get(name, flag(name)), *SHORT.get(name, "").split()]
             flagged = [] if default is True else own
             made = typer.Option(*flagged, help=words, autocompletion=shell)
         if name in arguments:
@@ -366,7 +338,7 @@ def _parameter(name: str, kind: Any, default: Any = ...) -> inspect.Parameter:
 
 
 def _shared(
-    function: Callable[..., Any], known: set[str], report: str | None, details: bool
+    function: Callable[..., Any], known: set[str], report: bool, details: bool
 ) -> list[inspect.Parameter]:
     """Return the options that are no parameters of the function."""
     own, hints = inspect.signature(function).parameters, get_type_hints(function)
@@ -382,9 +354,8 @@ def _shared(
         found.append(_parameter("cached", Annotated[bool, CACHED], True))
     if details:
         found.append(_parameter("details", Annotated[bool, DETAILS], False))
-    if report is not None:
-        flags = ["--report"] if report == "report" else ["--output", "-o"]
-        file = typer.Option(*flags, help=WRITES)
-        found.append(_parameter(report, Annotated[Path | None, file], None))
+    if report:
+        file = typer.Option("--report", help=WRITES)
+        found.append(_parameter("report", Annotated[Path | None, file], None))
         found.append(_parameter("as_json", Json, False))
     return found if "force" in known else [*found, _parameter("force", Force, False)]

@@ -4,10 +4,11 @@ import shlex
 import sys
 from pathlib import Path
 
+from fewbench._names import split_names
 from fewbench._text import echo
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import say_shares, split_names
-from fewbench.cli.outputs import FORMATS, check_outputs, write
+from fewbench.cli.options import say_shares
+from fewbench.cli.outputs import check_outputs, write
 from fewbench.errors import StudyError
 from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings
 from fewbench.study import compare as run_study
@@ -24,9 +25,9 @@ def _compare(
     group_by: str = "family",
     resample: bool = False,
     intervals: bool = True,
-    report: Path | None = None,
+    output: Path | None = None,
 ) -> Comparison:
-    """Split as the options say, and write a report.
+    """Split as the options say, and write the data.
 
     Parameters
     ----------
@@ -40,10 +41,10 @@ def _compare(
         Draw sources and targets with replacement.
     intervals
         Measure the coverage of intervals too. This takes most of the time.
-    report
-        A second file to write, in the format of its name.
+    output
+        Data file to write: .json or .csv.
     """
-    check_outputs(report, force=call.given["force"], formats=FORMATS)
+    check_outputs(output, force=call.given["force"], formats=(".json", ".csv"))
     kinds = split_names(",".join(call.given["split"] or ["random"]))
     settings = [
         SplitSettings(
@@ -61,8 +62,8 @@ def _compare(
     outcome: Comparison = call(split=settings, level=level, facts=facts)
     if budgets := call.given["budgets"]:
         say_shares(split_names(",".join(budgets)), call.read["scores"])
-    if report is not None:
-        write(outcome.page(), outcome, report)
+    if output is not None:
+        write(outcome.page(), outcome, output)
     return outcome
 
 
@@ -79,7 +80,7 @@ SEVERAL = "Comma-separated; can be repeated."
 compare = command(
     run_study,
     work="comparing",
-    writes=["report"],
+    writes=["output"],
     hidden=["facts"],
     read={
         "methods": (list[str], lambda _, typed: split_names(",".join(typed)), SEVERAL),
@@ -129,8 +130,8 @@ plan = command(
     page=lambda found, given: found.page(str(given["scores"]), given["costs"] or "items"),
     examples="""
 fewbench plan scores.parquet --error 0.02
-fewbench plan scores.parquet --half-width 0.03 --target stronger
-fewbench plan scores.parquet --budget 100 -o plan.html
+fewbench plan scores.parquet --half-width 0.03 --expect stronger
+fewbench plan scores.parquet --budget 100 --report plan.html
 fewbench plan scores.parquet --difference 0.01 --costs tokens
 """,
 )

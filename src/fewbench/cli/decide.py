@@ -117,7 +117,7 @@ gate = command(
     examples="""
 fewbench gate run --at-least 0.70
 fewbench gate run --not-below old-model --margin 0.01
-fewbench gate run:step-2000 --not-below old-run --margin 0.01 --level 0.95 -o gate.md
+fewbench gate run:step-2000 --not-below old-run --margin 0.01 --level 0.95 --report gate.md
 fewbench gate run --at-least 0.70 --sequential --json
 """,
 )
@@ -181,7 +181,7 @@ def _track(
         )
         found: Track = call()
         return found
-    curve = [*call.typed_for(follow), *(n for n in ("average", "output", "as_json") if given[n])]
+    curve = [*call.typed_for(follow), *(n for n in ("average", "report", "as_json") if given[n])]
     call.refuse(
         [name for name in curve if name != "scores"],
         "with --add",
@@ -283,7 +283,7 @@ track = command(
 fewbench start scores.parquet -m aipw -n 100 -t step-1000 -o follow/step-1000
 fewbench track follow --add step-2000              print the items to run, those of step-1000
 fewbench track follow --add step-2000 answers.csv --item id --score correct
-fewbench track follow -o curve.html                print the curve, write its page
+fewbench track follow --report curve.html          print the curve, write its page
 fewbench track scores.parquet --run my-run         checkpoints in the scores file
 """,
 )

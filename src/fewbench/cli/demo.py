@@ -1,13 +1,13 @@
 """fewbench demo: estimate a new model on bundled data, and check the estimate."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-import typer
 
 from fewbench._progress import progress_bar
 from fewbench._text import echo
+from fewbench.cli.documented import documented
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale, Scores, Unit
@@ -25,20 +25,23 @@ FAMILIES = 1 / 20
 OWN = Path("demo-output")  # here the demo replaces its report
 
 
-def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the report and example files.")
-    ] = OWN,
-    seed: Annotated[int, typer.Option(help="Random seed of the new model and the selection.")] = 0,
-    workers: Annotated[int, typer.Option(help="Number of processes for the comparison.")] = 2,
-    force: Force = False,
-) -> None:
+@documented
+def demo(*, output: Path = OWN, seed: int = 0, workers: int = 2, force: Force = False) -> None:
     """Estimate a new classifier from a few of 1,000 items.
 
     Also writes the files that the examples of the README use.
 
     \b
     fewbench demo
+
+    Parameters
+    ----------
+    output
+        Folder for the report and example files.
+    seed
+        Random seed of the new model and the selection.
+    workers
+        Number of processes for the comparison.
     """
     from fewbench.datasets import load_zoo, train_newcomer, write_example, zoo_file
     from fewbench.datasets.zoo import EXAMPLE

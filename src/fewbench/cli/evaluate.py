@@ -9,9 +9,8 @@ import typer
 from fewbench._names import counted, some
 from fewbench._progress import ESTIMATING, at_work
 from fewbench._text import echo, say
-from fewbench.cli import completion
+from fewbench.cli.documented import documented
 from fewbench.cli.options import (
-    SHARE,
     AverageOption,
     Cluster,
     Folder,
@@ -22,6 +21,7 @@ from fewbench.cli.options import (
     ScoresOrPack,
     Seed,
     TargetName,
+    Targets,
     budget_of,
     load_sources,
     open_evaluation,
@@ -40,76 +40,23 @@ if TYPE_CHECKING:
     from fewbench.scores import Sources
 
 
+@documented
 def start(
     scores_path: ScoresOrPack,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Folder for the evaluation: a new one, or one of other targets."
-        ),
-    ],
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            help="Method name, see `fewbench methods` (default: auto, chosen by a quick backtest "
-            "on the source models).",
-            autocompletion=completion.methods,
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option("--budget", "-n", help=f"Largest number of items to run per target{SHARE}."),
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="NAME",
-            autocompletion=completion.targets,
-            help="Name of a target model. Repeat it for several. In a folder that has other "
-            "targets, it is asked their items first.",
-        ),
-    ] = None,
+    *,
+    output: Path,
+    method: str | None = None,
+    budget: str | None = None,
+    target: Targets = None,
     items_of: ItemsOf = None,
-    half_width: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop once the interval is at most this much to either side, on the scale of "
-            "the scores. Items are then asked in batches of a tenth of those answered."
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(help="Level of the interval for --half-width.")] = 0.9,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help="Most to spend per target, by the column `cost` of the items. May name its unit, "
-            "as in '75 $'."
-        ),
-    ] = None,
-    subset: Annotated[
-        Path | None,
-        typer.Option(help="Use the items and method of a file from `fewbench select -o`."),
-    ] = None,
-    purpose: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            help="What items are chosen for: score, or difference (all targets run the same items; "
-            "see fewbench versus).",
-        ),
-    ] = "score",
+    half_width: float | None = None,
+    level: float = 0.9,
+    cost: str | None = None,
+    subset: Path | None = None,
+    purpose: str = "score",
     seed: Seed = 0,
     average: AverageOption = None,
-    check: Annotated[
-        bool,
-        typer.Option(
-            help="Measure the method's error on the source models and warn if it is not below "
-            "that of random sampling."
-        ),
-    ] = True,
+    check: bool = True,
     workers: MeasuringWorkers = 1,
     cluster: Cluster = None,
 ) -> None:
@@ -122,8 +69,37 @@ def start(
     fewbench start scores.parquet -m random --half-width 0.03 -o run
     fewbench start scores.parquet --budget 50 -t step-3000 -o run       joins the targets in run
     fewbench start scores.parquet --subset subset.json -o run
-    fewbench start scores.parquet --for difference -n 160 -t new -t old -o run
+    fewbench start scores.parquet --purpose difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
+
+    Parameters
+    ----------
+    output
+        Folder for the evaluation: a new one, or one of other targets.
+    method
+        Method name, see fewbench methods (default: auto, chosen by a quick backtest on the source
+        models).
+    budget
+        Largest number of items to run per target, or a share such as 10% (of each task's items, and
+        at least 20 of each task).
+    target
+        Name of a target model. Repeat it for several. In a folder that has other targets, it is
+        asked their items first.
+    half_width
+        Stop once the interval is at most this much to either side, on the scale of the scores.
+        Items are then asked in batches of a tenth of those answered.
+    level
+        Level of the interval for --half-width.
+    cost
+        Most to spend per target, by the column cost of the items. May name its unit, as in '75 $'.
+    subset
+        Use the items and method of a file from fewbench select -o.
+    purpose
+        What items are chosen for: score, or difference (all targets run the same items; see
+        fewbench versus).
+    check
+        Measure the method's error on the source models and warn if it is not below that of random
+        sampling.
     """
     from pydantic import ValidationError
 
@@ -217,36 +193,25 @@ def _for_difference(
     from fewbench.decide.live import difference_method
 
     if purpose != "difference":
-        raise EvaluationError(f"unknown purpose {purpose!r}", hint="use --for score or difference")
+        raise EvaluationError(
+            f"unknown purpose {purpose!r}", hint="use --purpose score or difference"
+        )
     if method not in (None, "fewbench") or subset is not None:
         raise EvaluationError(
-            "--for difference chooses items by fewbench's own method",
+            "--purpose difference chooses items by fewbench's own method",
             hint="leave out --method and --subset",
         )
     return difference_method(len(targets))
 
 
+@documented
 def ask(
     folder: Folder,
-    harness: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            help="Output format: ids, lm-eval or inspect (for their own options).",
-        ),
-    ] = "ids",
+    *,
+    harness: str = "ids",
     target: TargetName = None,
-    at_most: Annotated[
-        int | None, typer.Option(help="Print no more than this many items.", min=1)
-    ] = None,
-    positions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="LOGS",
-            help="With --for lm-eval if the dataset changed: logs of any model on all of its "
-            "documents. Positions are taken from them.",
-        ),
-    ] = None,
+    at_most: Annotated[int | None, typer.Option(min=1)] = None,
+    positions: Annotated[Path | None, typer.Option(metavar="LOGS")] = None,
     scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
@@ -256,6 +221,16 @@ def ask(
     fewbench ask run                       one item id per line
     fewbench ask run --for lm-eval         lm_eval … --samples "$(fewbench ask run --for lm-eval)"
     fewbench ask run --for inspect         inspect eval … --sample-id "$(fewbench ask run …)"
+
+    Parameters
+    ----------
+    harness
+        Output format: ids, lm-eval or inspect (for their own options).
+    at_most
+        Print no more than this many items.
+    positions
+        With --for lm-eval if the dataset changed: logs of any model on all of its documents.
+        Positions are taken from them.
     """
     from fewbench.runners import check_export, export_items
 
@@ -334,9 +309,11 @@ def _positions_now(
     return sources, [item for item in items if item not in set(lacking)]
 
 
+@documented
 def estimate(
     folder: Folder,
-    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
+    *,
+    level: float = 0.9,
     target: TargetName = None,
     scores: MovedScores = None,
     workers: MeasuringWorkers = 1,
@@ -356,6 +333,11 @@ def estimate(
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
+
+    Parameters
+    ----------
+    level
+        Level of the interval.
     """
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     evaluation = open_evaluation(folder, scores)
@@ -382,12 +364,12 @@ def estimate(
         write(found.page(evaluation, source=source), found, report)
 
 
+@documented
 def view(
     folder: Folder,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.9,
-    port: Annotated[
-        int, typer.Option(help="Port on this machine (default: any free one).", min=0, max=65535)
-    ] = 0,
+    *,
+    level: float = 0.9,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
     scores: MovedScores = None,
 ) -> None:
     """Serve a page on this machine that follows an evaluation.
@@ -398,6 +380,13 @@ def view(
     \b
     fewbench view run
     fewbench view run --port 8000
+
+    Parameters
+    ----------
+    level
+        Level of the intervals.
+    port
+        Port on this machine (default: any free one).
     """
     from fewbench.evaluation.view import view as serve
 

@@ -3,11 +3,10 @@
 import json
 from pathlib import Path
 
-from fewbench._names import counted
+from fewbench._names import counted, split_names
 from fewbench._progress import at_work, progress_bar
 from fewbench._text import echo, say, table
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import split_names
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import PublicError
 from fewbench.public import (
@@ -137,7 +136,7 @@ def _models(_: Call, typed: str) -> int | list[str]:
 get = command(
     fetch,
     work="fetching (MB)",
-    report=None,
+    report=False,
     read={"models": (str | None, _models, "A number, a file with a name per line, or names.")},
     around=_get,
     examples="""

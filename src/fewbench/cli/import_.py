@@ -145,7 +145,7 @@ def _report_files(reading: Reading, path: Path) -> None:
 import_ = command(
     read,
     work="reading",
-    report=None,
+    report=False,
     writes=["output"],
     hidden=["columns", "like", "only_model", "scale", "work"],
     read={"path": (list[Path], lambda _, typed: typed if len(typed) > 1 else typed[0], "")},
@@ -201,7 +201,7 @@ def _named(_: Call, typed: list[str]) -> dict[str, str]:
 add = command(
     add_runs,
     work="adding",
-    report=None,
+    report=False,
     around=_add,
     read={
         "runs": (list[Path], lambda _, typed: typed, ""),

@@ -11,6 +11,7 @@ import typer
 
 from fewbench._text import echo, table, wrapped
 from fewbench.cli import completion
+from fewbench.cli.documented import documented
 from fewbench.cli.options import Json, load
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, Need, StaticMethod, find_method
@@ -37,23 +38,15 @@ FIRST = (
 """The methods to choose from, and one of each paper; the others are variants."""
 
 
+@documented
 def methods(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Show one method in detail, or the methods of a paper or an author.",
-            autocompletion=completion.methods,
-        ),
+        str | None, typer.Argument(metavar="NAME", autocompletion=completion.methods)
     ] = None,
-    scores_path: Annotated[
-        Path | None,
-        typer.Option("--scores", help="List methods that cannot run on these scores."),
-    ] = None,
-    parts: Annotated[
-        bool, typer.Option("--parts", help="List the parts that can be combined.")
-    ] = False,
-    every: Annotated[bool, typer.Option("--all", help="List all methods, with variants.")] = False,
+    *,
+    scores_path: Annotated[Path | None, typer.Option("--scores")] = None,
+    parts: bool = False,
+    every: Annotated[bool, typer.Option("--all")] = False,
     as_json: Json = False,
 ) -> None:
     """List methods: which to use, and what each does.
@@ -65,6 +58,17 @@ def methods(
     fewbench methods DISCO
     fewbench methods --scores scores.parquet
     fewbench methods --parts
+
+    Parameters
+    ----------
+    name
+        Show one method in detail, or the methods of a paper or an author.
+    scores_path
+        List methods that cannot run on these scores.
+    parts
+        List the parts that can be combined.
+    every
+        List all methods, with variants.
     """
     scores = None if scores_path is None else load(scores_path)
     if name == AUTO:

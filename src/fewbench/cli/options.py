@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fewbench._names import split_names
 from fewbench._progress import at_work
 from fewbench._text import say
 from fewbench.cli import completion
@@ -32,6 +33,10 @@ TargetName = Annotated[
     typer.Option(
         "--target", "-t", metavar="NAME", help="Target model.", autocompletion=completion.targets
     ),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", metavar="NAME", autocompletion=completion.targets),
 ]
 ItemsOf = Annotated[
     str | None,
@@ -65,38 +70,6 @@ MeasuringWorkers = Annotated[
     int, typer.Option(help="Number of processes that measure the method's error.", min=1)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: column with the model.")]
-ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: column with the item id.")]
-ScoreColumn = Annotated[
-    str | None, typer.Option("--score", help="Long table: column with the score.")
-]
-MissingTexts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing",
-        help="Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are. "
-        "Comma-separated.",
-    ),
-]
-RightTexts = Annotated[
-    list[str] | None,
-    typer.Option("--right", help="Table: texts for the best score, such as PASS. Comma-separated."),
-]
-WrongTexts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--wrong", help="Table: texts for the worst score, such as FAIL. Comma-separated."
-    ),
-]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        help="Logs: metric to read if there are several.", autocompletion=completion.metrics
-    ),
-]
-Filter = Annotated[
-    str | None, typer.Option("--filter", help="Logs: filter to read if there are several.")
-]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -161,9 +134,6 @@ def load(path: Path, average: "Average | None" = None, *, items: bool = False) -
             hint="run a model on them (fewbench run, fewbench start), or name a scores file",
         )
     return scores.averaged(average or scores.average)
-
-
-SHARE = ", or a share such as 10% (of each task's items, and at least 20 of each task)"
 
 
 def budget_of(budget: str | None, scores: "Sources | None") -> int | None:
@@ -233,26 +203,3 @@ def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
 def split_texts(typed: list[str] | None) -> list[str]:
     """Split the values of an option that can be repeated at commas; none if it is not given."""
     return split_names(",".join(typed)) if typed else []
-
-
-def split_names(text: str) -> list[str]:
-    """Split at commas outside parentheses, which hold settings.
-
-    Examples
-    --------
-    >>> split_names("random, pds(models=9,stratified=true)+forest")
-    ['random', 'pds(models=9,stratified=true)+forest']
-    """
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    found = [name.strip() for name in names if name.strip()]
-    if not found:
-        raise FewbenchError(
-            f"no name in {text!r}", hint="give one name, or several, comma-separated"
-        )
-    return found

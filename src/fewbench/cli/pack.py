@@ -55,7 +55,7 @@ def give_subset(
 select = command(
     select_items,
     work="choosing items",
-    report=None,
+    report=False,
     writes=["output"],
     around=_select,
     examples="""
@@ -82,7 +82,7 @@ pack = Commands(_MakesByDefault)
 def _all() -> None:
     """Make a pack: a benchmark's few items in one file.
 
-    A pack contains the chosen items and what estimates from them need of the source models.
+    A pack contains the chosen items and all that is needed to estimate full scores.
     Use a pack in place of SCORES in start and run. Options of fewbench pack SCORES: see
     fewbench pack make --help.
 
@@ -116,7 +116,6 @@ pack.command("make")(
     command(
         make_pack,
         work="packing:",
-        report="report",
         writes=["output"],
         around=_make,
         examples="""
@@ -125,9 +124,7 @@ fewbench pack scores.parquet -n 50 --by task -o tasks.few --license MIT --anonym
 """,
     )
 )
-pack.command("show")(
-    command(open_pack, report="report", examples="fewbench pack show mmlu-100.few")
-)
+pack.command("show")(command(open_pack, examples="fewbench pack show mmlu-100.few"))
 pack.command("refresh")(
     command(
         refresh_pack,

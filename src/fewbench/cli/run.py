@@ -2,9 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from fewbench._progress import at_work
 from fewbench.cli.help import Commands
@@ -35,17 +33,12 @@ def _all() -> None:
 
 @run_command(run, "lm-eval", "tokens", "strict")
 def lm_eval(
-    settings: RunOptions,
+    options: RunOptions,
     arguments: list[str],
+    *,
     key: Key = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Metric of each task, comma-separated names in order of preference; only without "
-            "SCORES (default: the first that the task or its group has)."
-        ),
-    ] = None,
-    filter: Annotated[str | None, typer.Option(help="Filter of each task, as --metric.")] = None,
+    metric: str | None = None,
+    filter: str | None = None,
 ) -> None:
     """Run a model in lm-eval on chosen documents.
 
@@ -61,30 +54,36 @@ def lm_eval(
     fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args pretrained=X
     fewbench run lm-eval scores.parquet -m fluid -n 30 -o run -- --model hf --model_args \\
         pretrained=X --include_path tasks
+
+    Parameters
+    ----------
+    metric
+        Metric of each task, comma-separated names in order of preference; only without SCORES
+        (default: the first that the task or its group has).
+    filter
+        Filter of each task, as --metric.
     """
     from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
 
-    accepts = settings.of_run["accept_differences"]
+    accepts = options.accept_differences
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
         runner = LmEvalRunner(
             arguments,
-            folder=settings.folder / LOGS,
+            folder=options.output / LOGS,
             key=key,
             accept_differences=accepts,
             metric=metric,
             filter=filter,
         )
-    run_and_print(runner, settings)
+    run_and_print(runner, options)
 
 
 @run_command(run, "inspect")
 def inspect(
-    settings: RunOptions,
+    options: RunOptions,
     arguments: list[str],
-    metric: Annotated[
-        str | None,
-        typer.Option(help="Which value of the scorers (default: that of the source models)."),
-    ] = None,
+    *,
+    metric: str | None = None,
 ) -> None:
     """Run chosen samples of Inspect tasks.
 
@@ -98,38 +97,27 @@ def inspect(
     fewbench run inspect scores.parquet -n 50 -o run -- task.py --model openai/gpt-4o
     fewbench run inspect scores.parquet -m fluid --half-width 0.03 -o run -- task.py@name \\
         --model openai/gpt-4o -T level=hard --max-connections 20
+
+    Parameters
+    ----------
+    metric
+        Which value of the scorers (default: that of the source models).
     """
     from fewbench.runners.inspect.runner import run_inspect
 
-    run_in_inspect(partial(run_inspect, arguments, metric=metric), settings)
+    run_in_inspect(partial(run_inspect, arguments, metric=metric), options)
 
 
 @run_command(run, "endpoint", "accept_fractions")
 def endpoint(
-    settings: RunOptions,
+    options: RunOptions,
     arguments: list[str],
-    model: Annotated[
-        list[str],
-        typer.Option(
-            help="Inspect's name of the model, such as openai/gpt-4o or openai-api/local/NAME. "
-            "Repeat it for several targets."
-        ),
-    ],
-    items: Annotated[
-        Path | None,
-        typer.Argument(metavar="ITEMS", help="Questions: .jsonl or .csv, one per line."),
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option(help="Server address, such as http://localhost:8000/v1.")
-    ] = None,
-    scorer: Annotated[
-        Literal["auto", "choice", "exact", "match", "pattern"],
-        typer.Option(help="Inspect's scorer, see above."),
-    ] = "auto",
-    pattern: Annotated[
-        str | None,
-        typer.Option(help="Regular expression that finds the answer, for --scorer pattern."),
-    ] = None,
+    items: Path | None = None,
+    *,
+    model: list[str],
+    url: str | None = None,
+    scorer: Literal["auto", "choice", "exact", "match", "pattern"] = "auto",
+    pattern: str | None = None,
 ) -> None:
     """Ask a model the questions of a file, through Inspect.
 
@@ -152,25 +140,37 @@ def endpoint(
 
     \b
     A line of ITEMS: {"id": "q1", "question": "2 + 2 =", "options": ["3", "4"], "answer": "B"}
+
+    Parameters
+    ----------
+    items
+        Questions: .jsonl or .csv, one per line.
+    model
+        Inspect's name of the model, such as openai/gpt-4o or openai-api/local/NAME. Repeat it for
+        several targets.
+    url
+        Server address, such as http://localhost:8000/v1.
+    scorer
+        Inspect's scorer, see above.
+    pattern
+        Regular expression that finds the answer, for --scorer pattern.
     """
     from fewbench.runners.endpoint import run_endpoint
 
     if items is None:  # a single file is that of the questions
-        settings, items = settings.without_scores()
+        options, items = options.without_scores()
     ask = partial(
         run_endpoint, items, model, url=url, scorer=scorer, pattern=pattern, arguments=arguments
     )
-    run_in_inspect(ask, settings)
+    run_in_inspect(ask, options)
 
 
 @run_command(run, "command", "accept_differences", "strict")
 def command(
-    settings: RunOptions,
+    options: RunOptions,
     arguments: list[str],
-    timeout: Annotated[
-        float | None,
-        typer.Option(help="Seconds without an answer after which the program counts as hanging."),
-    ] = None,
+    *,
+    timeout: float | None = None,
 ) -> None:
     """Run a program that reads items as JSON lines and prints answers as JSON lines.
 
@@ -185,9 +185,14 @@ def command(
     fewbench run command items.jsonl -n 100 -o run -- python answer.py
     fewbench run command scores.parquet -n 50 -o run -- python answer.py
     fewbench run command scores.parquet -m fluid --half-width 0.03 -o run -- ./answer.sh
+
+    Parameters
+    ----------
+    timeout
+        Seconds without an answer after which the program counts as hanging.
     """
     from fewbench.runners.command import CommandRunner
 
     if not arguments:
         raise RunError("no program to run", hint="name it after --, as in -- python answer.py")
-    run_and_print(CommandRunner(arguments, timeout=timeout), settings)
+    run_and_print(CommandRunner(arguments, timeout=timeout), options)

@@ -433,7 +433,6 @@ tasks.command("select")(
     command(
         _select,
         work="choosing and judging tasks",
-        report="report",
         writes=["output"],
         flags={"k": "-k"},
         examples="""
@@ -452,7 +451,6 @@ tasks.command("judge")(
     command(
         _judge,
         work="judging the selection",
-        report="report",
         examples="""
 fewbench tasks judge selection.json scores.parquet
 fewbench tasks judge selection.json models.csv --matrix ict/ --report tasks.html
@@ -464,7 +462,7 @@ tasks.command("items")(
     command(
         _items,
         work="choosing items",
-        report=None,
+        report=False,
         writes=["output"],
         arguments=["scores"],
         examples="""

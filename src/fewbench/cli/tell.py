@@ -9,21 +9,14 @@ import typer
 
 from fewbench._names import counted, some
 from fewbench._text import echo, say
+from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
-    Filter,
     Folder,
-    ItemColumn,
     Key,
-    Metric,
-    MissingTexts,
-    ModelColumn,
     MovedScores,
-    RightTexts,
-    ScoreColumn,
     Strict,
     TargetName,
-    WrongTexts,
     open_evaluation,
     split_texts,
 )
@@ -36,45 +29,27 @@ if TYPE_CHECKING:
     from fewbench.scores import Scores, Sources
 
 
+@documented
 def tell(
     folder: Folder,
-    answers: Annotated[
-        Path | None, typer.Argument(metavar="ANSWERS", help="Table, .npz or harness logs.")
-    ] = None,
+    answers: Path | None = None,
+    *,
     target: TargetName = None,
-    model: ModelColumn = None,
-    item: ItemColumn = None,
-    score: ScoreColumn = None,
-    transposed: Annotated[
-        bool, typer.Option("--transposed", help="Wide table: rows are items, columns models.")
-    ] = False,
-    missing: MissingTexts = None,
-    right: RightTexts = None,
-    wrong: WrongTexts = None,
-    metric: Metric = None,
-    filter_: Filter = None,
+    model: str | None = None,
+    item: str | None = None,
+    score: str | None = None,
+    transposed: bool = False,
+    missing: list[str] | None = None,
+    right: list[str] | None = None,
+    wrong: list[str] | None = None,
+    metric: str | None = None,
+    filter: str | None = None,
     key: Key = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ID",
-            help="An item that the target cannot answer. Repeat it for several. The estimate uses "
-            "the others.",
-        ),
-    ] = None,
-    correct: Annotated[
-        bool,
-        typer.Option("--correct", help="Replace earlier answers. The folder keeps the old ones."),
-    ] = False,
+    skip: Annotated[list[str] | None, typer.Option(metavar="ID")] = None,
+    correct: bool = False,
     accept_differences: AcceptDifferences = False,
     scores: MovedScores = None,
-    accept_fractions: Annotated[
-        bool,
-        typer.Option(
-            "--accept-fractions",
-            help="Accept scores between right and wrong where the source models have none.",
-        ),
-    ] = False,
+    accept_fractions: bool = False,
     strict: Strict = False,
 ) -> None:
     """Record a target model's answers.
@@ -92,6 +67,36 @@ def tell(
     or --filter. Answers must have been asked and scored like those of the source models: prompts,
     settings (few-shot examples, generation arguments, …), right answers, filters and metrics; so
     must the tasks of a table that has a column task.
+
+    Parameters
+    ----------
+    answers
+        Table, .npz or harness logs.
+    model
+        Table: column with the model.
+    item
+        Table: column with the item id.
+    score
+        Long table: column with the score.
+    transposed
+        Wide table: rows are items, columns models.
+    missing
+        Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are.
+        Comma-separated.
+    right
+        Table: texts for the best score, such as PASS. Comma-separated.
+    wrong
+        Table: texts for the worst score, such as FAIL. Comma-separated.
+    metric
+        Logs: metric to read if there are several.
+    filter
+        Logs: filter to read if there are several.
+    skip
+        An item that the target cannot answer. Repeat it for several. The estimate uses the others.
+    correct
+        Replace earlier answers. The folder keeps the old ones.
+    accept_fractions
+        Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
     from fewbench.readers.join.notes import NO_OPTIONS
@@ -121,7 +126,7 @@ def tell(
                 right=split_texts(right),
                 wrong=split_texts(wrong),
                 metric=metric,
-                filter=filter_,
+                filter=filter,
                 key=key,
                 like=evaluation.scores,
                 only_model=model if is_logs else None,

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fewbench._names import split_names
 from fewbench._text import say
 from fewbench.bento.measurement import Measurement, MeasurementCost, expected_cost, measure
 from fewbench.bento.measurement.sources import FORMS, passed_over, read_tasks
 from fewbench.bento.measurement.templates import Template, read_template
 from fewbench.cli.commands import Call, command
 from fewbench.cli.help import Commands
-from fewbench.cli.options import split_names
 from fewbench.cli.outputs import check_output_folder
 from fewbench.errors import TransferError
 from fewbench.show.page import as_text
@@ -105,7 +105,6 @@ transfer.command("measure")(
     command(
         measure,
         work="asking",
-        report="report",
         groups=["design", "model", "limits", "prices"],
         hidden=["sets", "on_start"],
         read={

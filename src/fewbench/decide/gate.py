@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
+from fewbench._text import printed
 from fewbench._warned import in_cell, issue
 from fewbench.decide.operands import (
     Given,
@@ -142,7 +143,7 @@ class Gate(Shown, BaseModel):
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def page(self, folder: str = "DIR") -> Page:
         """Return the verdict, the checks, and what would decide them.
@@ -161,9 +162,9 @@ class Gate(Shown, BaseModel):
         }[self.verdict]
         together = f", also if you check after {', '.join(map(str, self.checked_at))} answers"
         lesser = [
-            f"{self.items_run:,} of {counted(self.items_total, 'item')} run. At most "
-            f"{(1 - self.level) / 2:.0%} of the models that should not pass do"
-            f"{together if self.checked_at else ''}.",
+            f"{self.items_run:,} of {counted(self.items_total, 'item')} run. A "
+            "model that should not pass does so with a probability of at most "
+            f"{(1 - self.level) / 2:.0%}{together if self.checked_at else ''}.",
         ]
         facts, further = {}, []
         if self.verdict == "undecided":

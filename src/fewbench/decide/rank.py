@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted, some
+from fewbench._text import printed
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, own_variances
@@ -123,7 +124,7 @@ class Ranking(Shown, BaseModel):
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
+from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
@@ -159,7 +160,7 @@ class Track(Shown, BaseModel):
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def page(self) -> Page:
         """Return the best checkpoint, the scores by step, and what changed."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
+from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.decide.operands import Pairing
 from fewbench.decide.random_pairs import RandomPairs
@@ -190,7 +191,7 @@ class Versus(Shown, BaseModel):
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def page(self) -> Page:
         """Return the finding, the differences, the items that differ and what they rest on."""

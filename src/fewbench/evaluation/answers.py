@@ -109,6 +109,11 @@ class AnswerBook:
         asked = set(self._record.asked(target).tolist())
         for at, score in zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True):
             name = f"{target!r}: item {self._sources.item_ids[at]!r}"
+            if np.isnan(score):
+                raise AnswersError(
+                    f"{name} has the score NaN",
+                    hint="leave out an item that was not run; give 0 for a wrong answer",
+                )
             if not 0.0 <= score <= 1.0:
                 raise AnswersError(
                     f"{name} has a score outside {scale.low:g}..{scale.high:g}",

@@ -1,12 +1,12 @@
 """Estimate: a target's full score with an interval, next to that of random sampling."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
 from fewbench._names import counted, some
+from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.costs import Cost
@@ -130,7 +130,7 @@ class Estimate(Shown, BaseModel):
 
     def to_json(self) -> str:
         """Return the estimate as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Estimate":
@@ -216,4 +216,4 @@ class Estimates(Shown, dict[str, Estimate]):
     def to_json(self) -> str:
         """Return the estimates by target as indented JSON."""
         found = {name: one.model_dump(mode="json") for name, one in self.items()}
-        return json.dumps(found, indent=2)
+        return printed(found)

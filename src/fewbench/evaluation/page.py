@@ -131,7 +131,7 @@ def _all(ranked: Sequence["Estimate"], unit: Unit) -> Section:
         for one in ranked
     ]
     notes = [
-        "Random items: half the width of the interval of as many random items at this score. "
+        "Random items: the half width with as many random items at this score. "
         "fewbench versus says which of two targets is better."
     ]
     drawn = [("", lambda: several(ranked))]

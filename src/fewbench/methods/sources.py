@@ -7,7 +7,7 @@ import numpy as np
 from fewbench._blocks import Matrix, by_columns, by_rows
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.algorithms.soundness.likeness import count_distinct, duplicate_groups
+from fewbench.algorithms.soundness.likeness import duplicate_groups, with_families
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores, Sources
 from fewbench.scores.table import MOST_MISSING
@@ -22,7 +22,7 @@ NEARLY_COMPLETE = 0.05
 """A model that lacks up to this share of the full score is judged by what it ran. Of 5% of the
 cells, drawn at random or the harder ones, the full scores of four real tables moved by .16 to .48
 percentage points (root mean square); methods err by 2 to 5."""
-_GROUPS: WeakKeyDictionary[Sources, IntArray] = WeakKeyDictionary()
+_GROUPS: WeakKeyDictionary[Sources, tuple[IntArray, IntArray]] = WeakKeyDictionary()
 
 
 def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
@@ -102,11 +102,17 @@ def missing_note(scores: Scores) -> list[str]:
 
 def source_groups(scores: Sources) -> IntArray:
     """Group models by family and by (nearly) identical answers, shape (models,)."""
+    return _groups(scores)[1]
+
+
+def _groups(scores: Sources) -> tuple[IntArray, IntArray]:
+    """Group models by (nearly) identical answers alone, and with families."""
     if scores not in _GROUPS:
-        families = None
+        copies = groups = duplicate_groups(_compared(scores.table()))
         if "family" in scores.models:
             families = scores.models["family"].fillna("").to_numpy(dtype=object)
-        _GROUPS[scores] = duplicate_groups(_compared(scores.table()), families)
+            groups = with_families(copies, families)
+        _GROUPS[scores] = copies, groups
     return _GROUPS[scores]
 
 
@@ -120,10 +126,8 @@ def distinct_sources(scores: Sources) -> int:
     def count() -> int:
         if reliability(scores) < RELIABLE:
             return 0
-        families = len(np.unique(source_groups(scores)))
-        if families < FEW_FAMILIES:
-            return families
-        return count_distinct(_compared(scores.table()))
+        copies, groups = (len(np.unique(of)) for of in _groups(scores))
+        return groups if groups < FEW_FAMILIES else copies
 
     return int(scores.remember("distinct sources", count))
 

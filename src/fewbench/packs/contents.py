@@ -1,6 +1,5 @@
 """A pack in memory: what is in it, what from, and how good it is."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted, some
+from fewbench._text import printed
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, stronger_warning, subset_of
@@ -168,7 +168,7 @@ class Pack(Shown):
 
     def to_json(self) -> str:
         """Return `to_dict` as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+        return printed(self.to_dict())
 
     def page(self) -> Page:
         """Return what the pack contains, how good it is, and how to use it."""

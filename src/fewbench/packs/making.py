@@ -82,9 +82,9 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack contains the chosen items and everything that estimates from them need. Every model runs
-    the same items, unless you name a method that chooses items as answers arrive: the pack then
-    contains no item set, and says so.
+    A pack contains the chosen items and all that is needed to estimate full scores. Every model
+    runs the same items, unless you name a method that chooses items as answers arrive: the pack
+    then contains no item set, and says so.
 
     Parameters
     ----------

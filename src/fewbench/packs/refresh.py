@@ -1,6 +1,5 @@
 """Estimate an old run again with a newer pack, and say what moved."""
 
-import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted
+from fewbench._text import printed
 from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
@@ -78,7 +78,7 @@ class Refreshed(Shown):
 
     def to_json(self) -> str:
         """Return `to_dict` as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+        return printed(self.to_dict())
 
     def page(self) -> Page:
         """Return the targets before and after, and what to know of the comparison."""

@@ -4,9 +4,11 @@ With a folder, the runs of each unit are kept there as a part, so that a stopped
 an Arrow file of one row, a list per column of a run, and the rest of the runs as metadata.
 """
 
+import gc
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -230,7 +232,8 @@ def _read_one(how: tuple[Wants, Path | None], pair: tuple[Harness, LogUnit]) -> 
     if part is not None and _is_whole(part):
         return part
     try:
-        runs = [replace(run, harness=harness.name) for run in harness.read(unit, wants)]
+        with _uncollected():
+            runs = [replace(run, harness=harness.name) for run in harness.read(unit, wants)]
     except FewbenchError as error:
         return error
     except Exception as error:  # whatever a file that no harness wrote makes a reader trip over
@@ -243,6 +246,18 @@ def _read_one(how: tuple[Wants, Path | None], pair: tuple[Harness, LogUnit]) -> 
         return runs
     save_part(runs, part)
     return part
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the search for objects that refer to each other: rows do not, and are very many."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _is_whole(part: Path) -> bool:

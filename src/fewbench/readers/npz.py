@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fewbench._content import refuse_pointer
 from fewbench._memory import array_header, check_arrays_memory, check_fits
 from fewbench._names import some
-from fewbench.errors import FewbenchError, ReaderError, first_line
+from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.readers.harness import Reading
 from fewbench.scores import Scale, Scores, from_arrays
 
@@ -39,7 +39,7 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
     """
     source = Path(path)
     if not source.is_file():
-        raise ReaderError(f"{source}: no such file")
+        raise MissingFileError(f"{source}: no such file")
     refuse_pointer(source, ReaderError)
     check_arrays_memory(source)
     try:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fewbench._content import is_lfs_pointer
 from fewbench._names import counted, did_you_mean, some
-from fewbench.errors import ReaderError
+from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
@@ -186,7 +186,7 @@ def read(
         raise ReaderError("no file was named", hint="name files or folders")
     for source in sources:
         if not source.exists():
-            raise ReaderError(f"{source}: no such file or folder")
+            raise MissingFileError(f"{source}: no such file or folder")
     options = LogOptions(
         metric,
         filter,

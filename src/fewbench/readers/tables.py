@@ -15,7 +15,7 @@ from fewbench._content import other_separator, refuse_pointer, text_encoding, wh
 from fewbench._json import loads
 from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
-from fewbench.errors import FewbenchError, ReaderError, first_line
+from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.cell_words import EMPTY, CellWords
 
@@ -240,7 +240,7 @@ def _reader_of(source: Path) -> Reader:
             f"{source}: not a table that fewbench can read", hint=f"use {', '.join(readers)}"
         )
     if not source.is_file():
-        raise ReaderError(f"{source}: no such file")
+        raise MissingFileError(f"{source}: no such file")
     refuse_pointer(source, ReaderError)
     if not source.stat().st_size:
         raise ReaderError(f"{source}: the file is empty", hint="write one row per line")

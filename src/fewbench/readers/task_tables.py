@@ -8,7 +8,7 @@ import pandas as pd
 
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._names import some
-from fewbench.errors import ReaderError
+from fewbench.errors import MissingFileError, ReaderError
 
 
 def read_task_table(
@@ -100,7 +100,7 @@ def _pandas_csv(path: Path, **options: Any) -> pd.DataFrame:
             raise ReaderError(f"{path}: {other[0]}", hint=other[1])
         return cast(pd.DataFrame, pd.read_csv(path, encoding=text_encoding(path), **options))
     except FileNotFoundError as error:
-        raise ReaderError(f"{path}: no such file") from error
+        raise MissingFileError(f"{path}: no such file") from error
     except UnicodeError as error:
         what, hint = why_not_utf8(path) or ("not a .csv table", None)
         raise ReaderError(f"{path}: {what}", hint=hint) from error

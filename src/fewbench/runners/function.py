@@ -11,12 +11,14 @@ from fewbench._names import some
 from fewbench._warned import issue
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
+from fewbench.evaluation.opening import count_items
 from fewbench.methods import Method
 from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, run_with
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.scores import Benchmark, Sources
+from fewbench.scores.table import as_sources
 
 Answer = Callable[..., Any]
 
@@ -156,9 +158,10 @@ def _mapping(found: Any, given: Any, batched: bool) -> Mapping[str, Any]:
 def run(
     scores: Sources | Benchmark,
     method: str | Method = "auto",
-    stop: Stop | int | None = None,
+    budget: int | str | None = None,
     answer: Answer | Mapping[str, Answer] | None = None,
     *,
+    stop: Stop | None = None,
     targets: Sequence[str] | None = None,
     folder: str | Path | None = None,
     items_of: str | Path | None = None,
@@ -179,12 +182,15 @@ def run(
         Scores of the source models; a benchmark alone (see `read_items`) is run without.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
-    stop : Stop or int, optional
-        When to stop; a number is a number of items. Needed, except for a pack or to resume a run.
+    budget : int or str, optional
+        Number of items per target, as for `Evaluation`; short for `Stop(items=budget)`. This or
+        `stop` is needed, except for a pack or to resume a run.
     answer : callable, or mapping of target to callable
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which
         it raises an error, or returns None, is tried again later, and skipped after `tries` times.
+    stop : Stop, optional
+        When to stop: a number of items, the width of the interval, a cost, or a time.
     targets : sequence of str, optional
         Names of the target models (default: those of the mapping, or the function's name).
     folder : path, optional
@@ -227,12 +233,16 @@ def run(
     >>> right = dict(zip(new.item_ids, new.values[0]))
     >>> run(sources, "random", 10, answer=right.get).targets["target"].items_run
     10
-    >>> alone = run(sources.benchmark, stop=10, answer=right.get)
+    >>> alone = run(sources.benchmark, budget=10, answer=right.get)
     >>> alone.estimates["target"].interval_kind
     'exact'
     """
     if answer is None:
         raise RunError("no function to run", hint="pass answer=f, where f(item) returns a score")
+    if budget is not None:
+        if stop is not None:
+            raise RunError("budget and stop are both given", hint="write stop=Stop(items=…, …)")
+        stop = Stop(items=count_items(budget, as_sources(scores)))
     with shown("a function", on_progress) as progress:
         found = run_with(
             FunctionRunner(answer, batched=batched, concurrency=concurrency),

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
+from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
 from fewbench.evaluation.costs import Cost
@@ -293,7 +294,7 @@ class RunResult(Shown, _Frozen):
 
     def to_json(self) -> str:
         """Return the result as indented JSON."""
-        return self.model_dump_json(indent=2)
+        return printed(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; an existing file is replaced."""

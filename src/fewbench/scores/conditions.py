@@ -220,7 +220,8 @@ def compare_conditions(
     uncompared = {
         "prompts of {} contain the models' own chat templates and are not compared with "
         f"{names[0]}": unlike,
-        f"prompts of {{}} are unknown, or too many in {names[0]}, and are not compared": unknown,
+        f"prompts of {{}} are not compared, as {names[0]} or {names[1]} do not record them or have "
+        "too many: make sure that they are the same": unknown,
         f"right answers of {{}} are not compared: {names[0]} or {names[1]} do not record them, or "
         "are of another harness": keyless,
     }

@@ -23,7 +23,7 @@ from fewbench._files import written_whole
 from fewbench._json import loads
 from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
-from fewbench.errors import FewbenchError, ScoresError, first_line
+from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
 from fewbench.scores.cells import Unread
 from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.item_files import layout, read_cells, read_options, write_by_items
@@ -146,7 +146,7 @@ def is_saved(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     if not path.is_file():
-        raise ScoresError(f"{path}: no such file")
+        raise MissingFileError(f"{path}: no such file")
     try:
         return b"fewbench" in (pq.read_schema(path).metadata or {})
     except (pa.ArrowException, OSError) as error:
@@ -171,7 +171,7 @@ def _opened(
     import pyarrow.parquet as pq
 
     if not source.is_file():
-        raise ScoresError(f"{source}: no such file")
+        raise MissingFileError(f"{source}: no such file")
     refuse_pointer(source, ScoresError)
     if with_cells:
         check_table_memory(source)

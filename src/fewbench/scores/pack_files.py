@@ -24,7 +24,7 @@ from fewbench._json import parse_json
 from fewbench._memory import check_fits
 from fewbench._names import did_you_mean
 from fewbench._types import FloatArray
-from fewbench.errors import FewbenchError, PackError, first_line
+from fewbench.errors import FewbenchError, MissingFileError, PackError, first_line
 from fewbench.scores.benchmark import Average
 from fewbench.scores.packed import ChosenAnswers
 from fewbench.scores.scale import Scale
@@ -180,7 +180,7 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     """
     source = Path(path)
     if not source.is_file():
-        raise PackError(f"{source}: no such file")
+        raise MissingFileError(f"{source}: no such file")
     refuse_pointer(source, PackError)
     if source.stat().st_size > MOST_FILE:
         raise PackError(

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -223,6 +223,39 @@ class Scores(Sources):
                 )
             if "n_options" not in self.items:
                 raise ScoresError("there are option probabilities but no column 'n_options'")
+
+    def __len__(self) -> int:
+        """Return the number of models."""
+        return self.n_models
+
+    def __bool__(self) -> bool:
+        """Return True: a table without models is a table."""
+        return True
+
+    @overload
+    def __getitem__(self, models: str) -> "pd.Series[float]": ...
+    @overload
+    def __getitem__(self, models: list[str]) -> "Scores": ...
+    def __getitem__(self, models: "str | list[str]") -> "pd.Series[float] | Scores":
+        """Return the scores of a model by item, on the user's scale; of a list, their table.
+
+        ScoresError names unknown models.
+
+        Examples
+        --------
+        >>> from fewbench import from_arrays
+        >>> scores = from_arrays([[1, 0], [0, 0]], models=["a", "b"], items=["x", "y"])
+        >>> len(scores), scores["a"].to_dict(), scores[["b"]].model_ids
+        (2, {'x': 1.0, 'y': 0.0}, ['b'])
+        """
+        if isinstance(models, str):
+            row = self.cells[self.model_positions([models])][0]
+            return pd.Series(self.scale.from_unit(row), self.items.index, name=models)
+        return self.take(models=self.model_positions(models))
+
+    def __dir__(self) -> list[str]:
+        """Return the names for users."""
+        return [name for name in super().__dir__() if not name.startswith("_") or "__" in name]
 
     # -- cells -------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """A result as a page: said once, shown as text, Markdown, in a notebook, or as an HTML file."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -8,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from fewbench._names import did_you_mean
-from fewbench._text import table, wrapped
+from fewbench._text import printed, table, wrapped
 from fewbench._warned import as_html, with_warnings
 from fewbench.errors import FewbenchError
 
@@ -129,7 +128,7 @@ class Shown:
 
     def to_json(self) -> str:
         """Return the plain values as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return printed(self.to_dict())
 
     def __str__(self) -> str:
         """Return the page as text."""

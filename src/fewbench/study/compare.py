@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from fewbench._names import fixed, some
+from fewbench._names import fixed, some, split_names
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import RANDOM, Auto
@@ -111,7 +111,9 @@ def compare(
     if level is not None:
         check_level(level)
     scores, warnings = whole_sources(as_scores(scores), LEAST, "compare")
-    methods = [methods] if isinstance(methods, (str, Method)) else methods
+    if isinstance(methods, str):
+        methods = split_names(methods)
+    methods = [methods] if isinstance(methods, Method) else methods
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]

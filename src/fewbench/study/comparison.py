@@ -1,6 +1,5 @@
 """The result of a comparison: tidy tables, warnings and facts."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewbench._text import printed
 from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
@@ -214,7 +214,7 @@ class Comparison(Shown):
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}
                 | {"metrics": metrics}
             )
-        return json.dumps(
+        return printed(
             {
                 "cells": cells,
                 "seed": self.seed,
@@ -223,8 +223,7 @@ class Comparison(Shown):
                 "versions": self.facts["versions"],
                 "facts": self.facts,
                 "warnings": self.warnings,
-            },
-            indent=2,
+            }
         )
 
 

@@ -159,7 +159,7 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     if coverage:
         head += [
             (f"In {coverage.removeprefix('coverage')}% interval", True),
-            (unit.points_title("Width"), True),
+            (unit.points_title("Half width"), True),
         ]
     head += [("Seconds", True)]
     found = list(cells.groupby(["split", "budget"], sort=False))
@@ -199,7 +199,7 @@ def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
     line += [fixed(_number(row, name), 3) for name in ("kendall_tau", "spearman")]
     if coverage:
         width = coverage.replace("coverage", "width")
-        line += [_percent(_number(row, coverage)), unit.number(_number(row, width))]
+        line += [_percent(_number(row, coverage)), unit.number(_number(row, width) / 2)]
     return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
 
 

@@ -1,6 +1,5 @@
 """The outcome of a plan: what to run, what to expect, and how sure that is."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
+from fewbench._text import printed
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import planning as figures
@@ -296,7 +296,7 @@ class Plan(Shown):
 
     def _sure(self, one: Forecast) -> list[str]:
         """Say how sure the answer is, and what random sampling would need."""
-        unit, said = Unit(self.scale), [f"Use plain random sampling: {one.reason}."]
+        unit, said = Unit(self.scale), [f"Use random sampling: {one.reason}."]
         if one.is_better:
             ends = f"between {unit.points(one.error_low)} and {unit.points(one.error_high)}"
             said = [f"How sure: the error is {ends} (90% interval)"]
@@ -307,7 +307,7 @@ class Plan(Shown):
             needs = f"{every}{min(one.random_items, self.n_items):,} items"
             how = " if both models run the same items" if self.goal == "difference" else ""
             said[-1] += "."
-            said.append(f"Plain random sampling needs {needs} for the same{how}.")
+            said.append(f"Random sampling needs {needs} for the same{how}.")
         if self.goal == "budget":
             said[-1] += f" With {one.items:,} items its error is {unit.points(one.random_error)}."
         return said
@@ -361,7 +361,7 @@ class Plan(Shown):
 
     def to_json(self) -> str:
         """Return the plan as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+        return printed(self.to_dict())
 
 
 def _title(target: str) -> str:

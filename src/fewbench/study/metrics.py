@@ -368,12 +368,14 @@ def find_metric(name: str) -> Metric:
     Examples
     --------
     >>> find_metric("task_rmse").unit, find_metric("coverage90").range, find_metric("width90").title
-    ('score', (0.0, 1.0), '90% width')
+    ('score', (0.0, 1.0), '90% full width')
     """
     if of_intervals := INTERVALS.fullmatch(name):
         kind, level = of_intervals.groups()
         if kind == "width":
-            return Metric(f"{level}% width", "score", f"Mean width of the {level}% intervals.")
+            return Metric(
+                f"{level}% full width", "score", f"Mean full width of the {level}% intervals."
+            )
         return Metric(
             f"In {level}% interval",
             "share",

@@ -81,7 +81,7 @@ def plan(
     methods: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | None = None,
     price: float | None = None,
-    target: Target | None = None,
+    expect: Target | None = None,
     level: float = 0.9,
     power: float = 0.8,
     repeats: int = 8,
@@ -123,7 +123,7 @@ def plan(
     price : float, optional
         Price of a unit of the costs, such as GPU hours or dollars per item or token. Costs are
         then printed at this price.
-    target : {"like", "family", "stronger"}, optional
+    expect : {"like", "family", "stronger"}, optional
         Plan only for target models of this kind: like the source models, of a new family, or
         stronger than all source models (default: all; the answer is for like).
     level : float
@@ -154,7 +154,7 @@ def plan(
     --------
     >>> from fewbench.testing import simulate
     >>> table = simulate(60, 200, seed=1)
-    >>> made = plan(table, budget=20, target="like", methods="greedy-ridge", repeats=3)
+    >>> made = plan(table, budget=20, expect="like", methods="greedy-ridge", repeats=3)
     >>> made.answer
     'Run 20 items with greedy-ridge: expected error ...'
 
@@ -186,7 +186,7 @@ def plan(
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0
     (choosing, _), (judging, unsaid) = (
-        backtests_by_relation(table, target, of, seed, level, margin, MOST_TARGETS)
+        backtests_by_relation(table, expect, of, seed, level, margin, MOST_TARGETS)
         for of in (range(CHOOSING), range(CHOOSING, CHOOSING + repeats))
     )
     facts = {
@@ -276,7 +276,7 @@ def _notes(
     notes = []
     if all(not one.is_better for one in forecasts):
         notes.append(
-            "these source models support nothing better than plain random sampling: use random, or "
+            "these source models support nothing better than random sampling: use random, or "
             "add results of other models"
         )
     if table.n_models < FEW:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._names import split_names
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError
@@ -84,7 +85,7 @@ class Planner:
         pool: Pool, cache: Cache, progress: Progress | None,
     ) -> None:  # fmt: skip
         self.table, self.goal, self.wanted, self.power = table, goal, wanted, power
-        self.methods = [methods] if isinstance(methods, str) else methods
+        self.methods = split_names(methods) if isinstance(methods, str) else methods
         self.prices, self.n_sources, self.seed = prices, n_sources, seed
         self.pool, self.cache, self._progress = pool, cache, progress
         self._done = 0

@@ -5,7 +5,6 @@ items each, the curves of all cells say how precise a sample assisted by them is
 the difference estimator expects (see `fewbench.algorithms.assisted`).
 """
 
-import json
 import math
 from bisect import bisect_left
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
+from fewbench._text import printed
 from fewbench._types import FloatArray
 from fewbench._version import __version__
 from fewbench.algorithms.kriging import SampleModel
@@ -198,7 +198,7 @@ class SamplePlan(Shown):
 
     def to_json(self) -> str:
         """Return the plan as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+        return printed(self.to_dict())
 
 
 class _Forecast:

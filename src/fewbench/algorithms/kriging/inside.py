@@ -253,7 +253,8 @@ class Inside:
         wanted = weights @ self.wanted
         factors = np.empty((len(used) + len(turn), len(mean)), dtype=np.float32)
         near = factors[: len(used)]
-        np.subtract(self._rows[used], mean, out=near)
+        np.take(self._rows, used, axis=0, out=near, mode="clip")  # without a copy
+        near -= mean
         near *= scale.astype(np.float32)
         factors[len(used) :] = turn.astype(np.float32) @ self.along
         return Gaussian(

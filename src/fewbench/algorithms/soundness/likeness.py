@@ -253,7 +253,8 @@ def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
 
     A constant row has correlation 0 with all rows except its copies.
     """
-    rows_a, rows_b = _standard(a), _standard(b)
+    rows_a = _standard(a)
+    rows_b = rows_a if b is a else _standard(b)  # half the work, as the product is symmetric
     result = rows_a @ rows_b.T
     constant_a, constant_b = ~rows_a.any(axis=1), ~rows_b.any(axis=1)
     same = np.equal.outer(a[:, 0], b[:, 0]) & np.logical_and.outer(constant_a, constant_b)
@@ -300,22 +301,24 @@ def duplicate_groups(values: Matrix, families: NDArray[np.object_] | None = None
 
     Near copies correlate at `DUPLICATE_CORRELATION`; chains of mere twins can join most of a
     table. An empty name in `families`, shape (models,), is no family.
+
+    >>> duplicate_groups(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])).tolist()
+    [0, 0, 1]
     """
+    copies = _connected(_own_correlations(values) >= DUPLICATE_CORRELATION)
+    return copies if families is None else with_families(copies, families)
+
+
+def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
+    """Join groups that have a model of one family, shapes (models,)."""
+    linked = np.equal.outer(families, families) & (families != "")[:, None]
+    return _connected(linked | np.equal.outer(groups, groups))
+
+
+def _connected(linked: BoolArray) -> IntArray:
     from scipy.sparse.csgraph import connected_components
 
-    linked = _own_correlations(values) >= DUPLICATE_CORRELATION
-    if families is not None:
-        linked |= np.equal.outer(families, families) & (families != "")[:, None]
     return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
-
-
-def count_distinct(values: Matrix) -> int:
-    """Return the number of models, near copies counted once.
-
-    >>> count_distinct(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]]))
-    2
-    """
-    return int(duplicate_groups(values).max()) + 1
 
 
 def _standard(rows: FloatArray) -> FloatArray:
