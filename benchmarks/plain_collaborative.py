@@ -7,7 +7,7 @@ rounding are as in `fewbench`.
 
 import numpy as np
 
-from fewbench.methods.adaptive.task_completion import NEIGHBOURS
+from fewbench.methods.adaptive.collaborative import NEIGHBOURS
 
 
 def cosine(a, b):  # type: ignore[no-untyped-def]

@@ -131,7 +131,7 @@ def without_families(context: Context) -> str:
         "duplicates, 5 random halves, 30 items. Families are words in the models' names "
         f"({FAMILIES}); the six with most targets are left out in turn. With and without, there "
         "are as many source models. Means over families; in brackets, 90 % intervals. The paper "
-        "leaves out Llama on GSM8K, whose names of models are not published.\n",
+        "leaves out Llama on GSM8K, whose arrays do not say which model is which.\n",
         *("- " + found.findings[name] for name in ("affinity", "absence")),
     ]
     for metric, name in names.items():

@@ -135,8 +135,7 @@ def printed(value: Any) -> str:
       "p": 1e-15
     }
     """
-    plain = json.loads(value.model_dump_json()) if hasattr(value, "model_dump_json") else value
-    return json.dumps(_rounded(plain), indent=2, ensure_ascii=False)
+    return json.dumps(_rounded(value), indent=2, ensure_ascii=False)
 
 
 def _rounded(value: Any) -> Any:

@@ -11,7 +11,7 @@ from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation
 from fewbench.readers import read
 from fewbench.scores import load_scores, save_scores
-from fewbench.scores.conditions import Comparison, compare_conditions
+from fewbench.scores.conditions import Compared, compare_conditions
 
 STAMP = "2026-01-01T10-00-00"
 N = 24
@@ -333,7 +333,7 @@ def test_versions_of_lm_eval_that_log_the_same_settings_otherwise():
         for other in tables:
             shared = set(one.item_ids) & set(other.item_ids)
             assert len(shared) == 18
-            assert compare_conditions(one, other, sorted(shared)) == Comparison()
+            assert compare_conditions(one, other, sorted(shared)) == Compared()
     kept = [json.loads(text) for text in tables[0].items["task_settings"].unique()]
     assert [one["few-shot examples"] for one in kept] == [["0"], ["0"]]
 

@@ -17,7 +17,7 @@ from fewbench.scores import Scale
 from fewbench.show.html import body_of
 from fewbench.show.page import Shown
 from fewbench.study.comparison import Comparison
-from fewbench.study.comparison_page import page_of
+from fewbench.study.comparison_page import comparison_page
 
 METRICS = (
     "mae", "rmse", "max_error", "kendall_tau", "spearman", "pearson", "pairwise_accuracy",
@@ -50,7 +50,7 @@ class Made(Shown):
     unit = Comparison.unit  # a property
 
     def page(self):
-        return page_of(self)
+        return comparison_page(self)
 
 
 def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:

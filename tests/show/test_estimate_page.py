@@ -107,7 +107,7 @@ def test_without_sources_or_with_several_targets(done, body, tmp_path):
     alone = body(write_report(one, tmp_path / "a.html").read_text("utf-8"))
     assert "Against the source models" not in alone
     assert f"{one.score:.1%}" in alone
-    other = one.model_copy(update={"target": "other", "rank": 1})
+    other = one.model_copy(update={"target": "other", "score": one.score + 0.1, "rank": None})
     both = plain(
         body(
             write_report(fewbench.Estimates(new=one, other=other), tmp_path / "b").read_text(

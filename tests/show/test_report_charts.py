@@ -61,7 +61,7 @@ def results():
         known = scores.values[row, scores.positions(items)]
         evaluation.tell(name, dict(zip(items, known.tolist(), strict=True)))
     estimates = evaluation.estimate()
-    kinds = ("error", "ratio", "coverage", "scores", "ranks")
+    kinds = ("error", "ratio", "coverage-90", "scores", "ranks")
     compared = compare(scores, ["random", "random-ridge"], [10, 20], repeats=3)
     found = {f"compare {kind}": compared.plot(kind) for kind in kinds}
     found |= {
@@ -134,7 +134,7 @@ def test_tables_of_charts_are_packed_and_safe_in_a_script():
     values = [{"name": bad, "value": i / 7} for i in range(30)]
     made = Charts()
     made.add(alt.Chart(theme.rows(values)).mark_point().encode(x="value:Q"))
-    text = made.to_json()
+    text = made.as_script()
     assert "<" not in text
     columns = json.loads(text)["specs"]["c0"]["data"]["columns"]
     assert columns[0] == {"name": "name", "words": [bad], "cells": [0] * 30}

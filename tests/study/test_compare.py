@@ -18,6 +18,7 @@ from fewbench.study import SplitSettings, compare
 from fewbench.study.cell import Cell, Failure, run_cell
 from fewbench.study.inference import expected_random_mae, two_way
 from fewbench.study.learning_curve import LearningCurve
+from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import make_split
 from fewbench.testing import simulate
 
@@ -409,7 +410,7 @@ def test_twins_across_the_split_are_counted_and_named():
     warning = of_twins(given, 2)
     assert "1 of 4 targets (25%)" in warning
     assert "1 of them with the same answers" in warning
-    assert "'model-19 ~ model-00'" in warning
+    assert "model-19 ~ model-00" in warning
     half = SplitSettings("random", 0.5)  # other targets each time, and the twins often apart
     assert " of 60 targets " in of_twins(half, 6)
 
@@ -521,7 +522,7 @@ def test_the_curve_needs_no_split_with_more_sources(split, sources, expected):
     curve = found.learning_curve("random-ridge", 10)
     assert curve.sources == expected
     assert curve.says in " ".join(str(found).split())
-    assert found.plot("sources", found.cells["split"].iloc[0]) is not None
+    assert found.plot("sources", "random split") is not None
 
 
 @pytest.mark.parametrize(
@@ -613,3 +614,35 @@ def test_intervals_are_those_of_an_evaluation():
     estimates = evaluation.estimate().values()
     np.testing.assert_allclose(said.low, [one.interval.low for one in estimates])
     np.testing.assert_allclose(said.high, [one.interval.high for one in estimates])
+
+
+def test_metrics_that_are_asked_for_are_shown():
+    scores = simulate(24, 60, seed=5)
+    asked = ["task_rank_mae", "rmse"]
+    outcome = compare(scores, "clusters(minimum=5)+mean", 15, repeats=3, level=None, metrics=asked)
+    section = next(one for one in outcome.page().sections if one.id == "asked")
+    (table,) = section.tables
+    assert [title for title, _ in table.head[3:]] == ["Rank error of tasks", "RMSE (pp)"]
+    shown = {row[0]: row[3] for row in table.rows}
+    for row in outcome.cells.to_dict("records"):
+        assert shown[row["method"]].startswith(f"{row['task_rank_mae']:.2f} ± ")
+    assert "Rank error of tasks" in str(outcome)
+    with pytest.raises(StudyError, match=r"task_rnk_mae.*did you mean task_rank_mae"):
+        compare(scores, "random", 15, metrics=["task_rnk_mae"])
+
+
+def test_an_interval_of_ranks_is_around_its_mean():
+    """Tasks' estimates tie with source models' scores: no digit of a cell's result may be lost."""
+    scores, method = simulate(60, 60, seed=2), "clusters(minimum=6)+mean"
+    split = make_split(scores, SplitSettings("random"), 0, 0)
+    result = run_cell(
+        scores, Cell(method, find_method(method), 18, "random", split, 0, 0, None, False)
+    )
+    sources, targets = (scores.take(models=part) for part in (split.sources, split.targets))
+    past, true = sources.task_scores(), targets.task_scores()
+    estimates = result.task_estimates()
+    ranks = [
+        point_metrics(true[:, task], estimates[:, task], past[:, task])["rank_mae"]
+        for task in range(3)
+    ]
+    assert np.mean(ranks) == pytest.approx(result.metrics["task_rank_mae"])

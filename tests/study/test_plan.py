@@ -90,7 +90,7 @@ def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
     assert one.error == one.random_error <= 0.04
     assert one.breakeven is None
     assert made.learning is None
-    assert any("nothing better than plain random sampling" in note for note in made.notes)
+    assert any("nothing better than random sampling" in note for note in made.notes)
 
 
 def test_noise_does_not_choose_a_method():
@@ -358,7 +358,7 @@ def test_a_method_that_fails_everywhere_leaves_the_others():
         ({"budget": 0}, "budget of 0"),
         ({"budget": 2.5}, "whole number"),
         ({"budget": 120}, "needs no plan"),
-        ({"error": 0.1, "target": "lik"}, "did you mean like"),
+        ({"error": 0.1, "expect": "lik"}, "did you mean like"),
         ({"error": 0.1, "methods": "greedy-rigde"}, "did you mean greedy-ridge"),
         ({"error": 0.1, "repeats": 2}, "repeats must be 3 or more"),
         ({"error": 0.1, "level": 1}, "level"),

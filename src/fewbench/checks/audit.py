@@ -8,13 +8,11 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
-from fewbench._text import printed
 from fewbench.checks.duplicates import Kinship, alike_findings, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
 from fewbench.checks.missing import measure_missing, missing_findings
 from fewbench.checks.outliers import odd_findings
-from fewbench.checks.page import audit_page
 from fewbench.checks.shape import shape_findings
 from fewbench.methods import CATALOGUE, Need
 from fewbench.methods.catalogue import ADVICE, FEW, Advice
@@ -22,7 +20,7 @@ from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
-from fewbench.show.page import Page, Shown
+from fewbench.show.page import Shown
 
 FORMAT = 1
 LEAST = 1
@@ -101,17 +99,6 @@ class Audit(Shown):
         """Return one row per finding, by kind: severity, what was found and what to do."""
         rows = [(one.kind, one.severity, one.what, one.advice) for one in self.findings]
         return pd.DataFrame(rows, columns=["kind", "severity", "what", "advice"]).set_index("kind")
-
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return printed(self.to_dict())
-
-    def page(self, source: str = "") -> Page:
-        """Return the findings, which methods to use, and what is behind them.
-
-        `source` is the file of the scores, for the commands to run next.
-        """
-        return audit_page(self, source)
 
     def of_kind(self, kind: str) -> Finding | None:
         """Return the finding of a kind, or None."""

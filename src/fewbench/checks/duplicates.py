@@ -21,7 +21,7 @@ from fewbench.algorithms.soundness.likeness import (
     independent_weights,
     likeness,
 )
-from fewbench.checks.finding import Finding, Severity, Table
+from fewbench.checks.finding import Details, Finding, Severity
 from fewbench.scores import Scores
 
 Groups = tuple[tuple[int, ...], ...]
@@ -193,7 +193,7 @@ def _finding(
     what: str,
     advice: str,
     spare: tuple[str, ...] = (),
-    table: Table | None = None,
+    table: Details | None = None,
 ) -> Finding:
     named = tuple(tuple(scores.model_ids[m] for m in group) for group in groups)
     ids = tuple(name for group in named for name in group)
@@ -243,7 +243,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
                 "models",
                 "give different models different names, or import only the run that you mean; "
                 "--drop does not change them",
-                table=Table(
+                table=Details(
                     ("models of one name", "models", "items that differ, at most"), tuple(rows)
                 ),
             )
@@ -370,13 +370,13 @@ def _in_groups(groups: Groups) -> str:
     return n if len(groups) == 1 else f"{n} in {len(groups):,} groups"
 
 
-def _likeness_table(what: str, scores: Scores, kinship: Kinship, groups: Groups) -> Table:
+def _likeness_table(what: str, scores: Scores, kinship: Kinship, groups: Groups) -> Details:
     rows = []
     for group in groups:
         r = [kinship.likeness.r[pair] for pair in combinations(group, 2)]
         least, largest = round(float(min(r)), 2), round(float(max(r)), 2)
         rows.append((_listed(scores, group), len(group), least, largest))
-    return Table((what, "models", "least r", "largest r"), tuple(rows))
+    return Details((what, "models", "least r", "largest r"), tuple(rows))
 
 
 def _listed(scores: Scores, group: tuple[int, ...]) -> str:

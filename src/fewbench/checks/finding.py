@@ -9,7 +9,7 @@ Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Table:
+class Details:
     """Numbers behind a finding, row by row."""
 
     header: tuple[str, ...]
@@ -38,7 +38,7 @@ class Finding:
         The ids by group if they form groups.
     spare : tuple of str
         The ids that `drop` removes for this kind.
-    table : Table, optional
+    table : Details, optional
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Finding:
     ids: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     spare: tuple[str, ...] = ()
-    table: Table | None = None
+    table: Details | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

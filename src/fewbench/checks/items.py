@@ -9,7 +9,7 @@ from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
 from fewbench.checks.duplicates import Kinship
-from fewbench.checks.finding import Cell, Finding, Table, share
+from fewbench.checks.finding import Cell, Details, Finding, share
 from fewbench.scores import Scores, Unit
 
 EASY = 0.95
@@ -158,7 +158,7 @@ def worst_first(numbers: ItemNumbers, which: BoolArray) -> IntArray:
     return at[np.argsort(numbers.discrimination.p[at], kind="stable")]
 
 
-def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Table:
+def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Details:
     header = ["item", "task", "mean", "correlation with other items"]
     chosen = _chosen_by_strong(scores, at)
     rows: list[tuple[Cell, ...]] = []
@@ -171,7 +171,7 @@ def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Table:
         rows.append(tuple(row))
     if chosen is not None:
         header.append("strong models choose")
-    return Table(tuple(header), tuple(rows))
+    return Details(tuple(header), tuple(rows))
 
 
 def _chosen_by_strong(scores: Scores, at: IntArray) -> list[str] | None:

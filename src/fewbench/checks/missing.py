@@ -6,7 +6,7 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import Missingness, missingness
-from fewbench.checks.finding import Finding, Table, share
+from fewbench.checks.finding import Details, Finding, share
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores, Unit
 
@@ -82,7 +82,7 @@ def _where(scores: Scores, found: Missingness) -> Finding:
         f"{advice}. --drop incomplete would leave out {cost}",
         "models",
         tuple(scores.model_ids[m] for m in lacking),
-        table=Table(
+        table=Details(
             ("model", "missing", "share", "others' score there less elsewhere", "p at most"),
             tuple(
                 (

@@ -6,7 +6,7 @@ from fewbench._blocks import by_rows, row_blocks, total
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.checks.duplicates import Kinship
-from fewbench.checks.finding import Finding, Table, share
+from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores
 
 ONE_OPTION = 0.8
@@ -59,7 +59,7 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
         "the table without models that are broken",
         "models",
         tuple(scores.model_ids[m] for m in odd),
-        table=Table(("model", "score", "follows difficulty (median model: 1)"), rows),
+        table=Details(("model", "score", "follows difficulty (median model: 1)"), rows),
     )
 
 
@@ -120,5 +120,5 @@ def _one_option(scores: Scores) -> Finding | None:
         "and import the table without models that are broken",
         "models",
         tuple(name for name, _, _ in rows),
-        table=Table(("model", "option", "share"), tuple(rows)),
+        table=Details(("model", "option", "share"), tuple(rows)),
     )

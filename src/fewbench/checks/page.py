@@ -2,22 +2,24 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewbench._names import counted, fixed, some
+from fewbench.checks.audit import Audit
 from fewbench.checks.finding import Cell, Finding
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import auditing
-from fewbench.show.page import Page, Section, Table
-
-if TYPE_CHECKING:
-    from fewbench.checks.audit import Audit
+from fewbench.show.page import Page, Section, Table, page_of
 
 MOST_MODELS, MOST_TASKS = 60, 24
 
 
-def audit_page(found: "Audit", source: str) -> Page:
-    """Return the page of an audit of a file of scores."""
+@page_of.register
+def audit_page(found: Audit, source: str = "") -> Page:
+    """Return the findings, which methods to use, and what is behind them.
+
+    `source` is the file of the scores, for the commands to run next.
+    """
     shape, numbers = found.table, found.numbers
     counts = [(s, sum(one.severity == s for one in found.findings)) for s in ("problem", "caution")]
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
@@ -172,7 +174,7 @@ def _marked(items: list[int]) -> str:
     return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
 
 
-def _methods(found: "Audit") -> list[Section]:
+def _methods(found: Audit) -> list[Section]:
     """Return which methods to use, and which cannot run."""
     rows = [(one.when, ", ".join(one.methods), one.reason) for one in found.use]
     reasons: dict[str, list[str]] = {}
@@ -202,7 +204,7 @@ def _methods(found: "Audit") -> list[Section]:
     ]
 
 
-def _compare(found: "Audit", path: str) -> str:
+def _compare(found: Audit, path: str) -> str:
     """Return the command that checks the methods to use."""
     first = dict.fromkeys(one.methods[0] for one in found.use if one.methods)
     n_items = found.table["items"]

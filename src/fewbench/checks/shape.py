@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench.checks.finding import Finding, Table, share
+from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores, Unit
 
 SMALL_TASK = 30
@@ -60,7 +60,7 @@ def _tasks(scores: Scores) -> Finding:
         advice,
         "tasks",
         tuple(small),
-        table=Table(
+        table=Details(
             ("task", "items", "mean score"),
             tuple((scores.tasks[t], int(sizes[t]), round(float(means[t]), 3)) for t in order),
         ),
@@ -81,7 +81,7 @@ def _options(scores: Scores) -> Finding | None:
         f"items have {values[0]} to {values[-1]} options ({by})",
         "PDS divides by the number of options and so prefers items with few options; "
         "jsd+mean is not affected",
-        table=Table(
+        table=Details(
             ("options", "items"),
             tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),
         ),
@@ -186,5 +186,5 @@ def _families(scores: Scores, kin_found: bool) -> Finding:
         "fact",
         what,
         "intervals count a family as one model; compare --split group holds out whole families",
-        table=Table(("family", "models"), tuple((str(k), int(v)) for k, v in counts.items())),
+        table=Details(("family", "models"), tuple((str(k), int(v)) for k, v in counts.items())),
     )

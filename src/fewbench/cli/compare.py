@@ -93,7 +93,7 @@ compare = command(
     examples="""
 fewbench compare scores.parquet
 fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
-fewbench compare scores.parquet -m collaborative,clustering -n 10%,20%
+fewbench compare scores.parquet -m collaborative,clustering -n 10% --metrics task_mae,task_rank_mae
 fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
 fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap
 fewbench compare scores.parquet -m greedy-ridge -n 50 --sources 10,30

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
-from fewbench._text import printed
 from fewbench._warned import in_cell, issue
 from fewbench.decide.operands import (
     Given,
@@ -140,10 +139,6 @@ class Gate(Shown, BaseModel):
             for one in self.checks
         ]
         return pd.DataFrame(rows).set_index("rule").assign(warnings=in_cell(self.warnings))
-
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return printed(self)
 
     def page(self, folder: str = "DIR") -> Page:
         """Return the verdict, the checks, and what would decide them.

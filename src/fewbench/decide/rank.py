@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted, some
-from fewbench._text import printed
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, own_variances
@@ -121,10 +120,6 @@ class Ranking(Shown, BaseModel):
 
         rows = [one.model_dump() | {"tied_with": ", ".join(one.tied_with)} for one in self.targets]
         return pd.DataFrame(rows).set_index("target").assign(warnings=in_cell(self.warnings))
-
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return printed(self)
 
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
@@ -157,10 +156,6 @@ class Track(Shown, BaseModel):
             }
             for one in self.points
         ]
-
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return printed(self)
 
     def page(self) -> Page:
         """Return the best checkpoint, the scores by step, and what changed."""

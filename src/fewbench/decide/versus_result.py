@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.decide.operands import Pairing
 from fewbench.decide.random_pairs import RandomPairs
@@ -188,10 +187,6 @@ class Versus(Shown, BaseModel):
 
         rows = [one.model_dump() for one in self.deciding]
         return pd.DataFrame(rows, columns=list(ItemDifference.model_fields)).set_index("item")
-
-    def to_json(self) -> str:
-        """Return everything as indented JSON."""
-        return printed(self)
 
     def page(self) -> Page:
         """Return the finding, the differences, the items that differ and what they rest on."""

@@ -17,7 +17,7 @@ from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Skipped, To
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
 from fewbench.scores import Scale, Scores, Sources
-from fewbench.scores.conditions import Comparison, compare_conditions
+from fewbench.scores.conditions import Compared, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 from fewbench.scores.replies import describe_replies, is_odd
 from fewbench.scores.table import KEYS, NO_TASK, PROMPTS, SETTINGS
@@ -257,7 +257,7 @@ class AnswerBook:
 
     def compare(
         self, table: Scores, matched: Mapping[str, int], *, accept_differences: bool
-    ) -> Comparison:
+    ) -> Compared:
         """Compare how answers were asked and scored; AnswersError if that may not differ."""
         used: dict[str, None] = {}
         for name, row in matched.items():

@@ -28,7 +28,7 @@ from fewbench.scores import Sources
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class Opened:
     """What an evaluation is started with.
 
     Attributes
@@ -62,7 +62,7 @@ class Settings:
         subset: Subset | None,
         *,
         is_run: bool,
-    ) -> "Settings":
+    ) -> "Opened":
         """Return the settings of a new evaluation; see `Evaluation`."""
         items = None if budget is None else count_items(budget, scores)
         if (origin := scores.origin) is not None:
@@ -91,7 +91,7 @@ class Settings:
         return cls(method, limits, seed, subset, reason)
 
     @classmethod
-    def of(cls, header: Header, method: Method | None) -> "Settings":
+    def of(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         made = header.provenance
         stop = header.stop or Stop(items=made.budget)
@@ -105,7 +105,7 @@ class Choosing:
     ----------
     scores : Scores
         Those of the source models.
-    settings : Settings
+    settings : Opened
     ledger : Ledger
         What was asked and answered. Rounds that the method asks for are noted there.
 
@@ -115,7 +115,7 @@ class Choosing:
         What the runner reported to have spent on each target.
     """
 
-    def __init__(self, scores: Sources, settings: Settings, ledger: Ledger) -> None:
+    def __init__(self, scores: Sources, settings: Opened, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
         self.reported_costs: Mapping[str, float] = {}

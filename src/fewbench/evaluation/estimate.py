@@ -1,25 +1,23 @@
 """Estimate: a target's full score with an interval, next to that of random sampling."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
 from fewbench._names import counted, some
-from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
-from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
-from fewbench.scores import Scale, Unit
-from fewbench.show.page import Chart, Page, Shown
+from fewbench.scores import Scale, Sources, Unit
+from fewbench.show.charts import estimating as figures
+from fewbench.show.page import Chart, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from fewbench.evaluation.evaluation import Evaluation
 
 
 class Estimate(Shown, BaseModel):
@@ -121,16 +119,8 @@ class Estimate(Shown, BaseModel):
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
 
-    def page(self, evaluation: "Evaluation | None" = None, **shown: Any) -> Page:
-        """Return the page of this target; arguments as of `Estimates.page`."""
-        return Estimates({self.target: self}).page(evaluation, **shown)
-
-    def _charts(self) -> dict[str, list[Chart]]:
+    def _charts(self) -> list[tuple[str, str, Chart]]:
         return Estimates({self.target: self})._charts()
-
-    def to_json(self) -> str:
-        """Return the estimate as indented JSON."""
-        return printed(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Estimate":
@@ -192,28 +182,32 @@ class Estimates(Shown, dict[str, Estimate]):
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
 
-    def page(self, evaluation: "Evaluation | None" = None, **shown: Any) -> Page:
-        """Return what there is to show.
-
-        Parameters
-        ----------
-        evaluation : Evaluation, optional
-            Adds the source models and the items.
-        **shown
-            `source` (a name of the scores), `folder`, `history`; see
-            `fewbench.evaluation.page.page_of`.
-        """
-        return page_of(self, evaluation, **shown)
-
-    def _charts(self) -> dict[str, list[Chart]]:
+    def _charts(self) -> list[tuple[str, str, Chart]]:
         """Return the charts of the page, and that of all targets, which a page of one leaves out.
 
         `Evaluation.plot` shows an estimate among the source models.
         """
-        every: dict[str, list[Chart]] = {"targets": [lambda: several(list(self.values()))]}
-        return {**every, **super()._charts()} if self else {}
+        if not self:
+            return []
+        return [("targets", "", lambda: several(list(self.values()))), *super()._charts()]
 
-    def to_json(self) -> str:
-        """Return the estimates by target as indented JSON."""
-        found = {name: one.model_dump(mode="json") for name, one in self.items()}
-        return printed(found)
+
+def among_sources(one: Estimate, scores: Sources) -> Any:
+    """Return the chart of an estimate among the full scores of the source models."""
+    ends = (one.interval.low, one.interval.high)
+    given = full_scores_of(scores), one.target, one.score
+    return figures.among_sources(*given, ends, one.level, Unit(one.scale))
+
+
+def several(estimates: Sequence[Estimate]) -> Any:
+    """Return the chart of estimates with their intervals."""
+    values = [
+        {"target": one.target, "score": one.score, **one.interval.model_dump()} for one in estimates
+    ]
+    return figures.several(values, estimates[0].level, Unit(estimates[0].scale))
+
+
+def full_scores_of(scores: Sources) -> dict[str, float]:
+    """Return the source models' full scores on the user's scale, by name."""
+    full = scores.scale.from_unit(scores.full_scores())
+    return dict(zip(map(str, scores.model_ids), map(float, full), strict=True))

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.choosing import Choosing, Settings
+from fewbench.evaluation.choosing import Choosing, Opened
 from fewbench.evaluation.costs import Cost, reported_costs
-from fewbench.evaluation.estimate import Estimates
+from fewbench.evaluation.estimate import Estimates, among_sources
 from fewbench.evaluation.journal import Header, Journal
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
@@ -27,7 +27,6 @@ from fewbench.evaluation.opening import (
     started_scores,
 )
 from fewbench.evaluation.packed import stronger_warning
-from fewbench.evaluation.page import among_sources
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
@@ -69,7 +68,7 @@ class Evaluation:
         replaces the method's selector.
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
-    opened : Settings, optional
+    opened : Opened, optional
         Of a saved evaluation; `open` reads them.
 
     Raises
@@ -103,13 +102,13 @@ class Evaluation:
         stop: Stop | None = None,
         subset: Subset | None = None,
         is_run: bool = False,
-        opened: Settings | None = None,
+        opened: Opened | None = None,
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
         if opened is None:
             check_targets(scores, targets)
         self.scores = scores
-        settings = opened or Settings.new(scores, method, budget, seed, stop, subset, is_run=is_run)
+        settings = opened or Opened.new(scores, method, budget, seed, stop, subset, is_run=is_run)
         self.stop, self.reason = settings.stop, settings.reason
         self._ledger = Ledger(scores, targets)
         self.record = self._ledger.record
@@ -222,7 +221,7 @@ class Evaluation:
         journal = Journal(Path(folder))
         header, path = journal.header(), journal.scores_path()
         scores = started_scores(journal.folder, header.provenance, path, scores)
-        evaluation = cls(scores, targets=header.targets, opened=Settings.of(header, method))
+        evaluation = cls(scores, targets=header.targets, opened=Opened.of(header, method))
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)

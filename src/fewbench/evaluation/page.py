@@ -2,29 +2,34 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fewbench._names import counted, fixed
 from fewbench._types import FloatArray
 from fewbench.errors import PackError
+from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
+from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Sources, Unit
 from fewbench.show.charts import estimating as figures
-from fewbench.show.page import Page, Section, Table
-
-if TYPE_CHECKING:
-    from fewbench.evaluation.estimate import Estimate, Estimates
-    from fewbench.evaluation.evaluation import Evaluation
+from fewbench.show.page import Page, Section, Table, page_of
 
 MOST_SOURCES, MOST_ITEMS = 1000, 2000
 """Most rows of the tables of source models and of items; more would make a page heavy."""
 History = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def page_of(
-    estimates: "Estimates",
-    evaluation: "Evaluation | None" = None,
+@page_of.register
+def estimate_page(one: Estimate, *args: Any, **shown: Any) -> Page:
+    """Return the page of one target; arguments as of `estimates_page`."""
+    return estimates_page(Estimates({one.target: one}), *args, **shown)
+
+
+@page_of.register
+def estimates_page(
+    estimates: Estimates,
+    evaluation: Evaluation | None = None,
     *,
     source: str = "",
     folder: str = "",
@@ -47,7 +52,8 @@ def page_of(
     title = source or "An estimate from a few items"
     if not estimates:
         return Page("estimate", title, "No estimate: no target has answers")
-    ranked = sorted(estimates.values(), key=lambda one: (one.rank or 0, one.target))
+    sign = 1 if next(iter(estimates.values())).scale.lower_is_better else -1
+    ranked = sorted(estimates.values(), key=lambda one: (sign * one.score, one.target))
     first, several = ranked[0], len(ranked) > 1
     unit = Unit(first.scale)
     found = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
@@ -90,22 +96,7 @@ def page_of(
     )
 
 
-def among_sources(one: "Estimate", scores: Sources) -> Any:
-    """Return the chart of an estimate among the full scores of the source models."""
-    ends = (one.interval.low, one.interval.high)
-    given = _sources(scores), one.target, one.score
-    return figures.among_sources(*given, ends, one.level, Unit(one.scale))
-
-
-def several(estimates: Sequence["Estimate"]) -> Any:
-    """Return the chart of estimates with their intervals."""
-    values = [
-        {"target": one.target, "score": one.score, **one.interval.model_dump()} for one in estimates
-    ]
-    return figures.several(values, estimates[0].level, Unit(estimates[0].scale))
-
-
-def _run(one: "Estimate") -> str:
+def _run(one: Estimate) -> str:
     """Return in a sentence what was run, and the rank."""
     share = f"{one.items_run / one.items_total:.1%}"
     said = f"Estimated from {one.items_run:,} of {counted(one.items_total, 'item')} ({share}), "
@@ -116,7 +107,7 @@ def _run(one: "Estimate") -> str:
     return f"{said}."
 
 
-def _all(ranked: Sequence["Estimate"], unit: Unit) -> Section:
+def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     """Return a row for each target."""
     head = [("Target", False), ("Score", True), (f"{ranked[0].level:.0%} interval", True)]
     head += [("Random items", True), ("Expected error", True), ("Rank", True)]
@@ -139,10 +130,10 @@ def _all(ranked: Sequence["Estimate"], unit: Unit) -> Section:
 
 
 def _parts(
-    one: "Estimate",
+    one: Estimate,
     tab: str,
     unit: Unit,
-    evaluation: "Evaluation | None",
+    evaluation: Evaluation | None,
     history: Sequence[Mapping[str, Any]] | None,
 ) -> Iterator[Section]:
     """Yield what there is to show of one target; as text only if it has no tab."""
@@ -175,10 +166,10 @@ def _parts(
         yield _items(one.target, tab, unit, evaluation)
 
 
-def _near(one: "Estimate", scores: Sources, unit: Unit) -> list[list[str]]:
+def _near(one: Estimate, scores: Sources, unit: Unit) -> list[list[str]]:
     """Return the source models with the target among them, the best first."""
     sign = 1 if scores.scale.lower_is_better else -1
-    every = [(sign * score, name, score) for name, score in _sources(scores).items()]
+    every = [(sign * score, name, score) for name, score in full_scores_of(scores).items()]
     every.append((sign * one.score, "", one.score))
     every.sort(key=lambda row: (row[0] != row[0], row[0], row[1] != ""))
     rows, at = [], 0
@@ -191,12 +182,7 @@ def _near(one: "Estimate", scores: Sources, unit: Unit) -> list[list[str]]:
     return rows[start : start + MOST_SOURCES]
 
 
-def _sources(scores: Sources) -> dict[str, float]:
-    full = scores.scale.from_unit(scores.full_scores())
-    return dict(zip(map(str, scores.model_ids), map(float, full), strict=True))
-
-
-def _basis(one: "Estimate", tab: str, unit: Unit, evaluation: "Evaluation | None") -> Section:
+def _basis(one: Estimate, tab: str, unit: Unit, evaluation: Evaluation | None) -> Section:
     """Return the width and the error beside those of random items, and what they rest on."""
     made, ends = one.provenance, one.interval
     head = [("Method", False), ("Half width", True), ("Expected error", True)]
@@ -208,10 +194,9 @@ def _basis(one: "Estimate", tab: str, unit: Unit, evaluation: "Evaluation | None
     facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
     if evaluation is not None:
         average = {"micro": "mean over items", "macro": "mean over task scores"}[made.average]
-        facts |= {
-            "Source models": counted(evaluation.scores.n_models, "model"),
-            "Full score": average,
-        }
+        if n_models := evaluation.scores.n_models:
+            facts["Source models"] = counted(n_models, "model")
+        facts["Full score"] = average
         if evaluation.reason:
             facts["Why this method"] = evaluation.reason
     return Section(
@@ -225,7 +210,7 @@ def _basis(one: "Estimate", tab: str, unit: Unit, evaluation: "Evaluation | None
     )
 
 
-def _more_items(one: "Estimate", unit: Unit) -> list[str]:
+def _more_items(one: Estimate, unit: Unit) -> list[str]:
     """Return what more items would give, of an interval that follows from their number."""
     n, of = one.items_run, one.items_total
     if one.interval_kind not in ("exact", "betting", "sampled") or n >= of:
@@ -239,7 +224,7 @@ def _more_items(one: "Estimate", unit: Unit) -> list[str]:
     return [f"More items would give about {' and '.join(said)}."] if said else []
 
 
-def _tasks(one: "Estimate", tab: str, unit: Unit, scores: Sources | None) -> Section:
+def _tasks(one: Estimate, tab: str, unit: Unit, scores: Sources | None) -> Section:
     drawn = [] if scores is None else _middles(one, scores)
     medians = {row["task"]: row["median"] for row in drawn}
     head = [("Task", False), ("Score", True), (f"{one.level:.0%} interval", True)]
@@ -265,7 +250,7 @@ def _tasks(one: "Estimate", tab: str, unit: Unit, scores: Sources | None) -> Sec
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
 
 
-def _middles(one: "Estimate", scores: Sources) -> list[dict[str, Any]]:
+def _middles(one: Estimate, scores: Sources) -> list[dict[str, Any]]:
     """Return the middle of the source models in every task, beside the target's score."""
     of_sources = scores.scale.from_unit(scores.task_scores())
     rows = []
@@ -279,7 +264,7 @@ def _middles(one: "Estimate", scores: Sources) -> list[dict[str, Any]]:
     return rows
 
 
-def _items(target: str, tab: str, unit: Unit, evaluation: "Evaluation") -> Section:
+def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section:
     """Return the items that were asked: the answers, and what was to be expected.
 
     Expected is the method's own expectation, or, of methods that have none, the mean score of the

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted, some
-from fewbench._text import printed
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, stronger_warning, subset_of
@@ -165,10 +164,6 @@ class Pack(Shown):
             more["models"] = [] if self.record.is_anonymous else of_part.models["model"]
             parts.append(row | more)
         return head | {"benchmarks": parts}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as indented JSON."""
-        return printed(self.to_dict())
 
     def page(self) -> Page:
         """Return what the pack contains, how good it is, and how to use it."""

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._text import printed
 from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
@@ -75,10 +74,6 @@ class Refreshed(Shown):
             "targets": rows.astype(object).where(rows.notna(), None).to_dict("records"),
             "notes": list(self.notes),
         }
-
-    def to_json(self) -> str:
-        """Return `to_dict` as indented JSON."""
-        return printed(self.to_dict())
 
     def page(self) -> Page:
         """Return the targets before and after, and what to know of the comparison."""

@@ -17,7 +17,9 @@ from fewbench.public.hosts import HOSTS, Hub, github_files
 from fewbench.public.source import (
     Ask,
     Files,
+    Find,
     Found,
+    Read,
     day_of,
     each_model,
     from_rows,
@@ -277,3 +279,11 @@ def read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
         notes.append(f"the simulated user differs between models: {some(sorted(users))}")
     rows = rows_of(found, folder, trials)
     return from_rows(rows, what="tau2-bench", attributes=found.attributes, notes=notes)
+
+
+WAYS: dict[str, tuple[Find, Read]] = {
+    "swe-bench": (find_swe_bench, read_swe_bench),
+    "terminal-bench": (find_terminal, read_terminal),
+    "tau2-bench": (find_tau2, read_tau2),
+}
+"""How the files of each source are found and read."""

@@ -21,7 +21,9 @@ from fewbench.public.source import (
     HUB,
     Ask,
     Attributes,
+    Find,
     Found,
+    Read,
     Source,
     day_of,
     each_model,
@@ -380,3 +382,12 @@ def repository(name: str) -> Source:
         *(_find_repository(repo), read_repository),
         splits=("*",),
     )
+
+
+WAYS: dict[str, tuple[Find, Read]] = {
+    "helm": (find_helm, read_helm),
+    "open-llm-leaderboard-v1": (find_v1, read_v1),
+    "open-llm-leaderboard-v2": (find_v2, read_v2),
+    "every-eval-ever": (find_eee, read_eee),
+}
+"""How the files of each source are found and read."""

@@ -21,7 +21,9 @@ from fewbench.public.hosts import HOSTS
 from fewbench.public.source import (
     Ask,
     Files,
+    Find,
     Found,
+    Read,
     day_of,
     from_rows,
     rows_of,
@@ -391,3 +393,44 @@ def _padded(cells: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.intp]]
         for item, cell in enumerate(row):
             options[model, item, : n_options[item]] = cell
     return options, n_options
+
+
+WAYS: dict[str, tuple[Find, Read]] = {
+    "livebench": (
+        Files("hub:livebench/model_judgment", ("data/leaderboard-*.parquet",)),
+        read_livebench,
+    ),
+    "livecodebench": (find_livecodebench, read_livecodebench),
+    "openeval": (
+        Files("hub:human-centered-eval/OpenEval", ("response/*.parquet", "item/*.parquet")),
+        read_openeval,
+    ),
+    "measurement-db": (
+        Files(
+            "hub:aims-foundations/measurement-db",
+            ("{benchmark}/response*",),
+            under="{benchmark}",
+            optional=("{benchmark}/subjects.*", "{benchmark}/benchmarks.*"),
+        ),
+        read_measurement,
+    ),
+    "mmlu-pro": (
+        Files("github:TIGER-AI-Lab/MMLU-Pro", ("*.zip",), under="eval_results", sample=slice(None)),
+        read_mmlu_pro,
+    ),
+    "alpaca-eval": (
+        Files(
+            "github:tatsu-lab/alpaca_eval",
+            ("*/weighted_alpaca_eval_gpt4_turbo/annotations.json",),
+            under="results",
+            sample=slice(None),
+        ),
+        read_alpaca,
+    ),
+    "metabench": (
+        Files("zenodo:12819251", ("*{benchmark}*.csv",), is_one=True),
+        read_metabench,
+    ),
+    "tailoredbench": (find_tailoredbench, read_tailoredbench),
+}
+"""How the files of each source are found and read."""

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
-from fewbench._text import printed
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
 from fewbench.evaluation.costs import Cost
@@ -289,12 +288,8 @@ class RunResult(Shown, _Frozen):
         stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
         return replace(page, lesser=[*stopped, *page.lesser], sections=[*page.sections, *more])
 
-    def _charts(self) -> dict[str, list[Chart]]:
+    def _charts(self) -> list[tuple[str, str, Chart]]:
         return self.estimates._charts()
-
-    def to_json(self) -> str:
-        """Return the result as indented JSON."""
-        return printed(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the result as JSON; an existing file is replaced."""

@@ -42,7 +42,7 @@ Settings = Mapping[str, list[str]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Compared:
     """Differences between the conditions of answers and of source models.
 
     `differences` mean that other questions were asked. `notes` are legitimate or unknown
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def count_uncompared(uncompared: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the notes of `Comparison.uncompared`.
+    """Return the notes of `Compared.uncompared`.
 
     >>> count_uncompared({"prompts of {} are not compared": ["q1", "q2"]})
     ['prompts of 2 items are not compared']
@@ -166,7 +166,7 @@ def _joined_versions(texts: Iterable[str]) -> str:
 
 def compare_conditions(
     sources: ItemTable, told: ItemTable, items: Iterable[str], names: tuple[str, str] = NAMES
-) -> Comparison:
+) -> Compared:
     """Compare how answers and those of the source models were asked and scored, on some items.
 
     What either does not record is not compared, and a note says so. `names` are those of the two
@@ -174,10 +174,10 @@ def compare_conditions(
     """
     taken = list(items)
     if not taken:
-        return Comparison()
+        return Compared()
     for whose, table in zip(names, (sources, told), strict=True):
         if not {PROMPTS, KEYS, SETTINGS} & set(table.items.columns):
-            return Comparison(notes=(_unrecorded(whose),))
+            return Compared(notes=(_unrecorded(whose),))
     tasks = told.items["task"].loc[taken].astype(str).tolist()  # the user may rename the sources'
     theirs, ours = (
         {
@@ -225,7 +225,7 @@ def compare_conditions(
         f"right answers of {{}} are not compared: {names[0]} or {names[1]} do not record them, or "
         "are of another harness": keyless,
     }
-    return Comparison(
+    return Compared(
         (*others, *differences, *keys),
         (*notes, *unscored),
         {note: items for note, items in uncompared.items() if items},

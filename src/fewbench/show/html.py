@@ -122,7 +122,7 @@ class Charts:
         added = [(caption, self.add(one)) for caption, one in made]
         return [(caption, one) for caption, one in added if one is not None]
 
-    def to_json(self) -> str:
+    def as_script(self) -> str:
         """Return configuration and charts; safe inside a script element."""
         made = json.dumps(
             {"config": page_config(), "specs": self.specs}, ensure_ascii=False,
@@ -216,7 +216,7 @@ def charts_of(page: str) -> str:
 
 def _scripts(charts: Charts, *, always: bool) -> str:
     """The data of the charts and the scripts; the bundle where there are charts, or will be."""
-    parts = [f"{HOLDER}{charts.to_json()}</script>"]
+    parts = [f"{HOLDER}{charts.as_script()}</script>"]
     if charts.specs or always:
         parts.append(f'<script type="text/plain" id="bundle">{_bundle()}</script>')
     return "\n".join([*parts, f"<script>{_read('page.js')}</script>"])

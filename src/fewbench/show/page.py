@@ -1,12 +1,13 @@
 """A result as a page: said once, shown as text, Markdown, in a notebook, or as an HTML file."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from html import escape
-from itertools import chain
 from typing import Any
 
-from fewbench._names import did_you_mean
+from fewbench._names import did_you_mean, some
 from fewbench._text import printed, table, wrapped
 from fewbench._warned import as_html, with_warnings
 from fewbench.errors import FewbenchError
@@ -118,16 +119,19 @@ class Shown:
         hidden = {"model_config"}.union(*map(vars, theirs))
         return [name for name in super().__dir__() if name not in hidden]
 
-    def page(self) -> Page:
-        """Return what there is to show."""
-        raise NotImplementedError
+    def page(self, *args: Any, **shown: Any) -> Page:
+        """Return what there is to show; what else it may show is said where its page is made."""
+        return page_of(self, *args, **shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        raise NotImplementedError
+        """Return plain values; undefined numbers are None."""
+        from pydantic_core import to_json
+
+        values: dict[str, Any] = json.loads(to_json(self, inf_nan_mode="null"))
+        return values
 
     def to_json(self) -> str:
-        """Return the plain values as JSON."""
+        """Return the plain values as indented JSON."""
         return printed(self.to_dict())
 
     def __str__(self) -> str:
@@ -143,29 +147,50 @@ class Shown:
     def _repr_html_(self) -> str:
         return as_fragment(self.page())
 
-    def _charts(self) -> dict[str, list[Chart]]:
-        """Return what makes the charts of each section, by its id."""
-        drawn: dict[str, list[Chart]] = {}
-        for section in self.page().sections:
-            for _, make in section.charts:
-                drawn.setdefault(section.id, []).append(make)
-        return drawn
+    def _charts(self) -> list[tuple[str, str, Chart]]:
+        """Return the charts of the page: id of the section, tab and caption, what draws it."""
+        return [
+            (section.id, f"{section.tab} {caption}", make)
+            for section in self.page().sections
+            for caption, make in section.charts
+        ]
 
-    def plot(self, section: str = "") -> Any:
-        """Return the first chart, or that of a section of the page by its id, as an Altair chart.
+    def plot(self, section: str = "", of: str = "") -> Any:
+        """Return a chart of the page as an Altair chart.
 
-        Raises FewbenchError if there is none.
+        Parameters
+        ----------
+        section : str
+            Id of the section (default: the first that has a chart).
+        of : str
+            A part of the chart's caption or tab, such as a split or a kind of target (default: the
+            first).
+
+        Raises
+        ------
+        FewbenchError
+            If there is none.
         """
         drawn = self._charts()
-        named = f"no chart {section!r}".removesuffix(" ''")
-        of = f"{named} of this {type(self).__name__}"
-        if section and section not in drawn:
-            known = did_you_mean(section, drawn) if drawn else "it has no charts"
-            raise FewbenchError(of, hint=known)
-        for make in drawn[section] if section else chain(*drawn.values()):
-            if (chart := make()) is not None:
+        named = " of ".join(repr(name) for name in (section, of) if name)
+        refused = f"no chart {named}".rstrip() + f" of this {type(self).__name__}"
+        ids = list(dict.fromkeys(name for name, _, _ in drawn))
+        if section and section not in ids:
+            raise FewbenchError(
+                refused, hint=did_you_mean(section, ids) if ids else "it has no charts"
+            )
+        for name, caption, make in drawn:
+            is_named = section in ("", name) and of.lower() in caption.lower()
+            if is_named and (chart := make()) is not None:
                 return chart
-        raise FewbenchError(of, hint="add results")
+        captions = dict.fromkeys(caption.strip() for name, caption, _ in drawn if name == section)
+        raise FewbenchError(refused, hint=f"use one of {some(captions)}" if of else "add results")
+
+
+@singledispatch
+def page_of(result: Any, *args: Any, **shown: Any) -> Page:
+    """Return the page of a result, by its type: pages know results, which are data."""
+    raise NotImplementedError(f"{type(result).__name__} has no page")
 
 
 def as_text(page: Page, *details: str) -> str:

@@ -2,6 +2,7 @@
 
 from fewbench.study.compare import compare
 from fewbench.study.comparison import Comparison
+from fewbench.study.comparison_page import comparison_page  # noqa: F401 - pages enter by their types
 from fewbench.study.forecast import Forecast, Plan
 from fewbench.study.plan import plan
 from fewbench.study.sample_plan import SamplePlan

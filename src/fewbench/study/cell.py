@@ -120,9 +120,12 @@ class CellResult(BaseModel):
         return flat.astype(np.float64).reshape(len(self.targets), -1)
 
     def task_estimates(self) -> FloatArray:
-        """Return the tasks' estimates, shape (targets, tasks), to seven digits."""
-        flat = np.frombuffer(base64.b64decode(self.task_estimate), dtype="<f4")
-        return flat.astype(np.float64).reshape(len(self.targets), -1)
+        """Return the tasks' estimates, shape (targets, tasks).
+
+        Every digit is there: rounded ones would no longer tie with the sources' scores.
+        """
+        flat = np.frombuffer(base64.b64decode(self.task_estimate), dtype="<f8")
+        return flat.reshape(len(self.targets), -1)
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     if replayed.tasks is not None:
         past_tasks = sources.task_scores()
         task_errors = np.abs(replayed.tasks - true_tasks).mean(axis=0)
-        task_estimate = base64.b64encode(replayed.tasks.astype("<f4").tobytes()).decode()
+        task_estimate = base64.b64encode(replayed.tasks.astype("<f8").tobytes()).decode()
         each = [
             point_metrics(true_tasks[:, task], replayed.tasks[:, task], past_tasks[:, task])
             for task in range(true_tasks.shape[1])

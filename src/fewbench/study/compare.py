@@ -24,6 +24,7 @@ from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
 from fewbench.study.inference import FEWEST_TARGETS
+from fewbench.study.metrics import find_metric
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
 from fewbench.study.summary import summarise
 from fewbench.uncertainty.sampling import check_level
@@ -44,6 +45,7 @@ def compare(
     *,
     sources: int | Sequence[int] | None = None,
     level: float | None = 0.9,
+    metrics: str | Sequence[str] = (),
     workers: int = 1,
     executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
@@ -77,6 +79,9 @@ def compare(
         random, to show whether more source models would help.
     level : float or None
         Level of the intervals whose coverage is measured; None measures none.
+    metrics : str or sequence of str
+        Metrics to show in a table of their own, such as rmse, rank_mae or, averaged over tasks,
+        task_mae and task_rank_mae. `cells` has all of them.
     workers : int
         Number of processes.
     executor : Executor, optional
@@ -111,6 +116,9 @@ def compare(
     if level is not None:
         check_level(level)
     scores, warnings = whole_sources(as_scores(scores), LEAST, "compare")
+    metrics = split_names(metrics) if isinstance(metrics, str) else metrics
+    for metric in metrics:
+        find_metric(metric)
     if isinstance(methods, str):
         methods = split_names(methods)
     methods = [methods] if isinstance(methods, Method) else methods
@@ -154,7 +162,7 @@ def compare(
         if isinstance(result, CellResult)
     ]
     warnings += _fewer(done) + _notes(done)
-    return summarise(
+    outcome = summarise(
         scores,
         cells,
         results,
@@ -164,6 +172,7 @@ def compare(
         warnings,
         seed,
     )
+    return replace(outcome, metrics=tuple(metrics))
 
 
 def _named(methods: Sequence[str | Method]) -> dict[str, Method]:

@@ -1,21 +1,17 @@
 """The result of a comparison: tidy tables, warnings and facts."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fewbench._text import printed
 from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
-from fewbench.show.charts import comparison as charts
-from fewbench.show.page import Page, Shown
-from fewbench.study.comparison_page import page_of
-from fewbench.study.inference import LEVEL, Difference, TwoWay
+from fewbench.show.page import Shown
+from fewbench.study.inference import LEVEL, Paired, TwoWay
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.metrics import find_metric
 from fewbench.study.splits import whole_split
@@ -58,6 +54,8 @@ class Comparison(Shown):
         Settings, versions and properties of the scores.
     warnings : list of str
         What limits trust in the numbers.
+    metrics : tuple of str
+        Metrics that were asked for: tables show them.
     """
 
     cells: pd.DataFrame
@@ -70,13 +68,14 @@ class Comparison(Shown):
     scale: Scale
     seed: int
     resampled: dict[str, TwoWay]
+    metrics: tuple[str, ...] = ()
 
     @property
     def unit(self) -> Unit:
         """How scores and errors are printed."""
         return Unit(self.scale)
 
-    def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Difference:
+    def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Paired:
         """Compare two methods' errors on the same targets (negative: `method` is better)."""
         chosen = self.estimates[self.estimates["budget"] == budget]
         if split is not None:
@@ -140,55 +139,8 @@ class Comparison(Shown):
         """1 if a method failed on a split, else 0."""
         return int(len(self.failures) > 0)
 
-    def page(self) -> Page:
-        """Return the finding, a table for each split and number of items, and charts."""
-        return page_of(self)
-
-    def plot(self, section: str = "error", split: str | None = None, level: int = 90) -> Any:
-        """Return an Altair chart of one split.
-
-        Parameters
-        ----------
-        section : str
-            error (by number of items), sources (error by number of source models), ratio (to
-            random sampling), coverage, scores or ranks (estimated against true, of one run).
-        split : str, optional
-            Default: the first.
-        level : int
-            Of coverage: the intervals' level in percent.
-
-        Raises
-        ------
-        StudyError
-            If there is no such split or chart, or nothing to draw.
-        """
-        splits = [str(name) for name in dict.fromkeys(self.cells["split"])]
-        chosen = str(split) if split is not None else next(iter(splits), "")
-        if chosen not in splits:
-            raise StudyError(f"no split {split!r}", hint=f"use one of {', '.join(splits)}")
-        cells, unit = self.cells, self.unit
-        draw: dict[str, Callable[[], Any]] = {
-            "error": lambda: charts.error_by_items(cells, chosen, unit),
-            "sources": lambda: charts.error_by_sources(cells, whole_split(chosen), unit),
-            "ratio": lambda: charts.ratio_to_random(cells, chosen),
-            "coverage": lambda: charts.coverage(cells, chosen, level),
-            "scores": lambda: charts.true_and_estimated(run(), cells, chosen, unit),
-            "ranks": lambda: charts.true_and_estimated_ranks(run(), cells, chosen),
-        }
-
-        def run() -> pd.DataFrame:
-            return charts.one_run(self.estimates, cells, chosen, unit)
-
-        if section not in draw:
-            raise StudyError(f"no chart {section!r}", hint=f"use one of {', '.join(draw)}")
-        if (made := draw[section]()) is None:
-            raise StudyError(
-                f"nothing to draw for {section!r}", hint="the comparison has no such values"
-            )
-        return made
-
-    def to_json(self) -> str:
-        """Return cells, facts, seed and warnings as JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return cells, facts, seed and warnings as plain values."""
         cells = []
         for row in self.cells.to_dict("records"):
             metrics: dict[str, Any] = {}
@@ -214,17 +166,15 @@ class Comparison(Shown):
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}
                 | {"metrics": metrics}
             )
-        return printed(
-            {
-                "cells": cells,
-                "seed": self.seed,
-                "interval_level": LEVEL,
-                "fingerprint": self.facts["fingerprint"],
-                "versions": self.facts["versions"],
-                "facts": self.facts,
-                "warnings": self.warnings,
-            }
-        )
+        return {
+            "cells": cells,
+            "seed": self.seed,
+            "interval_level": LEVEL,
+            "fingerprint": self.facts["fingerprint"],
+            "versions": self.facts["versions"],
+            "facts": self.facts,
+            "warnings": self.warnings,
+        }
 
 
 def _plain(value: float) -> float | None:

@@ -4,27 +4,26 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from fewbench._names import fixed
 from fewbench.scores import Unit
 from fewbench.show.charts import comparison as figures
-from fewbench.show.page import Page, Section, Table
-from fewbench.study.metrics import INTERVALS, METRICS, find_metric
+from fewbench.show.page import Page, Section, Table, page_of
+from fewbench.study.comparison import Comparison
+from fewbench.study.metrics import INTERVALS, METRICS, OF_TASKS, find_metric
 from fewbench.study.splits import whole_split
-
-if TYPE_CHECKING:
-    from fewbench.study.comparison import Comparison
 
 MOST_MODELS = 400
 """Most rows of the table of all targets."""
 Row = Mapping[Any, Any]
 
 
-def page_of(found: "Comparison") -> Page:
-    """Return the page of a comparison."""
+@page_of.register
+def comparison_page(found: Comparison) -> Page:
+    """Return the finding, a table for each split and number of items, and charts."""
     cells = found.cells
     facts = {name.lower(): said for name, said in found.facts.items()}
     named = ("dataset", "benchmark", "dataset name", "name", "scores")
@@ -46,6 +45,7 @@ def page_of(found: "Comparison") -> Page:
     exact = _with_expected_random(cells)
     sections = [
         *_numbers(exact[exact["split"].isin(splits)], unit),
+        *_asked(found),
         *_sources(found),
         *_charts(exact, splits, unit),
         *_models(found, splits),
@@ -82,7 +82,7 @@ def _with_expected_random(cells: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def _failed(found: "Comparison") -> Iterator[str]:
+def _failed(found: Comparison) -> Iterator[str]:
     """Yield a sentence for each failed method and reason."""
     for (method, reason), rows in found.failures.groupby(["method", "reason"], sort=False):
         first = rows.iloc[0]
@@ -209,7 +209,7 @@ def _with_error(row: Row, unit: Unit) -> str:
     return error + (f" ± {unit.number(se, 1)}" if math.isfinite(se) else "")
 
 
-def _sources(found: "Comparison") -> Iterator[Section]:
+def _sources(found: Comparison) -> Iterator[Section]:
     """Yield the errors by number of source models, for each split with several."""
     cells, unit = found.cells, found.unit
     for (name, count), rows in cells.groupby(
@@ -243,14 +243,43 @@ def _sources(found: "Comparison") -> Iterator[Section]:
         )
 
 
+def _asked(found: "Comparison") -> Iterator[Section]:
+    """Yield the metrics that were asked for."""
+    if not found.metrics:
+        return
+    names = [name for name in found.metrics if name in found.cells]
+    notes = [f"{_title(name)}: {find_metric(name).meaning}" for name in names]
+    if lacking := [name for name in found.metrics if name not in names]:
+        notes.append(f"Not measured here: {', '.join(lacking)}.")
+    table = _metric_table(found.cells, names, found.unit, "Metrics")
+    yield Section("asked", "Metrics", notes, tables=[table] if names else [])
+
+
+def _title(name: str) -> str:
+    """Return the title of a metric; of one averaged over tasks, it says so."""
+    title = find_metric(name).title
+    return f"{title} of tasks" if name.startswith(OF_TASKS) and name not in METRICS else title
+
+
 def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
     """Yield every metric of every method, and what the metrics mean."""
     names = [name for name in map(str, cells) if name in METRICS or INTERVALS.fullmatch(name)]
-    known = {name: find_metric(name) for name in names if cells[name].notna().any()}
+    names = [name for name in names if cells[name].notna().any()]
+    every = _metric_table(cells, names, unit, "Every number", "Every number")
+    means = {find_metric(name).title: find_metric(name).meaning for name in names}
+    title = "What the metrics mean"
+    yield Section("metrics", title, tables=[every], facts=means, detail=True)
+
+
+def _metric_table(
+    cells: pd.DataFrame, names: Sequence[str], unit: Unit, title: str, tab: str = ""
+) -> Table:
+    """Return a row per method, split and budget, with a column per metric."""
+    known = {name: find_metric(name) for name in names}
     head = [("Method", False), ("Split", False), ("Items", True)]
     titled: dict[str, Callable[[str], str]]
     titled = {"score": unit.points_title, "s": "{} (s)".format}
-    head += [(titled.get(of.unit, str)(of.title), True) for of in known.values()]
+    head += [(titled.get(of.unit, str)(_title(name)), True) for name, of in known.items()]
     forms: dict[str, Callable[[float], str]]
     forms = {"score": partial(unit.number, more_digits=1), "share": _percent}
     rows = []
@@ -262,20 +291,15 @@ def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
             error = f" ± {show(se)}" if math.isfinite(se) and of.unit != "s" else ""
             line.append(show(value) + error)
         rows.append(line)
-    every = Table("Every number", head, rows, "a method or split", "Every number")
-    means = {of.title: of.meaning for of in known.values()}
-    title = "What the metrics mean"
-    yield Section("metrics", title, tables=[every], facts=means, detail=True)
+    return Table(title, head, rows, "a method or split", tab)
 
 
 # ---- charts, models and tasks --------------------------------------------------------------
 
 
 def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[Section]:
-    several = len(splits) > 1
-
     def drawn(make: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
-        return [(f"{one} split" if several else "", partial(make, one)) for one in splits]
+        return [(f"{one} split", partial(make, one)) for one in splits]
 
     by_items = drawn(partial(figures.error_by_items, cells, unit=unit))
     notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
@@ -301,7 +325,7 @@ def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[
             yield Section(f"coverage-{level}", title, notes, charts=held, detail=True)
 
 
-def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
+def _models(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
     """Yield true and estimated scores and ranks of a run: the first repeat, the middle budget."""
     if found.estimates.empty:
         return
@@ -317,8 +341,8 @@ def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
             at,
         ]
         given = run, found.cells, split
-        scores = [("", partial(figures.true_and_estimated, *given, found.unit))]
-        ranks = [("", partial(figures.true_and_estimated_ranks, *given))]
+        scores = [(f"{split} split", partial(figures.true_and_estimated, *given, found.unit))]
+        ranks = [(f"{split} split", partial(figures.true_and_estimated_ranks, *given))]
         table = _targets(found, split)
         title = "Estimated and true scores"
         yield Section("scores", title, notes, charts=scores, tables=[table], detail=True, tab=tab)
@@ -327,7 +351,7 @@ def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
         yield Section("ranks", title, notes, charts=ranks, detail=True, tab=tab)
 
 
-def _targets(found: "Comparison", split: str) -> Table:
+def _targets(found: Comparison, split: str) -> Table:
     """Return the true score of each target, and each method's estimate; ✗ marks a miss."""
     unit = found.unit
     run = figures.one_run(found.estimates, found.cells, split, unit, MOST_MODELS)
@@ -352,7 +376,7 @@ def _targets(found: "Comparison", split: str) -> Table:
     return Table("Every model", head, rows, "a model", "Every model; ✗ marks intervals that miss")
 
 
-def _tasks(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
+def _tasks(found: Comparison, splits: Sequence[str]) -> Iterator[Section]:
     """Yield the error of every method on every task, the hardest tasks first."""
     frame = found.task_errors
     if frame.empty or frame["task"].nunique() < 2:

@@ -38,7 +38,7 @@ class _Pairs:
     halves: FloatArray
 
 
-class Told:
+class Margins:
     """Which differences a method tells apart, by the number of items.
 
     A pair is told apart if its interval excludes 0. The error of a difference is normal, with the

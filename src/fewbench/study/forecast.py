@@ -11,13 +11,10 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
-from fewbench._text import printed
-from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
 from fewbench.show.page import Page, Section, Shown, Table
-from fewbench.study.cost_table import cost_section
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
@@ -189,34 +186,6 @@ class Plan(Shown):
         """Return one row per relation of the target to the sources."""
         return pd.DataFrame([asdict(one) for one in self.forecasts]).set_index("target")
 
-    def plot(self, section: str = "items", target: str | None = None) -> Any:
-        """Return an Altair chart.
-
-        Parameters
-        ----------
-        section : str
-            items (error by number of items) or sources (error by number of source models).
-        target : str, optional
-            Of items: like, family or stronger (default: that of the answer).
-
-        Raises
-        ------
-        FewbenchError
-            If there is no such chart.
-        """
-        if section != "items":
-            if target is not None:
-                raise StudyError(
-                    f"the chart {section!r} has no targets", hint="leave out target, or draw items"
-                )
-            return super().plot(section)
-        rows = self.to_dict()["curves"]
-        known = list(dict.fromkeys(row["target"] for row in rows))
-        wanted = self.forecasts[0].target if target is None else target
-        if wanted not in known:
-            raise StudyError(f"no errors for targets {wanted!r}", hint=f"use {' or '.join(known)}")
-        return figures.error_by_items(rows, wanted, Unit(self.scale))
-
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
 
@@ -239,7 +208,7 @@ class Plan(Shown):
                 lines=[f"{_title(one.target)}: {one.why}." for one in self.forecasts],
                 commands=[start] if first.items < self.n_items else [],
             ),
-            cost_section(self, unit),
+            _cost_section(self, unit),
             Section(
                 "items",
                 "Error and items",
@@ -359,10 +328,6 @@ class Plan(Shown):
         }
         return dict(_plain(made))
 
-    def to_json(self) -> str:
-        """Return the plan as indented JSON."""
-        return printed(self.to_dict())
-
 
 def _title(target: str) -> str:
     words = TARGETS[target][1]  # type: ignore[index]
@@ -378,3 +343,75 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else None
     return int(value) if isinstance(value, np.integer) else value
+
+
+def _cost_section(plan: Plan, unit: str) -> Section:
+    """Return what models cost and store, and after how many new models the sources have paid.
+
+    Costs are in `unit`, or in that of the price if the plan has one.
+    """
+    one = plan.forecasts[0]
+    head = [("Cost", False)]
+    head += [(unit.capitalize() if plan.price is None else "At the price", True)]
+    head += [("Of a full run", True), ("Storage", True)]
+    size = plan.bytes_per_item
+    rows = [
+        _cost_row(f"A new model, all {plan.n_items:,} items", one.full_cost, one.full_cost,
+             _bytes(size * plan.n_items)),
+        _cost_row(f"A new model, {one.items:,} items with {one.method}", one.cost, one.full_cost,
+             _bytes(size * one.items)),
+    ]  # fmt: skip
+    lines = []
+    if one.is_better:
+        rows += [
+            _cost_row(
+                f"A new model, {one.random_items:,} random items for the same",
+                one.random_cost,
+                one.full_cost,
+                _bytes(size * one.random_items),
+            ),
+            [
+                f"The {plan.n_models:,} source models, if you run them",
+                _amount(plan.n_models * one.full_cost),
+                "–",
+                _bytes(size * plan.n_models * plan.n_items),
+            ],
+            ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * one.items)],
+        ]
+        if one.breakeven is not None:
+            said = (
+                f"Running the source models pays after {one.breakeven:,} new models, compared with "
+            )
+            said += "running these in full"
+            if one.breakeven_random is not None:
+                said += f"; after {one.breakeven_random:,}, compared with random items"
+            lines.append(f"{said}.")
+    if plan.price is not None:
+        lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
+    return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines)
+
+
+def _cost_row(what: str, cost: float, full: float, stored: str) -> list[str]:
+    return [what, _amount(cost), f"{cost / full:.1%}", stored]
+
+
+def _amount(cost: float) -> str:
+    """Write a cost with four digits, or to a unit if it is larger.
+
+    >>> _amount(127.373), _amount(0.0006), _amount(36000), _amount(123456.7)
+    ('127.4', '0.0006', '36,000', '123,457')
+    """
+    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"
+
+
+def _bytes(count: float) -> str:
+    """Write a size in powers of 1,000.
+
+    >>> _bytes(950), _bytes(224_672), _bytes(86_540_000)
+    ('950 B', '225 KB', '86.5 MB')
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError

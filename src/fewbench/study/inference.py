@@ -50,7 +50,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Paired:
     """Mean difference of absolute errors, its interval, and a two-sided p-value.
 
     The p-value is the smallest level whose interval excludes 0. Interval and p-value are NaN with
@@ -203,11 +203,11 @@ class TwoWay:
         excluded = np.flatnonzero((low > null) | (high < null))
         return float(levels[excluded[0]]) if len(excluded) else 1.0
 
-    def compare(self, ours: FloatArray, theirs: FloatArray, level: float = LEVEL) -> Difference:
+    def compare(self, ours: FloatArray, theirs: FloatArray, level: float = LEVEL) -> Paired:
         """Return the difference of two means, with its interval and p-value."""
         statistic = self.difference(ours, theirs)
         figure = self.figure(statistic, level)
-        return Difference(figure.value, figure.low, figure.high, self.p_value(statistic))
+        return Paired(figure.value, figure.low, figure.high, self.p_value(statistic))
 
     def _drawn(self, statistic: FloatArray) -> list[FloatArray] | None:
         """Return the three kinds of resampled values; None if they give no interval."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fewbench._types import FloatArray
 from fewbench.study.backtest import Backtest
 from fewbench.study.cell import Cell
-from fewbench.study.inference import Difference, Figure, TwoWay
+from fewbench.study.inference import Figure, Paired, TwoWay
 
 SIZES = (5, 10, 20, 50, 100, 200)
 MUCH = 0.6
@@ -30,7 +30,7 @@ class LearningCurve:
         Numbers of sources, the last one is all.
     errors : tuple of Figure
         Mean absolute errors: of a plan in [0, 1], of a comparison on the scale of the scores.
-    gain : Difference or None
+    gain : Paired or None
         The error with all sources less that with the number before, on the same targets.
     """
 
@@ -38,7 +38,7 @@ class LearningCurve:
     items: int
     sources: tuple[int, ...]
     errors: tuple[Figure, ...]
-    gain: Difference | None
+    gain: Paired | None
 
     @classmethod
     def of(

@@ -388,6 +388,10 @@ def find_metric(name: str) -> Metric:
     if plain not in METRICS:
         raise StudyError(
             f"unknown metric {name!r}",
-            hint=did_you_mean(name, METRICS, "add it to METRICS of fewbench.study.metrics"),
+            hint=did_you_mean(
+                name,
+                [*METRICS, *(f"{OF_TASKS}{one}" for one in METRICS if METRICS[one].function)],
+                f"use one of {', '.join(METRICS)}, or {OF_TASKS} before a name",
+            ),
         )
     return METRICS[plain]

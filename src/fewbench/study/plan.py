@@ -22,7 +22,6 @@ from fewbench.scores.table import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
-from fewbench.study.cost_table import bytes_per_item
 from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
@@ -344,3 +343,19 @@ def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFr
     )  # fmt: skip
     made[made.columns[4:]] *= span
     return made
+
+
+def bytes_per_item(scores: Scores) -> float:
+    """Return the mean size of a model's answer to an item, uncompressed.
+
+    That of its option probabilities, if the table has some, as they are stored; else of its score:
+    a byte where the table has at most 255 distinct ones, else eight.
+
+    >>> from fewbench.testing import simulate
+    >>> bytes_per_item(simulate(4, 20)), bytes_per_item(simulate(20, 60, continuous=True))
+    (1.0, 8.0)
+    """
+    if scores.probabilities is not None:
+        return float(scores.items["n_options"].mean()) * scores.probabilities.dtype.itemsize
+    known = scores.filled_cells[:]
+    return 1.0 if len(np.unique(known[~np.isnan(known)])) <= 255 else 8.0

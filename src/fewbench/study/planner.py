@@ -1,5 +1,6 @@
 """How a plan is found: a method is chosen by a few held-out models, then judged by others."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +18,7 @@ from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
-from fewbench.study.cost_table import break_even
-from fewbench.study.differences import Told
+from fewbench.study.differences import Margins
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
 from fewbench.study.learning_curve import LearningCurve, learning_curve
@@ -32,7 +32,7 @@ AHEAD = 5
 
 
 @dataclass(frozen=True)
-class Found:
+class Needed:
     """A method for one regime, and how many items it needs.
 
     Attributes
@@ -150,7 +150,7 @@ class Planner:
             find_method(name)  # an unknown one is named now
         return list(dict.fromkeys((*(name.strip() for name in self.methods), RANDOM)))
 
-    def choose(self, regimes: Regimes) -> dict[Target, Found]:
+    def choose(self, regimes: Regimes) -> dict[Target, Needed]:
         """Choose a method for each regime, from few items to more until enough is seen."""
         names = {target: self._names(target) for target in regimes}
         ran: dict[Target, list[int]] = {target: [] for target in regimes}
@@ -190,7 +190,7 @@ class Planner:
         if self.goal == "budget":
             return int(self.wanted)
         if self.goal == "difference":
-            return Told(one, name, ladder).needed(self.wanted, self.power)
+            return Margins(one, name, ladder).needed(self.wanted, self.power)
         if name == RANDOM and self.goal == "error":
             return one.random_needs("error", self.wanted)
         curve = one.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
@@ -200,7 +200,7 @@ class Planner:
         """Return what the preferred method needs."""
         return self.needed(one, names[0] if names else RANDOM, ladder)
 
-    def _found(self, one: Backtest, chosen: Chosen, able: list[str], ladder: list[int]) -> Found:
+    def _found(self, one: Backtest, chosen: Chosen, able: list[str], ladder: list[int]) -> Needed:
         """Return what is found of a method, or of random sampling where that needs no more."""
         if self.goal == "half_width" and chosen.method != RANDOM:
             ours, plain = (self.needed(one, name, ladder) for name in (chosen.method, RANDOM))
@@ -211,9 +211,9 @@ class Planner:
                 chosen = Chosen(RANDOM, reason, False)
         items = self.needed(one, chosen.method, ladder)
         near = items if chosen.method != RANDOM else self._needs(one, able, ladder)
-        return Found(chosen, able, ladder, items, near)
+        return Needed(chosen, able, ladder, items, near)
 
-    def first(self, regimes: Regimes, found: Mapping[Target, Found]) -> list[Forecast]:
+    def first(self, regimes: Regimes, found: Mapping[Target, Needed]) -> list[Forecast]:
         """Return a forecast for each regime, by the repeats that chose."""
         if not self.by_width:
             wanted = [
@@ -227,7 +227,7 @@ class Planner:
     # The answer
 
     def judge(
-        self, regimes: Regimes, found: Mapping[Target, Found]
+        self, regimes: Regimes, found: Mapping[Target, Needed]
     ) -> tuple[list[Forecast], LearningCurve | None]:
         """Return a forecast for each regime, by repeats that did not choose, and more sources."""
         near = {t: own.near for t, own in found.items()}
@@ -262,7 +262,7 @@ class Planner:
             learning = learning_curve(regimes[first.target], first.method, first.items, self.run)
         return forecasts, learning
 
-    def _forecast(self, target: Target, one: Backtest, found: Found) -> Forecast:
+    def _forecast(self, target: Target, one: Backtest, found: Needed) -> Forecast:
         chosen, ladder, items = found.chosen, found.ladder, found.items
         method = chosen.method
         ends: list[int | None] = [None, None]
@@ -276,7 +276,7 @@ class Planner:
                 ends = [curve.needed(self.wanted, "low"), curve.needed(self.wanted, "high")]
         margin = None
         if self.goal == "difference":
-            margin = Told(one, method, ladder).margin(items, self.power)
+            margin = Margins(one, method, ladder).margin(items, self.power)
         random_items = items
         if self.goal in ("half_width", "difference"):
             random_items = self.needed(one, RANDOM, ladder)
@@ -311,3 +311,15 @@ class Planner:
         said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
         cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
         return cost, random_items * mean, full
+
+
+def break_even(source_cost: float, instead: float, cost: float) -> int | None:
+    """Return after how many new models the source models have paid; None if nothing is saved.
+
+    `source_cost` is that of all source models, `cost` that of a new model, and `instead` what a new
+    model would cost without the sources. DISCO's appendix B, in GPU hours:
+
+    >>> break_even(385 * 8.53, instead=8.53, cost=0.07)
+    389
+    """
+    return math.ceil(source_cost / (instead - cost) - 1e-9) if instead > cost else None

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from fewbench._names import counted
-from fewbench._text import printed
 from fewbench._types import FloatArray
 from fewbench._version import __version__
 from fewbench.algorithms.kriging import SampleModel
@@ -195,10 +194,6 @@ class SamplePlan(Shown):
             "scores": [asdict(one) for one in self.scores],
             "notes": list(self.notes),
         }
-
-    def to_json(self) -> str:
-        """Return the plan as indented JSON."""
-        return printed(self.to_dict())
 
 
 class _Forecast:
