@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.kriging import Run, model
+from fewbench.algorithms.kriging import KrigingRun, model
 from fewbench.evaluation import Evaluation
 from fewbench.methods import Answers, find_method, kriging
 from fewbench.methods.adaptive import fewbench as method
@@ -74,8 +74,9 @@ class Parts:
         model.fit_abilities = self.timed("fits: curves", model.fit_abilities)
         model.Inside.fit = self.timed("fits: kriging inside", model.Inside.fit)  # type: ignore[method-assign]
         model.Beyond.fit = self.timed("fits: curves beyond", model.Beyond.fit)  # type: ignore[method-assign]
-        Run.hear = self._method("hearing answers", Run.hear)  # type: ignore[method-assign]
-        Run.estimate = self._method("estimates of runs", Run.estimate)  # type: ignore[method-assign]
+        run: Any = KrigingRun
+        run.hear = self._method("hearing answers", run.hear)
+        run.estimate = self._method("estimates of runs", run.estimate)
         method.next_together = self.timed("choosing", method.next_together)
         method.settle = self.timed("deciding on a sample", method.settle)
         judge.measure = self.timed("held-out errors: the rest", judge.measure)

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from fewbench.algorithms.kriging import Run, choose_static, fit_kriging, next_together, settle
-from fewbench.algorithms.kriging.design import Reduction, choose
+from fewbench.algorithms.kriging import (
+    KrigingRun,
+    choose_static,
+    fit_kriging,
+    next_together,
+    settle,
+)
+from fewbench.algorithms.kriging.design import VarianceReduction, choose
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.testing import simulate
@@ -44,7 +50,7 @@ NOTHING = np.empty(0, dtype=np.intp)
 
 def play(model, answers, rounds, costs=None):
     """Run a target in rounds of so many items; `answers` are those of the candidates."""
-    run = Run(model)
+    run = KrigingRun(model)
     settle([run], NOTHING, 200, costs)
     for n in rounds:
         new = next_together([run], n, run.items, costs)
@@ -75,7 +81,7 @@ class TestGaussian:
 class TestDesign:
     @pytest.mark.parametrize("taken", [0, 2])
     def test_gains_are_the_variance_that_an_item_takes(self, taken):
-        reduction = Reduction(GAUSSIAN, ITEMS[:-taken] if taken else ITEMS, taken)
+        reduction = VarianceReduction(GAUSSIAN, ITEMS[:-taken] if taken else ITEMS, taken)
         for item in ITEMS[len(ITEMS) - taken :]:
             reduction.take(int(item))
         wanted = WEIGHTS[0]
@@ -176,7 +182,7 @@ class TestRun:
         assert run.estimate().freedom[0] == 19
 
     def test_all_items_give_the_exact_score_of_every_task(self, model, table):
-        run = Run(model)
+        run = KrigingRun(model)
         run.hear(np.arange(200), table.values[55])
         means = run.estimate().scores
         tasks = table.task_scores()[55]

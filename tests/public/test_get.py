@@ -477,7 +477,7 @@ def test_paths_of_a_listing_stay_in_the_folder():
             fetching.Remote("http://x", path)
     for version in ("..", ".", "", "a/b", "a\0", "../x"):  # of a release; the user may name it, too
         with pytest.raises(PublicError):
-            source.Found([], version)
+            source.Index([], version)
 
 
 def test_the_scores_split_by_date_and_family(site):

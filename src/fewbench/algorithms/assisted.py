@@ -118,13 +118,14 @@ def assisted(
     >>> found.scores.round(2).tolist(), found.errors.round(2).tolist()
     ([0.85], [0.16])
     """
+    # Weights in proportion to 1 / variance give the mean of unbiased estimates least variance.
     precision = np.array([1 / max(phase.variance, 1e-12) for phase in phases])
     shares = precision / precision.sum()
     n, wanted = len(answers), len(phases[0].known)
-    known, expected = np.zeros(wanted), np.zeros(wanted)
+    answered, expected = np.zeros(wanted), np.zeros(wanted)
     loads = np.zeros((wanted, n))
     for share, phase in zip(shares, phases, strict=True):
-        known += share * phase.known
+        answered += share * phase.known
         expected += share * phase.expected
         sums = phase.loads.sum(axis=1)
         scale = np.divide(phase.left, sums, out=np.zeros(wanted), where=sums > 0)
@@ -134,19 +135,21 @@ def assisted(
     tuned = _tuned(loads[0], answers, predicted, spread)
     residuals = answers - tuned * predicted
     totals = np.maximum(loads.sum(axis=1), 1e-12)
-    estimates = known + tuned * expected + loads @ residuals
+    estimates = answered + tuned * expected + loads @ residuals
     about = residuals - (loads @ residuals / totals)[:, None]
     relative = (counts[:, None] * loads / totals[:, None]) ** 2
-    own = (relative * about**2).sum(axis=1)
+    observed = (relative * about**2).sum(axis=1)
+    # PRIOR more answers with the variance that the model expects: equal answers do not give 0.
     prior = PRIOR * (relative * noise).sum(axis=1) / np.maximum(counts, 1)
-    variance = (own + prior) / (counts + PRIOR - 1) / np.maximum(counts, 1)
+    variance = (observed + prior) / (counts + PRIOR - 1) / np.maximum(counts, 1)
+    # Items that were run are known: sampling without replacement leaves 1 - n / N.
     variance *= np.maximum(1 - counts / sizes, 0.0) * totals**2
     return Assisted(
         estimates,
         np.where(counts >= FEWEST, np.sqrt(variance), np.nan),
         np.maximum(counts - 1.0, 1.0),
         np.where(used[0], loads[0] * about[0], np.nan),
-        float(relative[0].sum() / max(counts[0], 1) / max(own[0] + prior[0], 1e-12)),
+        float(relative[0].sum() / max(counts[0], 1) / max(observed[0] + prior[0], 1e-12)),
     )
 
 
@@ -208,11 +211,11 @@ def sample_errors(
     residuals = answers - predicted
     about = residuals - (residuals @ shares)[:, None]
     mean = (n * (answers @ shares) + 1) / (n + 2)
-    own = (emphasis * about**2).sum(axis=1) + 2 * mean * (1 - mean)
-    variance = own / (n + 1) / n * max(1 - n / n_items, 0.0)
+    squares = (emphasis * about**2).sum(axis=1) + 2 * mean * (1 - mean)
+    variance = squares / (n + 1) / n * max(1 - n / n_items, 0.0)
     influence = np.full((len(answers), n_items), np.nan)
     influence[:, items] = shares * about
-    of_item = float(emphasis.mean()) / own
+    of_item = float(emphasis.mean()) / squares
     sources = zip(influence, of_item.tolist(), strict=True)
     return (
         np.sqrt(variance),

@@ -58,7 +58,7 @@ def fit_rasch(
     )
     ability = np.log(share / (1 - share))
     centre = float(ability.mean()) if n_models else 0.0
-    known = np.full(n_items, within)
+    variance = np.full(n_items, within)
     for _ in range(ROUNDS if n_models else 0):
         for _ in range(STEPS):
             chance = logistic(ability[models] + easiness[items])
@@ -69,13 +69,13 @@ def fit_rasch(
             bend = np.bincount(items, chance * (1 - chance), n_items) + 1 / within
             easiness += np.clip(slope / bend, -MOST_STEP, MOST_STEP)
         chance = logistic(ability[models] + easiness[items])
-        known = 1 / (np.bincount(items, chance * (1 - chance), n_items) + 1 / within)
+        variance = 1 / (np.bincount(items, chance * (1 - chance), n_items) + 1 / within)
         if n_tasks > 1:
             precision = sizes / within + 1 / between
             of_task = np.bincount(task_of, easiness, n_tasks) / within / precision
             if n_tasks >= LEAST_TASKS:
                 between = max(float((of_task**2 + 1 / precision).mean()), LEAST)
-        squares = (easiness - of_task[task_of]) ** 2 + known
+        squares = (easiness - of_task[task_of]) ** 2 + variance
         within = (float(squares.sum()) + COUNTS_AS * VARIANCE) / (n_items + COUNTS_AS)
         for _ in range(STEPS):
             chance = logistic(ability[models] + easiness[items])
@@ -86,6 +86,6 @@ def fit_rasch(
         centre = float(ability.mean())
         among = max(float(((ability - centre) ** 2 + 1 / bend).mean()), LEAST)
     nothing = np.zeros(n_items)
-    curves = ItemCurves(easiness, np.ones(n_items), np.stack([known, nothing, nothing]))
+    curves = ItemCurves(easiness, np.ones(n_items), np.stack([variance, nothing, nothing]))
     grid = np.linspace(centre - REACH[0], centre + REACH[1], NODES)
     return Abilities(ability, curves, grid, curves.expected(grid))

@@ -10,7 +10,7 @@ PENALTIES = np.logspace(-3, 3, 25)
 
 
 @dataclass(frozen=True)
-class Ridge:
+class RidgeFit:
     """A fitted ridge regression: y = (x - x_mean) coefficients + y_mean.
 
     `coefficients` has shape (features, outputs), `x_mean` (features,), and `y_mean` and the
@@ -27,7 +27,7 @@ class Ridge:
         return np.asarray((x - self.x_mean) @ self.coefficients + self.y_mean)
 
 
-def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge:
+def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> RidgeFit:
     """Fit ridge regression by one singular value decomposition.
 
     `x` has shape (rows, features), `y` (rows, outputs). `alpha` is the penalty on squared
@@ -50,7 +50,7 @@ def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge
     else:
         alphas = np.full(y.shape[1], float(alpha))
     shrunk = projected * (s[:, None] / (s[:, None] ** 2 + alphas))
-    return Ridge(vt.T @ shrunk, x_mean, y_mean, alphas)
+    return RidgeFit(vt.T @ shrunk, x_mean, y_mean, alphas)
 
 
 def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatArray) -> FloatArray:

@@ -291,8 +291,8 @@ class TaskAnalysis(Shown):
             "anchor_ratio": self._anchor_ratio(results, chosen),
             "ridge": self._ridge(results),
             "models": [
-                {"model": model, "full": full, "chosen": said}
-                for model, full, said in judgement.estimates
+                {"model": model, "full": full, "chosen": estimate}
+                for model, full, estimate in judgement.estimates
             ],
         }
 

@@ -175,8 +175,8 @@ class CostlyTasks:
                 estimates = self.estimate(rest, scores.filled[part], orders[k][at], seed)
                 errors[k].append(np.abs(estimates - truth[part]))
         left = {k: self._left(scores, np.arange(len(matrix.names)), k) for k in sizes}
-        found = {k: float(np.concatenate(one).mean()) for k, one in errors.items()}
-        return TaskPlan(self.budget, self.task_cost, found, left)
+        expected = {k: float(np.concatenate(of_size).mean()) for k, of_size in errors.items()}
+        return TaskPlan(self.budget, self.task_cost, expected, left)
 
     def estimate(
         self, sources: Scores, targets: FloatArray, tasks: IntArray, seed: int = 0

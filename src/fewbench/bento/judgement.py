@@ -256,9 +256,9 @@ def judge(
         high,
         spread(others),
         float((others <= error * (1 + 1e-12)).mean()),
-        _difference(results, of_models, by_chance, seed),
+        _excess_error(results, of_models, by_chance, seed),
         None if asked is None else spread(nrmse(asked, full)),
-        None if asked is None else _difference(results, of_models, asked, seed),
+        None if asked is None else _excess_error(results, of_models, asked, seed),
         n,
         tuple(zip(results.models, full.tolist(), of_models.tolist(), strict=True)),
     )
@@ -278,15 +278,17 @@ def weighted_nrmse(said: FloatArray, full: FloatArray, weights: FloatArray) -> F
     return np.asarray(np.sqrt((weights @ (said - full) ** 2) / np.where(squares, squares, np.nan)))
 
 
-def _difference(results: TaskResults, said: FloatArray, by_chance: FloatArray, seed: int) -> Figure:
+def _excess_error(
+    results: TaskResults, estimates: FloatArray, by_chance: FloatArray, seed: int
+) -> Figure:
     """Return the error minus the mean error by chance, with its two-way interval."""
     full, drawn = results.full, by_chance[:REPEATS]
     resampled = two_way([results.models] * len(drawn), results.group_of, seed)
     size = resampled.parts([full**2] * len(drawn))
     size = np.where(size > 0, size, np.nan)
-    ours = np.sqrt(resampled.parts([(said - full) ** 2] * len(drawn)) / size)
-    theirs = np.sqrt(resampled.parts([(one - full) ** 2 for one in drawn]) / size)
-    value = float(nrmse(said, full) - nrmse(by_chance, full).mean())
+    ours = np.sqrt(resampled.parts([(estimates - full) ** 2] * len(drawn)) / size)
+    theirs = np.sqrt(resampled.parts([(draw - full) ** 2 for draw in drawn]) / size)
+    value = float(nrmse(estimates, full) - nrmse(by_chance, full).mean())
     figure = resampled.figure(resampled.difference(ours, theirs))
     shift = value - figure.value  # the value uses all draws, the interval some of them
     return Figure(value, figure.se, figure.low + shift, figure.high + shift)

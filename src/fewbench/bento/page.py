@@ -24,7 +24,7 @@ HELD_OUT += "one family are in the same fold."
 
 def tasks_page(found: Mapping[str, Any]) -> Page:
     """Return the page of the values of a `TaskAnalysis`."""
-    facts, names = found["facts"], [one["task"] for one in found["chosen"]]
+    facts, names = found["facts"], [task["task"] for task in found["chosen"]]
     judged = found["judgement"]
     size = f"{facts['k']} of {counted(facts['tasks'], 'task')}"
     if facts["questions"] is not None:
@@ -68,15 +68,15 @@ def _answer(judged: Mapping[str, Any] | None, k: int) -> str:
 
 
 def _chosen(chosen: Sequence[Mapping[str, Any]]) -> Section:
-    shown = [key for key in MEANINGS if any(one[key] is not None for one in chosen)]
+    shown = [key for key in MEANINGS if any(task[key] is not None for task in chosen)]
     form = {"gain": ".3f", "stability": ".0%"}
     rows = [
         [
-            one["task"],
-            "–" if one["questions"] is None else f"{one['questions']:,}",
-            *("–" if one[key] is None else format(one[key], form.get(key, ",")) for key in shown),
+            task["task"],
+            "–" if task["questions"] is None else f"{task['questions']:,}",
+            *("–" if task[key] is None else format(task[key], form.get(key, ",")) for key in shown),
         ]
-        for one in chosen
+        for task in chosen
     ]
     head = [("Task", False), ("Questions", True), *((MEANINGS[key][0], True) for key in shown)]
     meanings = [f"{MEANINGS[key][0]}: {MEANINGS[key][1]}." for key in shown]
@@ -98,11 +98,11 @@ def _plan(plan: Mapping[str, Any], k: int) -> Section:
     return Section("plan", "How many tasks", notes, sentence, tables=[table])
 
 
-def _judgement(found: Mapping[str, Any]) -> Section:
-    part, k = found["judgement"], found["facts"]["k"]
+def _judgement(analysis: Mapping[str, Any]) -> Section:
+    part, k = analysis["judgement"], analysis["facts"]["k"]
     tasks, questions, held_out = part["random_tasks"], part["random_questions"], part["held_out"]
     ridge = " by ridge" if part["estimator"] == "ridge" else ""
-    these = f"all of these tasks{ridge}" if found["plan"] else f"these tasks{ridge}"
+    these = f"all of these tasks{ridge}" if analysis["plan"] else f"these tasks{ridge}"
     rows = [[these, _percent(part["nrmse"]), _between(part)]]
     if ratio := part["anchor_ratio"]:
         rows.append([f"corrected by {ratio['anchor']}", _percent(ratio["nrmse"]), "–"])
@@ -118,7 +118,7 @@ def _judgement(found: Mapping[str, Any]) -> Section:
     if held_out:
         lines.append(HELD_OUT.format(held_out))
     if ridge:
-        lines.append(_formula(found["formula"]))
+        lines.append(_formula(analysis["formula"]))
     left = len(part["models"]) - figures.MOST_MODELS
     models = f"On {counted(len(part['models']), 'model')}"
     return Section(
@@ -140,8 +140,8 @@ def _judgement(found: Mapping[str, Any]) -> Section:
 
 def _formula(formula: Mapping[str, Any]) -> str:
     terms = [f"{weight:+.3f} × {task}" for task, weight in formula["coefficients"].items()]
-    said = f"Estimate: {formula['intercept']:.3f} {' '.join(terms)}"
-    return f"{said} (ridge on all source models)."
+    equation = f"Estimate: {formula['intercept']:.3f} {' '.join(terms)}"
+    return f"{equation} (ridge on all source models)."
 
 
 def _difficulty(part: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> list[str]:
@@ -156,8 +156,8 @@ def _difficulty(part: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> lis
     ]
 
 
-def _stability(found: Mapping[str, Any], names: Sequence[str]) -> Section:
-    part, noise = found["stability"], found["noise"]
+def _stability(analysis: Mapping[str, Any], names: Sequence[str]) -> Section:
+    part, noise = analysis["stability"], analysis["noise"]
     lines, charts = [], []
     if part:
         drawn = lambda: figures.stability(part["tasks"], names)  # noqa: E731
@@ -185,10 +185,10 @@ def _clusters(clusters: Sequence[Mapping[str, Any]]) -> Section:
     head = [("Cluster", True), ("Tasks", True), ("Chosen", False), ("Others", False)]
     rows = [
         [
-            *(str(one["cluster"]), str(len(one["tasks"])), ", ".join(one["chosen"]) or "–"),
-            ", ".join(task for task in one["tasks"] if task not in one["chosen"]) or "–",
+            *(str(group["cluster"]), str(len(group["tasks"])), ", ".join(group["chosen"]) or "–"),
+            ", ".join(task for task in group["tasks"] if task not in group["chosen"]) or "–",
         ]
-        for one in clusters
+        for group in clusters
     ]
     notes = ["Groups of tasks that transfer alike."]
     tables = [Table("Clusters", head, rows, "a task")]

@@ -181,7 +181,7 @@ class TaskSelection(_Record):
     def with_sizes(self, sizes: Mapping[str, int]) -> "TaskSelection":
         """Return the same choice with known numbers of questions."""
         chosen = tuple(
-            one.model_copy(update={"questions": int(sizes[one.task])}) for one in self.chosen
+            task.model_copy(update={"questions": int(sizes[task.task])}) for task in self.chosen
         )
         known_sizes = {task: int(sizes[task]) for task in self.sizes}
         return self.model_copy(update={"sizes": known_sizes, "chosen": chosen})
@@ -344,7 +344,7 @@ def seed_noise(transfer: Transferability, seed: int) -> Noise:
     rng = np.random.default_rng(seed)
     times = PERMUTATIONS[n > MANY]
     shuffled = [_between(_shuffled(values, rng)) for _ in range(times)]
-    as_large = sum(one >= between * (1 - 1e-9) for one in shuffled)
+    as_large = sum(draw >= between * (1 - 1e-9) for draw in shuffled)
     return Noise(
         ratio=max(0.0, between - noise) / noise if noise > 0 else None,
         p_value=(1 + as_large) / (1 + times),
@@ -362,7 +362,7 @@ def _between(values: FloatArray) -> float:
 
 def _shuffled(values: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Shuffle the sources within each seed, as if they did not differ."""
-    return np.stack([one[rng.permutation(len(one))] for one in values])
+    return np.stack([of_seed[rng.permutation(len(of_seed))] for of_seed in values])
 
 
 def _difficulty(matrix: TaskMatrix, chosen: IntArray, seed: int) -> Difficulty | None:
@@ -390,11 +390,11 @@ def _stability(
     rng = np.random.default_rng(child_seed(seed, AGAIN))
     k, n = len(chosen), len(transfer.tasks)
 
-    def chosen_again(given: Transferability, times: int) -> FloatArray:
+    def chosen_again(resampled: Transferability, times: int) -> FloatArray:
         picked = np.zeros((times, n))
         for row in picked:
-            drawn = rng.integers(given.n_seeds, size=given.n_seeds)
-            again = TaskMatrix.of_transfer(given, drawn, weigh_tasks=weigh_tasks)
+            drawn = rng.integers(resampled.n_seeds, size=resampled.n_seeds)
+            again = TaskMatrix.of_transfer(resampled, drawn, weigh_tasks=weigh_tasks)
             row[chooser.order(again, k, seed).tasks] = 1.0
         return picked
 

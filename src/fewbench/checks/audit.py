@@ -88,7 +88,7 @@ class Audit(Shown):
             "findings": [finding.to_dict() for finding in self.findings],
             "methods": [fit.to_dict() for fit in self.methods],
             "use": [
-                {"when": one.when, "methods": one.methods, "reason": one.reason} for one in self.use
+                {"when": use.when, "methods": use.methods, "reason": use.reason} for use in self.use
             ],
             "alike": self.alike,
             "numbers": self.numbers,
@@ -97,7 +97,7 @@ class Audit(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per finding, by kind: severity, what was found and what to do."""
-        rows = [(one.kind, one.severity, one.what, one.advice) for one in self.findings]
+        rows = [(entry.kind, entry.severity, entry.what, entry.advice) for entry in self.findings]
         return pd.DataFrame(rows, columns=["kind", "severity", "what", "advice"]).set_index("kind")
 
     def of_kind(self, kind: str) -> Finding | None:
@@ -179,15 +179,15 @@ def audit(scores: Scores) -> Audit:
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
-    found: list[set[int]] = []
+    groups: list[set[int]] = []
     for group in (*kin.same_name, *kin.same_row, *kin.near_duplicates):
         joined = set(group)
-        for other in [other for other in found if other & joined]:
+        for other in [other for other in groups if other & joined]:
             joined |= other
-            found.remove(other)
-        found.append(joined)
+            groups.remove(other)
+        groups.append(joined)
     return tuple(
-        tuple(scores.model_ids[m] for m in sorted(group)) for group in sorted(found, key=min)
+        tuple(scores.model_ids[m] for m in sorted(group)) for group in sorted(groups, key=min)
     )
 
 
@@ -197,7 +197,7 @@ def _plain(values: np.ndarray[Any, Any]) -> list[float | None]:
 
 def _fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
     has = supply(scores) | {"distinct sources": round(distinct)}
-    found = []
+    fits = []
     for name, entry in CATALOGUE.items():
         lacks = [need for need in needs_of(entry.method) if has[need.what] < need.least]
         lacks = [need for need in lacks if need.required] or lacks  # which decide
@@ -210,18 +210,18 @@ def _fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
         absent = [extra for extra in extras_of(entry.method) if not extra.is_installed]
         if absent:
             because = () if verdict != "cannot" else because
-            because += tuple(f"{one.package} is not installed: {one.hint}" for one in absent)
+            because += tuple(f"{extra.package} is not installed: {extra.hint}" for extra in absent)
             verdict = "cannot"
-        found.append(Fit(name, verdict, because))
-    return tuple(found)
+        fits.append(Fit(name, verdict, because))
+    return tuple(fits)
 
 
 def _advice(fitting: tuple[Fit, ...], distinct: float) -> tuple[Advice, ...]:
     can = {fit.method for fit in fitting if fit.verdict != "cannot"}
     return tuple(
-        replace(one, methods=tuple(name for name in one.methods if name in can))
-        for one in ADVICE
-        if one.least <= round(distinct) < one.below
+        replace(advice, methods=tuple(name for name in advice.methods if name in can))
+        for advice in ADVICE
+        if advice.least <= round(distinct) < advice.below
     )
 
 
@@ -247,11 +247,11 @@ def _distinct_sources(scores: Scores, kinship: Kinship) -> Finding:
 def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
     without: dict[str, dict[str, None]] = {}
     for need in lacks:
-        said = {
+        opening = {
             "probabilities": "no option probabilities: ",
             "tasks": "",
             "text": "items without a text: ",
             "task text": "a task whose items have no text: ",
         }.get(need.what, f"{has[need.what]} of {need.least} {need.what}: ")
-        without.setdefault(said, {}).setdefault(need.without)
-    return tuple(said + ", and ".join(parts) for said, parts in without.items())
+        without.setdefault(opening, {}).setdefault(need.without)
+    return tuple(start + ", and ".join(parts) for start, parts in without.items())

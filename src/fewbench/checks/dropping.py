@@ -60,12 +60,12 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     if unknown:
         raise ScoresError(f"cannot drop {some(unknown)}", hint=did_you_mean(unknown[0], DROPS))
     gone: dict[str, set[str]] = {"models": set(), "items": set()}
-    said = []
+    notes = []
     for word in sorted(dict.fromkeys(words), key="incomplete".__eq__):  # of what the others leave
         if word == "incomplete":
             rows = [at for at, model in enumerate(scores.model_ids) if model not in gone["models"]]
             models, items = incomplete(scores, rows)
-            said.append(f"{word}: {cost_of_dropping(scores, models, items)} left out")
+            notes.append(f"{word}: {cost_of_dropping(scores, models, items)} left out")
             gone["models"].update(models)
             gone["items"].update(items)
             continue
@@ -73,13 +73,13 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
         for finding in found.findings:
             if finding.kind in DROPS[word]:
                 of = finding.of
-                ids += [one for one in finding.spare if one not in ids]
+                ids += [spare for spare in finding.spare if spare not in ids]
         gone[of].update(ids)
         if word == "near-duplicates" and ids:
             more = _more_twins(scores, gone["models"])
             gone[of].update(more)
             ids += more
-        said.append(
+        notes.append(
             f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids, quotes=False)}"
             if ids
             else f"{word}: none found"
@@ -95,15 +95,15 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             counted(int(alone.sum()), "item"),
             some(scores.item_ids[kept[alone]], quotes=False),
         )
-        said.append(f"{n} left out that no remaining model ran: {names}")
+        notes.append(f"{n} left out that no remaining model ran: {names}")
         kept, ran = kept[~alone], ran[:, ~alone]
     idle = ~ran.any(axis=1)
     if idle.any():
         n = counted(int(idle.sum()), "model")
         names = some((scores.model_ids[m] for m in left[idle]), quotes=False)
-        said.append(f"{n} left out that ran no remaining item: {names}")
+        notes.append(f"{n} left out that ran no remaining item: {names}")
         left = left[~idle]
-    return scores.take(left, kept), tuple(said)
+    return scores.take(left, kept), tuple(notes)
 
 
 def _more_twins(scores: Scores, gone: set[str]) -> list[str]:

@@ -116,17 +116,17 @@ def _covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int,
 
 
 def _by_name(names: list[str]) -> Groups:
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for at, name in enumerate(names):
-        found.setdefault(_plain_name(name), []).append(at)
-    return tuple(tuple(group) for group in found.values() if len(group) > 1)
+        groups.setdefault(_plain_name(name), []).append(at)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def _together(labels: IntArray) -> Groups:
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for at, label in enumerate(labels.tolist()):
-        found.setdefault(label, []).append(at)
-    return tuple(tuple(group) for group in found.values() if len(group) > 1)
+        groups.setdefault(label, []).append(at)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def _components(linked: BoolArray) -> Groups:
@@ -136,8 +136,8 @@ def _components(linked: BoolArray) -> Groups:
 
 
 def _high(scores: Scores) -> BoolArray:
-    found: BoolArray = by_columns(scores.cells, _high_half(scores.is_binary))
-    return found
+    high: BoolArray = by_columns(scores.cells, _high_half(scores.is_binary))
+    return high
 
 
 def _high_half(is_binary: bool) -> Callable[[FloatArray], BoolArray]:
@@ -176,13 +176,13 @@ def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> 
 
 def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
     """Return the findings on models that are alike."""
-    found = [
+    findings = [
         *_same_name(scores, kinship),
         _same_row(scores, kinship),
         _near_duplicates(scores, kinship),
         _kin(scores, kinship),
     ]
-    return [finding for finding in found if finding is not None]
+    return [finding for finding in findings if finding is not None]
 
 
 def _finding(
@@ -207,7 +207,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
     rows = []
     for group in kinship.same_name:
         keep = _covered(scores, kinship.same, group)
-        copies += [(one, *others) for one, others in keep.items() if others]
+        copies += [(first, *others) for first, others in keep.items() if others]
         left = tuple(sorted(keep))
         if len(left) < 2:
             continue
@@ -218,9 +218,9 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
         (differ if apart else parts).append(left)
         if apart:
             rows.append((_listed(scores, left), len(left), apart))
-    found = []
+    findings = []
     if copies:
-        found.append(
+        findings.append(
             _finding(
                 "same-name",
                 "problem",
@@ -233,7 +233,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
             )
         )
     if differ:
-        found.append(
+        findings.append(
             _finding(
                 "same-name-differs",
                 "caution",
@@ -249,7 +249,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
             )
         )
     if parts:
-        found.append(
+        findings.append(
             _finding(
                 "same-name-parts",
                 "caution",
@@ -261,7 +261,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
                 "row",
             )
         )
-    return found
+    return findings
 
 
 def _same_row(scores: Scores, kinship: Kinship) -> Finding | None:
@@ -299,9 +299,9 @@ def _near_duplicates(scores: Scores, kinship: Kinship) -> Finding | None:
     )
     if not groups:
         return None
-    held, across = _held(scores, groups)
+    together, across = _held(scores, groups)
     advice = "compare --split group keeps them together"
-    if not held:
+    if not together:
         advice = (
             "give each group one family where results are imported"
             if "family" in scores.models
@@ -313,7 +313,7 @@ def _near_duplicates(scores: Scores, kinship: Kinship) -> Finding | None:
         )
     return _finding(
         "near-duplicates",
-        "fact" if held else "caution",
+        "fact" if together else "caution",
         scores,
         groups,
         f"{_in_groups(groups)} are near-duplicates: they answer almost alike, more than easy and "
@@ -335,7 +335,7 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
     groups = kinship.kin
     if kinship.kin_least is None or not groups or groups == kinship.near_duplicates:
         return None
-    held, across = _held(scores, groups)
+    together, across = _held(scores, groups)
     return _finding(
         "related",
         "fact",
@@ -345,7 +345,7 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
         f"unrelated models of this table (correlation {min(kinship.kin_least, TWIN):.2f} or "
         f"more): likely lineages, or models with a common weakness{across}",
         "compare --split group keeps them together"
-        if held
+        if together
         else "estimates are worse for a target that resembles no source model: to see how "
         "much, import lineages as families (--models models.csv with a column family) and compare "
         "with --split group",

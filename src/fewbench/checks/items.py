@@ -41,24 +41,24 @@ def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
         scores.cells, lambda part: np.fmax.reduce(part, axis=0) - np.fmin.reduce(part, axis=0)
     )
     constant = range_ <= 1e-9
-    found = discrimination(scores.cells, kinship.independent)
-    wrong = found.wrong_way(LEVEL)
+    separation = discrimination(scores.cells, kinship.independent)
+    wrong = separation.wrong_way(LEVEL)
     with np.errstate(invalid="ignore"):
-        suspect = (found.p <= SUSPECT) & ~wrong
-    if suspect.sum() <= SUSPECT * (~np.isnan(found.p)).sum():  # no more than chance gives
+        suspect = (separation.p <= SUSPECT) & ~wrong
+    if suspect.sum() <= SUSPECT * (~np.isnan(separation.p)).sum():  # no more than chance gives
         suspect[:] = False
-    return ItemNumbers(mean, constant, (mean >= EASY) & ~constant, found, wrong, suspect)
+    return ItemNumbers(mean, constant, (mean >= EASY) & ~constant, separation, wrong, suspect)
 
 
 def item_findings(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
     """Return all findings on items."""
-    found = [
+    findings = [
         _wrong_way(scores, numbers),
         _suspect(scores, numbers),
         *_constant(scores, numbers),
         _saturated(scores, numbers),
     ]
-    return [finding for finding in found if finding is not None]
+    return [finding for finding in findings if finding is not None]
 
 
 def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:

@@ -27,10 +27,10 @@ def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]
 
 def incomplete(scores: Scores, rows: Sequence[int]) -> tuple[list[str], list[str]]:
     """Return the models of these rows that lack much, and the items that another of them lacks."""
-    known = is_known(scores)
-    whole = [at for at in rows if known[at]]
+    complete = is_known(scores)
+    whole = [at for at in rows if complete[at]]
     lacking = ~scores.run[whole].all(axis=0)
-    models = [scores.model_ids[at] for at in rows if not known[at]]
+    models = [scores.model_ids[at] for at in rows if not complete[at]]
     return models, scores.item_ids[lacking].tolist()
 
 
@@ -46,24 +46,23 @@ def cost_of_dropping(scores: Scores, models: Sequence[str], items: Sequence[str]
     return " and ".join(parts) or "nothing"
 
 
-def _where(scores: Scores, found: Missingness) -> Finding:
+def _where(scores: Scores, gaps: Missingness) -> Finding:
     gone = ~scores.run
     lacking = sorted(
         np.flatnonzero(gone.any(axis=1)).tolist(),
-        key=lambda m: (-found.by_model[m], scores.model_ids[m]),
+        key=lambda m: (-gaps.by_model[m], scores.model_ids[m]),
     )
     most = lacking[0]
     much = int((~is_known(scores)).sum())
     of_most = gone[most].sum() / gone.sum()
     whole = [
-        (scores.model_ids[m], scores.tasks[t])
-        for m, t in np.argwhere(found.by_task >= 1.0).tolist()
+        (scores.model_ids[m], scores.tasks[t]) for m, t in np.argwhere(gaps.by_task >= 1.0).tolist()
     ]
     what = (
         f"{int(gone.sum()):,} cells ({share(float(gone.mean()))}) were not run, in "
         f"{counted(len(lacking), 'model')} of {scores.n_models:,} and on "
         f"{counted(int(gone.any(axis=0).sum()), 'item')} of {scores.n_items:,}; "
-        f"{scores.model_ids[most]} lacks most: {share(float(found.by_model[most]))} of the items, "
+        f"{scores.model_ids[most]} lacks most: {share(float(gaps.by_model[most]))} of the items, "
         f"{share(float(of_most))} of all missing cells"
     )
     if whole:
@@ -88,9 +87,9 @@ def _where(scores: Scores, found: Missingness) -> Finding:
                 (
                     scores.model_ids[m],
                     int(gone[m].sum()),
-                    round(float(found.by_model[m]), 4),
-                    _rounded(_on_scale(scores, found.easier[m]), 3),
-                    _rounded(found.p_easier[m], 4),
+                    round(float(gaps.by_model[m]), 4),
+                    _rounded(_on_scale(scores, gaps.easier[m]), 3),
+                    _rounded(gaps.p_easier[m], 4),
                 )
                 for m in lacking
             ),
@@ -98,29 +97,29 @@ def _where(scores: Scores, found: Missingness) -> Finding:
     )
 
 
-def _random_or_not(scores: Scores, found: Missingness) -> Finding:
-    tested = np.flatnonzero(~np.isnan(found.p_easier))
+def _random_or_not(scores: Scores, gaps: Missingness) -> Finding:
+    tested = np.flatnonzero(~np.isnan(gaps.p_easier))
     # Bonferroni correction over the models, then over the three kinds.
-    p_difficulty = min(1.0, float(found.p_easier[tested].min()) * len(tested)) if len(tested) else 1
+    p_difficulty = min(1.0, float(gaps.p_easier[tested].min()) * len(tested)) if len(tested) else 1
     against = []
-    if found.p_task * 3 <= LEVEL:
-        model, task = _most_heaped(scores, found)
+    if gaps.p_task * 3 <= LEVEL:
+        model, task = _most_heaped(scores, gaps)
         against.append(
             f"they concentrate in tasks (most in {scores.tasks[task]}: "
-            f"{scores.model_ids[model]} lacks {share(float(found.by_task[model, task]))} of it)"
+            f"{scores.model_ids[model]} lacks {share(float(gaps.by_task[model, task]))} of it)"
         )
-    if found.p_item * 3 <= LEVEL:
+    if gaps.p_item * 3 <= LEVEL:
         against.append("several models lack the same items")
     if p_difficulty * 3 <= LEVEL:
-        worst_model = int(tested[np.argmin(found.p_easier[tested])])
-        easier = float(found.easier[worst_model])
+        worst_model = int(tested[np.argmin(gaps.p_easier[tested])])
+        easier = float(gaps.easier[worst_model])
         points = Unit(scores.scale).points(abs(_on_scale(scores, easier)))
         against.append(
             f"what {scores.model_ids[worst_model]} lacks is "
             f"{'easier' if easier > 0 else 'harder'} for the others than what it ran: they score "
             f"{points} {'better' if easier > 0 else 'worse'} there"
         )
-    biased = p_difficulty * 3 <= LEVEL or found.p_task * 3 <= LEVEL
+    biased = p_difficulty * 3 <= LEVEL or gaps.p_task * 3 <= LEVEL
     if not against:
         return Finding(
             "missing-at-random",
@@ -140,13 +139,13 @@ def _random_or_not(scores: Scores, found: Missingness) -> Finding:
             else "items that many models lack are known less well; run them if you can"
         ),
         "models",
-        tuple(scores.model_ids[m] for m in np.flatnonzero(found.by_model > 0)),
+        tuple(scores.model_ids[m] for m in np.flatnonzero(gaps.by_model > 0)),
     )
 
 
-def _most_heaped(scores: Scores, found: Missingness) -> tuple[int, int]:
+def _most_heaped(scores: Scores, gaps: Missingness) -> tuple[int, int]:
     """Return the model and task with the most missing cells beyond the model's own share."""
-    excess = np.round(found.by_task - found.by_model[:, None], 9)
+    excess = np.round(gaps.by_task - gaps.by_model[:, None], 9)
     most = np.argwhere(excess == excess.max()).tolist()
     model, task = min(most, key=lambda at: (scores.model_ids[at[0]], scores.tasks[at[1]]))
     return model, task

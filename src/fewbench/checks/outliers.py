@@ -19,8 +19,8 @@ ANSWERS = 20  # to items of three options or more
 
 def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
     """Return the findings on models that answer in an odd way."""
-    found = [_unlike_all(scores, kinship), _one_option(scores)]
-    return [finding for finding in found if finding is not None]
+    findings = [_unlike_all(scores, kinship), _one_option(scores)]
+    return [finding for finding in findings if finding is not None]
 
 
 def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
@@ -34,10 +34,10 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     if not scores.is_binary or scores.n_models < FEWEST:
         return None
     follows, error = _follows_difficulty(scores, kinship)
-    known = ~np.isnan(follows)
-    if known.sum() < FEWEST:
+    measured = ~np.isnan(follows)
+    if measured.sum() < FEWEST:
         return None
-    middle = float(np.median(follows[known]))
+    middle = float(np.median(follows[measured]))
     beyond = -ndtri(CHANCE / scores.n_models)  # one-sided, for all models at once
     with np.errstate(invalid="ignore"):
         odd = np.flatnonzero(follows + beyond * error < HARDLY * middle)

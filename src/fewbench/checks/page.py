@@ -21,17 +21,18 @@ def audit_page(found: Audit, source: str = "") -> Page:
     `source` is the file of the scores, for the commands to run next.
     """
     shape, numbers = found.table, found.numbers
-    counts = [(s, sum(one.severity == s for one in found.findings)) for s in ("problem", "caution")]
+    severities = [finding.severity for finding in found.findings]
+    counts = [(s, severities.count(s)) for s in ("problem", "caution")]
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
     lesser = [_shape(shape)]
-    n = sum(one.severity == "fact" for one in found.findings)
+    n = severities.count("fact")
     if found.changed:
         lesser.append(f"This is the audit of {found.changed['written']}, after the changes.")
     path = shlex.quote(source) if source else "SCORES"
     head = [("Severity", False), ("Finding", False), ("Advice", False)]
     rows = [
-        (one.severity, _named(one), one.advice.replace("audit SCORES", f"audit {path}"))
-        for one in found.findings
+        (finding.severity, _named(finding), finding.advice.replace("audit SCORES", f"audit {path}"))
+        for finding in found.findings
     ]
     facts = [row for row in rows if row[0] == "fact"]
     urgent = [row for row in rows if row[0] != "fact"]
@@ -57,7 +58,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
         Section(
             "behind",
             "Which models and items",
-            tables=[table for one in found.findings for table in _behind(one)],
+            tables=[table for finding in found.findings for table in _behind(finding)],
             detail=True,
         ),
         Section(
@@ -116,7 +117,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
         f"Audit of {Path(source).name}" if source else "Audit of a table of scores",
         f"{problems} and {cautions} in {counted(shape['models'], 'model')}".capitalize(),
         lesser,
-        sections=[one for one in sections if one.tables or one.charts or one.lines or one.facts],
+        sections=[s for s in sections if s.tables or s.charts or s.lines or s.facts],
         next=[_compare(found, path)],
         hint=f"{counted(n, 'fact')} about these scores: fewbench audit {path} --details."
         if n
@@ -147,7 +148,7 @@ def _named(finding: Finding) -> str:
 def _behind(finding: Finding) -> list[Table]:
     """Return the numbers of a finding, and all names that are not among them, folded away."""
     named = [", ".join(group) for group in finding.groups] or list(finding.ids)
-    what, made = "groups" if finding.groups else finding.of, []
+    what, tables = "groups" if finding.groups else finding.of, []
     kind = finding.kind.replace("-", " ").capitalize()
     rows = finding.table.rows if finding.table else ()
     if finding.table:
@@ -156,11 +157,11 @@ def _behind(finding: Finding) -> list[Table]:
         ]
         head = list(zip(finding.table.header, is_number, strict=True))
         shown = [[_cell(cell) for cell in row] for row in rows]
-        made.append(Table(kind, head, shown, folded=f"{kind}: {len(rows):,} {what or 'rows'}"))
+        tables.append(Table(kind, head, shown, folded=f"{kind}: {len(rows):,} {what or 'rows'}"))
     if named and len(rows) < len(named):
         folded = f"{kind}: {len(named):,} {what}"
-        made.append(Table(kind, [(what, False)], [[name] for name in named], folded=folded))
-    return made
+        tables.append(Table(kind, [(what, False)], [[name] for name in named], folded=folded))
+    return tables
 
 
 def _cell(value: Cell) -> str:
@@ -174,16 +175,16 @@ def _marked(items: list[int]) -> str:
     return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
 
 
-def _methods(found: Audit) -> list[Section]:
+def _methods(audit: Audit) -> list[Section]:
     """Return which methods to use, and which cannot run."""
-    rows = [(one.when, ", ".join(one.methods), one.reason) for one in found.use]
+    rows = [(advice.when, ", ".join(advice.methods), advice.reason) for advice in audit.use]
     reasons: dict[str, list[str]] = {}
-    for fit in found.methods:
+    for fit in audit.methods:
         if fit.verdict == "cannot":
             reasons.setdefault("; ".join(fit.because), []).append(fit.method)
     unfit = [(", ".join(of), reason) for reason, of in reasons.items()]
-    can = sum(fit.verdict != "cannot" for fit in found.methods)
-    lack = sum(fit.verdict == "works, but" for fit in found.methods)
+    can = sum(fit.verdict != "cannot" for fit in audit.methods)
+    lack = sum(fit.verdict == "works, but" for fit in audit.methods)
     head = [("For", False), ("Methods", False), ("Because", False)]
     return [
         Section(
@@ -204,10 +205,10 @@ def _methods(found: Audit) -> list[Section]:
     ]
 
 
-def _compare(found: Audit, path: str) -> str:
+def _compare(audit: Audit, path: str) -> str:
     """Return the command that checks the methods to use."""
-    first = dict.fromkeys(one.methods[0] for one in found.use if one.methods)
-    n_items = found.table["items"]
+    first = dict.fromkeys(advice.methods[0] for advice in audit.use if advice.methods)
+    n_items = audit.table["items"]
     budgets = [str(n) for n in (20, 50) if n < n_items] or [str(-(-n_items // 2))]
     return f"fewbench compare {path} -m {','.join(first)} -n {','.join(budgets)}"
 

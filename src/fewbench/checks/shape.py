@@ -14,14 +14,14 @@ SHOWN = 3
 
 def shape_findings(scores: Scores, kin_found: bool) -> list[Finding]:
     """Return the findings on shape; `kin_found`: whether there are groups to make families of."""
-    found = [
+    findings = [
         _tasks(scores),
         _options(scores),
         _spread(scores),
         _dates(scores),
         _families(scores, kin_found),
     ]
-    return [finding for finding in found if finding is not None]
+    return [finding for finding in findings if finding is not None]
 
 
 def _tasks(scores: Scores) -> Finding:
@@ -115,12 +115,12 @@ def _spread(scores: Scores) -> Finding:
 def _level(scores: Scores, best: int) -> int:
     """Count models within two standard errors (of paired differences) of the best."""
     level = 0
-    own = scores.cells[best]
+    best_row = scores.cells[best]
     for other in np.delete(np.arange(scores.n_models), best).tolist():
         row = scores.cells[other]
-        both = ~np.isnan(own) & ~np.isnan(row)
+        both = ~np.isnan(best_row) & ~np.isnan(row)
         if both.any():
-            difference = own[both] - row[both]
+            difference = best_row[both] - row[both]
             weight = scores.item_weights[both] / scores.item_weights[both].sum()
             mean = weight @ difference
             level += mean <= 2 * np.sqrt(weight**2 @ (difference - mean) ** 2) + 1e-9
@@ -138,10 +138,10 @@ def _dates(scores: Scores) -> Finding:
         )
     text = scores.models["date"].fillna("").astype(str)
     dates = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
-    named, known = (text.str.strip() != ""), dates.notna()
-    unread = tuple(str(m) for m in scores.models.index[(named & ~known).to_numpy()])
-    what = f"dates for {int(known.sum())} of {counted(scores.n_models, 'model')}"
-    if known.any():
+    named, dated = (text.str.strip() != ""), dates.notna()
+    unread = tuple(str(m) for m in scores.models.index[(named & ~dated).to_numpy()])
+    what = f"dates for {int(dated.sum())} of {counted(scores.n_models, 'model')}"
+    if dated.any():
         what += f", {dates.min():%Y-%m-%d} to {dates.max():%Y-%m-%d}"
     if unread:
         what += f"; {counted(len(unread), 'date')} cannot be read"

@@ -7,7 +7,7 @@ import numpy as np
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import IntArray
-from fewbench.algorithms.kriging import Run, next_together
+from fewbench.algorithms.kriging import KrigingRun, next_together
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.decide.operands import Operand
 from fewbench.methods.kriging import source_kriging
@@ -59,7 +59,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
         return first
     with one_thread():
         model = source_kriging(scores.table(), seed, len(closed) + more, closed)
-        runs = [Run(model) for _ in targets]
+        runs = [KrigingRun(model) for _ in targets]
         for run, one in zip(runs, targets, strict=True):
             run.hear(np.searchsorted(model.candidates, one.items), one.answers)
         chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))

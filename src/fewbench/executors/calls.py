@@ -271,22 +271,22 @@ def versions() -> dict[str, str]:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
-    found = {"fewbench": __version__, "fewbench's code": digest.hexdigest()[:12]}
-    found["Python"] = ".".join(platform.python_version_tuple()[:2])
+    by_package = {"fewbench": __version__, "fewbench's code": digest.hexdigest()[:12]}
+    by_package["Python"] = ".".join(platform.python_version_tuple()[:2])
     for name in ("numpy", "scipy", "scikit-learn", "pandas"):
         try:
-            found[name] = version(name)
+            by_package[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            by_package[name] = "absent"
+    return by_package
 
 
 def differences(found: Any, made_by: dict[str, str] | None = None) -> str:
     """Return how another process's `versions()`, or the error in place of them, differ."""
     if isinstance(found, BaseException):
         return first_line(found)
-    pairs = [(name, found.get(name), one) for name, one in (made_by or versions()).items()]
-    return ", ".join(f"{name} {that}, not {one}" for name, that, one in pairs if that != one)
+    pairs = [(name, found.get(name), ours) for name, ours in (made_by or versions()).items()]
+    return ", ".join(f"{name} {that}, not {ours}" for name, that, ours in pairs if that != ours)
 
 
 def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = False) -> None:

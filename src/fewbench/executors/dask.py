@@ -96,9 +96,9 @@ def start_dask(workers: int) -> "DaskPool":
         return DaskPool(client, "dask-local", ends.pop_all())
 
 
-def _close(one: Any) -> None:
+def _close(resource: Any) -> None:
     with _quiet(), suppress(OSError, TimeoutError):  # of a cluster that is gone
-        one.close(timeout=10)
+        resource.close(timeout=10)
 
 
 @dataclass
@@ -172,14 +172,14 @@ class DaskPool(Pool):
                 self.look(done=False)
         try:
             self.client.run_on_scheduler(versions)
-            found = self.client.run(versions, on_error="return")
+            workers = self.client.run(versions, on_error="return")
         except ImportError as error:
-            found = {"the scheduler": error}
-        lacking = [f"{at}: {why}" for at, one in found.items() if (why := differences(one))]
+            workers = {"the scheduler": error}
+        lacking = [f"{at}: {why}" for at, answer in workers.items() if (why := differences(answer))]
         if lacking:
             which = "; ".join(lacking[:3])
             raise ClusterError(
-                f"{self.name}: {len(lacking)} of {len(found)} cannot make calls: {which}",
+                f"{self.name}: {len(lacking)} of {len(workers)} cannot make calls: {which}",
                 hint="install the same Python, fewbench and packages for the scheduler and workers",
             )
 

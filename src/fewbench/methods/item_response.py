@@ -14,8 +14,8 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.irt import (
-    Abilities,
     Form,
+    IrtAbilities,
     ItemResponse,
     best_cuts,
     binary,
@@ -57,7 +57,7 @@ class SourceModel:
     cuts: FloatArray
     notes: tuple[str, ...] = ()
 
-    def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
+    def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> IrtAbilities:
         """Estimate abilities from scores, shape (targets, n), with prior N(0, `spread`²)."""
         return self.model.abilities(items, binary(answers, self.cuts[items]), spread)
 
@@ -162,7 +162,7 @@ def _parts(made: SourceModel) -> dict[str, FloatArray]:
 def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceModel:
     discrimination, intercept, guessing = (parts[name] for name in _ARRAYS)
     n = discrimination.shape[1]
-    sources = Abilities(np.empty((0, n)), np.empty((0, n, n)))
+    sources = IrtAbilities(np.empty((0, n)), np.empty((0, n, n)))
     return SourceModel(
         ItemResponse(discrimination, intercept, guessing, sources), parts["cuts"], notes
     )

@@ -119,13 +119,13 @@ class Pack(Shown):
     def _row(self, part: Part) -> dict[str, Any]:
         scores = scores_of(self.source, part)
         assert scores.origin is not None
-        made, subset = provenance_of(scores.origin, scores.n_items), subset_of(scores.origin)
-        known_errors(scores, find_method(made.method), made)  # refuses what does not fit
+        settings, subset = provenance_of(scores.origin, scores.n_items), subset_of(scores.origin)
+        known_errors(scores, find_method(settings.method), settings)  # refuses what does not fit
         full = scores.scale.from_unit(scores.full_scores())
         return {
             "benchmark": part.record.name,
-            "method": made.method,
-            "items": made.budget,
+            "method": settings.method,
+            "items": settings.budget,
             "of_items": scores.n_items,
             "tasks": len(scores.tasks),
             "source_models": scores.n_models,
@@ -134,9 +134,9 @@ class Pack(Shown):
             "average": scores.average,
             "answers_kept": "chosen items" if part.record.keeps == "answers" else "all items",
             "asks": "once" if subset is not None else "in rounds",
-            "seed": made.seed,
-            "fingerprint": made.fingerprint,
-            "version": made.version,
+            "seed": settings.seed,
+            "fingerprint": settings.fingerprint,
+            "version": settings.version,
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -167,14 +167,14 @@ class Pack(Shown):
 
     def page(self) -> Page:
         """Return what the pack contains, how good it is, and how to use it."""
-        made = self.to_dict()
-        rows = made["benchmarks"]
+        values = self.to_dict()
+        rows = values["benchmarks"]
         path = str(self.source if self.source.suffix else f"{self.source}{SUFFIX}")
         path = quote(path if len(rows) == 1 else f"{path}:{self.names[0]}")
         facts = {
-            "License": made["license"] or "not stated",
-            "Cite": made["cite"] or "not stated",
-            "Source models": "anonymous" if made["is_anonymous"] else "named",
+            "License": values["license"] or "not stated",
+            "Cite": values["cite"] or "not stated",
+            "Source models": "anonymous" if values["is_anonymous"] else "named",
         }
         use = [f"fewbench start {path} -o run", f"fewbench run command {path} -o run -- PROGRAM"]
         answer = f"{rows[0]['items']:,} of {counted(rows[0]['of_items'], 'item')} in place of all"
@@ -193,29 +193,29 @@ class Pack(Shown):
         sections = [self._benchmark(at, row) for at, row in enumerate(rows)]
         return Page(
             "pack",
-            f"Pack {made['name']}",
+            f"Pack {values['name']}",
             answer,
-            [f"Pack {made['name']}, made {made['created']} by fewbench {made['version']}."],
+            [f"Pack {values['name']}, made {values['created']} by fewbench {values['version']}."],
             warnings=self._warnings(rows),
             sections=[*overview, *sections, Section("use", "Use it", facts=facts, commands=use)],
         )
 
     def _warnings(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         """Return what a stronger target's estimate suffers; one warning for all benchmarks."""
-        found = {}
-        for one in rows:
-            scale = self.scores(one["benchmark"]).scale
-            if warning := stronger_warning(one["backtest"], one["method"], scale):
-                found[one["benchmark"]] = warning
-        if len(rows) == 1 or not found:
-            return list(found.values())
+        worse = {}
+        for row in rows:
+            scale = self.scores(row["benchmark"]).scale
+            if warning := stronger_warning(row["backtest"], row["method"], scale):
+                worse[row["benchmark"]] = warning
+        if len(rows) == 1 or not worse:
+            return list(worse.values())
         return [
-            f"in {counted(len(found), 'benchmark')} the method is worse than random sampling for "
-            f"targets stronger than all source models: {some(found)}. Read their backtests (--json)"
+            f"in {counted(len(worse), 'benchmark')} the method is worse than random sampling for "
+            f"targets stronger than all source models: {some(worse)}. Read their backtests (--json)"
         ]
 
-    def _benchmark(self, at: int, one: Mapping[str, Any]) -> Section:
-        rows, scale = one["backtest"], self.scores(one["benchmark"]).scale
+    def _benchmark(self, at: int, part: Mapping[str, Any]) -> Section:
+        rows, scale = part["backtest"], self.scores(part["benchmark"]).scale
         unit = Unit(scale)
         bars = [
             {"name": _target(row), "value": row["error"], "color": "m0"}
@@ -223,18 +223,18 @@ class Pack(Shown):
             for row in rows
         ]
         tables = [Table("Backtest", HEAD, [_words(row, unit) for row in rows])] if rows else []
-        if one["chosen_items"]:
-            items = [[str(item)] for item in one["chosen_items"][:MOST_ITEMS]]
-            title = f"The {len(one['chosen_items']):,} items"
+        if part["chosen_items"]:
+            items = [[str(item)] for item in part["chosen_items"][:MOST_ITEMS]]
+            title = f"The {len(part['chosen_items']):,} items"
             tables.append(Table(title, [("Item", False)], items, "an item", folded=title))
         facts = {
-            "Method": one["method"],
-            "Asks": one["asks"],
-            "Tasks": str(one["tasks"]),
-            "Source models": f"{one['source_models']:,}, full scores from "
-            f"{unit.score(one['source_scores_low'])} to {unit.score(one['source_scores_high'])}",
-            "Seed": str(one["seed"]),
-            "Fingerprint": one["fingerprint"],
+            "Method": part["method"],
+            "Asks": part["asks"],
+            "Tasks": str(part["tasks"]),
+            "Source models": f"{part['source_models']:,}, full scores from "
+            f"{unit.score(part['source_scores_low'])} to {unit.score(part['source_scores_high'])}",
+            "Seed": str(part["seed"]),
+            "Fingerprint": part["fingerprint"],
         }
         notes = ["Not backtested."]
         if rows:
@@ -245,10 +245,10 @@ class Pack(Shown):
                 f"Means over {counted(int(rows[0]['repeats']), 'repeat')}"
                 f"{f'; intervals are stated at {level:.0%}' if level else ''}.",
             ]
-        notes += [f"{said[:1].upper()}{said[1:]}." for said in one["notes"]]
+        notes += [f"{note[:1].upper()}{note[1:]}." for note in part["notes"]]
         return Section(
             f"benchmark-{at}",
-            one["benchmark"] if len(self.parts) > 1 else "How good it is",
+            part["benchmark"] if len(self.parts) > 1 else "How good it is",
             notes,
             charts=[("", lambda: deciding.errors(bars, unit))] if bars else [],
             tables=tables,
@@ -291,10 +291,10 @@ def open_pack(path: str | os.PathLike[str]) -> Pack:
     if not is_pack(source):
         raise PackError(f"{source}: not a pack", hint="a pack's name ends in .few")
     record, parts = read_pack(source)
-    made = Pack(record, tuple(parts), source)
+    opened = Pack(record, tuple(parts), source)
     if name is not None:
         only = choose_part(source, parts, name)
         record = record.model_copy(update={"parts": [only.record]})
-        made = Pack(record, (only,), source)
-    _ = made.to_frame()  # what does not fit together is found now
-    return made
+        opened = Pack(record, (only,), source)
+    _ = opened.to_frame()  # what does not fit together is found now
+    return opened

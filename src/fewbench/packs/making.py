@@ -147,11 +147,11 @@ def pack(
     step = on_step or (lambda text: None)
     parts = []
     with open_pool(executor, workers) as pool:
-        for at, (own, table) in enumerate(tables.items()):
-            said = step if by is None else _prefixed(step, f"{own} ({at + 1} of {len(tables)}): ")
+        for at, (key, table) in enumerate(tables.items()):
+            report = step if by is None else _prefixed(step, f"{key} ({at + 1} of {len(tables)}): ")
             n = count_items(budget, table)
             n = n if by is None else min(n, max(1, table.n_items // 2))
-            maker = _Maker(table, own, method, n, seed, anonymous, said, pool)
+            maker = _Maker(table, key, method, n, seed, anonymous, report, pool)
             rows, notes = maker.backtest(repeats) if backtest else ([], [])
             parts.append(maker.part(rows, notes))
     record = PackRecord(
@@ -179,12 +179,12 @@ def _divided(scores: Scores, by: str) -> dict[str, Scores]:
             hint=did_you_mean(by, [str(name) for name in scores.items.columns]),
         )
     column = scores.items[by]
-    found = {}
+    tables = {}
     for value in pd.unique(column.dropna()):
         at = np.flatnonzero((column == value).to_numpy())
         ran = np.flatnonzero(~np.isnan(scores.cells[:, at]).all(axis=1))
-        found[str(value)] = scores.take(ran, at)
-    return found
+        tables[str(value)] = scores.take(ran, at)
+    return tables
 
 
 class _Maker:
@@ -225,7 +225,7 @@ class _Maker:
             self.notes.append("option probabilities of the source models are left out")
         at = self._kept_items()
         self.answers = encode_scores(self.scores, at)
-        if sum(one.nbytes for one in self.answers.values()) > MOST_BYTES:
+        if sum(array.nbytes for array in self.answers.values()) > MOST_BYTES:
             raise PackError(
                 f"{self.made.method} needs the source models' answers to all "
                 f"{scores.n_items:,} items, which are too many for a pack",
@@ -293,33 +293,33 @@ class _Maker:
         table, notes = models_to_backtest(self.scores, self.seed)
         if table.n_models < 4:
             return [], ["too few source models for a backtest"]
-        found, said = backtests_by_relation(table, None, range(repeats), self.seed, 0.9)
+        backtests, remarks = backtests_by_relation(table, None, range(repeats), self.seed, 0.9)
         name, n = self.made.method, self.made.budget
         span = self.scores.scale.high - self.scores.scale.low
         rows: list[dict[str, Cell]] = []
-        for relation, one in found.items():
+        for relation, replay in backtests.items():
             self.step(f"backtest on targets: {relation}")
-            cells = one.cells([name], [n]) + one.cells([name], [n], intervals=True, repeats=1)
-            one.take(cells, run_cells(table, cells, self.pool, Cache(None), None))
-            for row in one.rows():
-                half, coverage = one.width(name, n)
-                known = {
+            cells = replay.cells([name], [n]) + replay.cells([name], [n], intervals=True, repeats=1)
+            replay.take(cells, run_cells(table, cells, self.pool, Cache(None), None))
+            for row in replay.rows():
+                half, coverage = replay.width(name, n)
+                numbers = {
                     key: float(row[key]) * span
                     for key in ("error", "error_low", "error_high", "random_error")
                 }
-                known |= {"half_width": half * span, "coverage": coverage}
+                numbers |= {"half_width": half * span, "coverage": coverage}
                 rows.append(
                     {
                         "target": relation,
-                        **{key: x if np.isfinite(x) else None for key, x in known.items()},
-                        "level": one.level,
+                        **{key: x if np.isfinite(x) else None for key, x in numbers.items()},
+                        "level": replay.level,
                         "repeats": repeats,
-                        "targets": float(np.mean([len(split.targets) for split in one.splits])),
-                        "sources": float(np.mean([len(split.sources) for split in one.splits])),
+                        "targets": float(np.mean([len(split.targets) for split in replay.splits])),
+                        "sources": float(np.mean([len(split.sources) for split in replay.splits])),
                     }
                 )
-            said += [f"no backtest: {why}" for why in one.failures.values()]
-        return rows, [*notes, *said]
+            remarks += [f"no backtest: {why}" for why in replay.failures.values()]
+        return rows, [*notes, *remarks]
 
 
 def _trial(
@@ -346,7 +346,7 @@ def _is_right(item: str) -> bool:
 
 def scores_on(scores: Sources, answers: Mapping[str, float]) -> dict[str, float]:
     """Return answers in [0, 1] on the user's scale."""
-    return {item: float(scores.scale.from_unit(one)) for item, one in answers.items()}
+    return {item: float(scores.scale.from_unit(answer)) for item, answer in answers.items()}
 
 
 def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[Cell]]:
@@ -356,16 +356,16 @@ def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[C
     if "text" in items and "content_hash" not in items:
         texts = item_texts(scores)
         items = items.assign(
-            content_hash=[hashlib.sha256(one.encode()).hexdigest()[:16] for one in texts]
+            content_hash=[hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
         )
     for name in items.columns:
         is_number = pd.api.types.is_numeric_dtype(items[name])
         if name == "n_options" or not (name in KEPT_COLUMNS or is_number):
             continue
-        cells = [_cell(one) for one in items[name]]
+        cells = [_cell(value) for value in items[name]]
         if kept is not None and name in (PROMPTS, KEYS):
             chosen = set(kept.tolist())
-            cells = [one if at in chosen else "" for at, one in enumerate(cells)]
+            cells = [cell if at in chosen else "" for at, cell in enumerate(cells)]
         columns[str(name)] = cells
     return columns
 
@@ -382,16 +382,16 @@ def _model_columns(scores: Scores, anonymous: bool) -> dict[str, list[Cell]]:
     table = scores.models
     if not anonymous:
         kept = [name for name in ("date", "family", "role") if name in table]
-        columns = {name: [_cell(one) for one in table[name]] for name in kept}
-        return {"model": [str(one) for one in table.index], **columns}
+        columns = {name: [_cell(value) for value in table[name]] for name in kept}
+        return {"model": [str(model) for model in table.index], **columns}
     digits = len(str(len(table)))
-    found: dict[str, list[Cell]] = {
+    hidden: dict[str, list[Cell]] = {
         "model": [f"model-{at + 1:0{digits}}" for at in range(len(table))]
     }
     if "family" in table:
         codes, _ = pd.factorize(table["family"].fillna(""))
-        found["family"] = [
-            None if pd.isna(own) or not own else f"family-{code + 1}"
-            for own, code in zip(table["family"], codes.tolist(), strict=True)
+        hidden["family"] = [
+            None if pd.isna(family) or not family else f"family-{code + 1}"
+            for family, code in zip(table["family"], codes.tolist(), strict=True)
         ]
-    return found
+    return hidden

@@ -122,31 +122,31 @@ def refresh_pack(
     scores = open_pack(pack).scores()
     before, notes = _before(folder, header, level)
     targets = targets_of(header, entries)
-    told: dict[str, dict[str, float]] = {name: {} for name in targets}
-    for one in entries:
-        if isinstance(one, Told):
-            told[one.target] |= dict(zip(one.items, one.scores, strict=True))
-    if not any(told.values()):
+    runs: dict[str, dict[str, float]] = {name: {} for name in targets}
+    for entry in entries:
+        if isinstance(entry, Told):
+            runs[entry.target] |= dict(zip(entry.items, entry.scores, strict=True))
+    if not any(runs.values()):
         raise PackError(f"{folder}: no answers are recorded", hint="record them with fewbench tell")
-    known = set(scores.item_ids)
-    named = tuple(name for name in targets if known & set(told[name]))
+    ids = set(scores.item_ids)
+    named = tuple(name for name in targets if ids & set(runs[name]))
     if not named:
         raise PackError(
             f"{pack}: none of the answered items of {folder} is in the pack",
             hint="use a pack of the same benchmark, with the same item ids",
         )
-    after, used = _after(scores, header, entries, told, named, level)
+    after, used = _after(scores, header, entries, runs, named, level)
     if not after:
         raise PackError(
             f"{pack}: asks for none of the answered items of {folder}",
             hint="run the items of the new pack: fewbench start",
         )
-    fewer = [name for name in after if used[name] < len(told[name])]
+    fewer = [name for name in after if used[name] < len(runs[name])]
     if fewer:
         notes.append("answers to items that the new pack does not ask for are not used")
-    notes += [f"{name}: no answer to an item of the new pack" for name in told if name not in after]
+    notes += [f"{name}: no answer to an item of the new pack" for name in runs if name not in after]
     issue(after.warnings)
-    recorded = {name: len(answers) for name, answers in told.items()}
+    recorded = {name: len(answers) for name, answers in runs.items()}
     return Refreshed(before, after, used, recorded, tuple(notes))
 
 
@@ -156,35 +156,35 @@ def _before(
     try:
         return Evaluation.open(folder).estimate(level, warn=False), []
     except (FewbenchError, OSError) as error:
-        said = error.message if isinstance(error, FewbenchError) else str(error)
-        return None, [f"the run's own sources ({header.scores}) give no estimate: {said}"]
+        reason = error.message if isinstance(error, FewbenchError) else str(error)
+        return None, [f"the run's own sources ({header.scores}) give no estimate: {reason}"]
 
 
 def _after(
     scores: Sources,
     header: Header,
     entries: list[Entry],
-    told: Mapping[str, Mapping[str, float]],
+    runs: Mapping[str, Mapping[str, float]],
     named: tuple[str, ...],
     level: float,
 ) -> tuple[Estimates, dict[str, int]]:
     """Return the estimates by the pack, and how many answers each uses."""
     evaluation = Evaluation(scores, targets=named)
-    known, scale = set(scores.item_ids), scores.scale
+    ids, scale = set(scores.item_ids), scores.scale
     if evaluation.method.asks_once:
         for name, items in evaluation.ask().items():
-            own = {item: told[name][item] for item in items if item in told[name]}
+            answers = {item: runs[name][item] for item in items if item in runs[name]}
             replies = kept_replies(
-                one for one in entries if isinstance(one, Told) and one.target == name
+                entry for entry in entries if isinstance(entry, Told) and entry.target == name
             )
-            evaluation.tell(name, _on_scale(scale, own), replies=replies, accept_fractions=True)
+            evaluation.tell(name, _on_scale(scale, answers), replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
     # It predicts from answers to any items, in the rounds in which they were asked.
     with tempfile.TemporaryDirectory() as place:
         evaluation.save(place)
         journal = Journal(Path(place))
         with journal.locked():
-            for entry in _of_items(entries, known, named):
+            for entry in _of_items(entries, ids, named):
                 journal.append(entry)
         return _estimated(Evaluation.open(place, scores), level)
 
@@ -197,29 +197,29 @@ def _estimated(evaluation: Evaluation, level: float) -> tuple[Estimates, dict[st
 
 
 def _on_scale(scale: Scale, answers: Mapping[str, float]) -> dict[str, float]:
-    return {item: float(scale.from_unit(one)) for item, one in answers.items()}
+    return {item: float(scale.from_unit(answer)) for item, answer in answers.items()}
 
 
-def _of_items(entries: list[Entry], known: set[str], named: tuple[str, ...]) -> list[Entry]:
+def _of_items(entries: list[Entry], ids: set[str], named: tuple[str, ...]) -> list[Entry]:
     """Return the rounds and answers of these targets, of items that are known."""
-    found: list[Entry] = []
-    for one in entries:
-        if isinstance(one, Followed):
-            lead = one.lead.of_items(known)
-            found += [one.model_copy(update={"lead": lead})] * (one.target in named)
+    taken: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, Followed):
+            lead = entry.lead.of_items(ids)
+            taken += [entry.model_copy(update={"lead": lead})] * (entry.target in named)
             continue
-        kept = [at for at, item in enumerate(one.items) if item in known]
-        items = tuple(one.items[at] for at in kept)
+        kept = [at for at, item in enumerate(entry.items) if item in ids]
+        items = tuple(entry.items[at] for at in kept)
         if not items:
             continue
-        if isinstance(one, Asked):
-            targets = tuple(name for name in one.targets if name in named)
-            found += [one.model_copy(update={"items": items, "targets": targets})] * bool(targets)
-        elif one.target in named and isinstance(one, Told):
-            scores = tuple(one.scores[at] for at in kept)
-            replies = {item: kind for item, kind in one.replies.items() if item in items}
+        if isinstance(entry, Asked):
+            targets = tuple(name for name in entry.targets if name in named)
+            taken += [entry.model_copy(update={"items": items, "targets": targets})] * bool(targets)
+        elif entry.target in named and isinstance(entry, Told):
+            scores = tuple(entry.scores[at] for at in kept)
+            replies = {item: kind for item, kind in entry.replies.items() if item in items}
             plain = {"items": items, "scores": scores, "probabilities": None, "replies": replies}
-            found.append(one.model_copy(update=plain))
-        elif one.target in named:
-            found.append(one.model_copy(update={"items": items}))
-    return found
+            taken.append(entry.model_copy(update=plain))
+        elif entry.target in named:
+            taken.append(entry.model_copy(update={"items": items}))
+    return taken

@@ -18,7 +18,7 @@ from fewbench.public.source import (
     Ask,
     Files,
     Find,
-    Found,
+    Index,
     Read,
     day_of,
     each_model,
@@ -44,50 +44,50 @@ INSTANCES = {
 # -- SWE-bench -------------------------------------------------------------------------------
 
 
-def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
+def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Index:
     """List results and metadata of submissions, and the table of instances."""
     split = ask.split or "verified"
     under = f"evaluation/{split}"
     listing = github_files(fetcher, "SWE-bench/experiments", ask.revision, under)
     by_system: dict[str, list[Remote]] = defaultdict(list)
     wanted = re.compile(rf"{under}/([^/]+)/(?:results/{LISTS}|{DETAILS}|metadata.ya?ml)")
-    for one in listing.files:
-        if match := wanted.fullmatch(one.path):
-            by_system[match[1]].append(one)
+    for file in listing.files:
+        if match := wanted.fullmatch(file.path):
+            by_system[match[1]].append(file)
     results = {
         name: files
         for name, files in by_system.items()
-        if any(one.path.endswith((LISTS, DETAILS)) for one in files)
+        if any(file.path.endswith((LISTS, DETAILS)) for file in files)
     }
     chosen = sampled(results, ask.sample)
     if not chosen:
         raise PublicError(f"SWE-bench: no results in {under}", hint=MOVED)
     data = Hub(fetcher).files(INSTANCES[split])
-    tables = [one for one in data.files if one.path.startswith("data/test")]
+    tables = [file for file in data.files if file.path.startswith("data/test")]
     if len(tables) != 1:
         what = f"{INSTANCES[split]}: {len(tables)} files data/test*, not one"
         raise PublicError(what, hint=MOVED)
     table = replace(tables[0], path=f"evaluation/{split}/instances-{data.commit[:12]}.parquet")
-    files = [one for name in chosen for one in results[name]]
+    files = [file for name in chosen for file in results[name]]
     lacking = len(by_system) - len(results)
     notes = (f"{counted(lacking, 'submission')} without results left out",) if lacking else ()
-    return Found([*files, table], listing.commit, notes=notes)
+    return Index([*files, table], listing.commit, notes=notes)
 
 
-def read_swe_bench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_swe_bench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read which instances each submission resolved."""
-    paths = [folder / one.path for one in found.files if "metadata.y" not in one.path]
+    paths = [folder / file.path for file in found.files if "metadata.y" not in file.path]
     reading = read(_best_form(paths), form="swe-bench", damaged="skip")
     attributes: dict[str, dict[str, Any]] = {}
-    for one in found.files:
-        if "metadata.y" in one.path:
-            name = PurePosixPath(one.path).parts[2]
-            attributes[name] = _system(folder / one.path)
+    for file in found.files:
+        if "metadata.y" in file.path:
+            name = PurePosixPath(file.path).parts[2]
+            attributes[name] = _system(folder / file.path)
     for name in reading.scores.model_ids:
         attributes.setdefault(name, {})["date"] = date_of(name)
     scores = with_attributes(reading.scores, attributes)
-    repositories = [str(own).rpartition("-")[0].replace("__", "/") for own in scores.item_ids]
-    repositories = [one.partition("/")[2] for one in repositories]
+    repositories = [str(item).rpartition("-")[0].replace("__", "/") for item in scores.item_ids]
+    repositories = [name.partition("/")[2] for name in repositories]
     scores = scores.changed(items=scores.items.assign(repository=repositories))
     note = "a model is a submission: an agent with one or several models"
     return replace(reading, scores=scores, notes=(*found.notes, *reading.notes, note))
@@ -105,15 +105,15 @@ def _system(path: Path) -> dict[str, Any]:
     import yaml
 
     with laid_out(path):
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
-        agent = "+".join(_texts(at(said, "tags", "agent")))
-        models = _texts(at(said, "tags", "model"))
-        llm = "+".join(one.rstrip("/").split("/")[-1] for one in models)
+        metadata = yaml.safe_load(path.read_text(encoding="utf-8"))
+        agent = "+".join(_texts(at(metadata, "tags", "agent")))
+        models = _texts(at(metadata, "tags", "model"))
+        llm = "+".join(model.rstrip("/").split("/")[-1] for model in models)
         return {
-            "system": "".join(_texts(at(said, "info", "name"))),
+            "system": "".join(_texts(at(metadata, "info", "name"))),
             "agent": agent,
             "llm": llm,
-            "attempts": "".join(_texts(at(said, "tags", "system", "attempts"))),
+            "attempts": "".join(_texts(at(metadata, "tags", "system", "attempts"))),
             # Systems with the same model resemble each other more than systems of one agent.
             "family": llm or agent,
         }
@@ -122,7 +122,7 @@ def _system(path: Path) -> dict[str, Any]:
 def _texts(value: Any) -> list[str]:
     """Return a text or number, or those of a list, as texts; nothing else."""
     listed = value if isinstance(value, list) else [value]
-    return [str(one) for one in listed if isinstance(one, str | int | float)]
+    return [str(entry) for entry in listed if isinstance(entry, str | int | float)]
 
 
 # -- Terminal-Bench --------------------------------------------------------------------------
@@ -139,7 +139,7 @@ TERMINAL_1 = Files(
 )
 
 
-def find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
+def find_terminal(ask: Ask, fetcher: Fetcher) -> Index:
     """List results of jobs; of version 2, also the trials of each job."""
     if ask.benchmark == "1":
         return TERMINAL_1(ask, fetcher)
@@ -151,27 +151,27 @@ def find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
         jobs = []
         for job in hub.folder(TERMINAL_2, commit, folder).folders:
             listing = hub.folder(TERMINAL_2, commit, job)
-            result = [one for one in listing.files if PurePosixPath(one.path).name == "result.json"]
+            result = [log for log in listing.files if PurePosixPath(log.path).name == "result.json"]
             names = [PurePosixPath(trial).name for trial in listing.folders]
-            jobs += [(one, [name for name in names if "__" in name]) for one in result]
+            jobs += [(file, [name for name in names if "__" in name]) for file in result]
         if not jobs:
             raise PublicError(f"{folder}: no result.json of a job")
         return jobs
 
-    found, notes = each_model(fetcher, jobs_of, sampled(folders, ask.sample), "submission")
-    jobs = [job for own in found.values() for job in own]
-    return Found([one for one, _ in jobs], commit, notes=notes, known=[own for _, own in jobs])
+    jobs_of_model, notes = each_model(fetcher, jobs_of, sampled(folders, ask.sample), "submission")
+    jobs = [job for several in jobs_of_model.values() for job in several]
+    return Index([log for log, _ in jobs], commit, notes=notes, known=[names for _, names in jobs])
 
 
-def read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_terminal(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read the mean reward of the trials of each task."""
     rows: list[tuple[str, str, float]] = []
     attributes: dict[str, dict[str, Any]] = {}
     untold = 0
-    for number, one in enumerate(found.files):
-        path = folder / one.path
+    for number, file in enumerate(found.files):
+        path = folder / file.path
         data = load_object(path, "an object with the results of a job")
-        parts = PurePosixPath(one.path).parts
+        parts = PurePosixPath(file.path).parts
         with laid_out(path):
             if ask.benchmark == "1":
                 agent, model = parts[1:3]
@@ -189,8 +189,8 @@ def read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
             system = f"{agent}__{model}"
             rows += [(system, task, score) for task, score in trials]
             day = day_of(str(data.get("started_at") or data.get("start_time") or ""))
-            known = attributes.setdefault(system, {"agent": agent, "llm": model, "family": model})
-            known["date"] = min(filter(None, [known.get("date"), day]), default="")
+            facts = attributes.setdefault(system, {"agent": agent, "llm": model, "family": model})
+            facts["date"] = min(filter(None, [facts.get("date"), day]), default="")
     frame = pd.DataFrame(rows, columns=["model", "item", "score"])
     frame["task"] = f"terminal-bench-{ask.benchmark}"
     notes = [*found.notes, "a model is an agent with a model: AGENT__MODEL"]
@@ -202,8 +202,8 @@ def read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
 def _rewards(data: dict[str, Any]) -> dict[str, float]:
     """Return the reward of each trial of a job."""
     scored: dict[str, float] = {}
-    for one in data["stats"]["evals"].values():
-        for reward, trials in one["reward_stats"]["reward"].items():
+    for scores in data["stats"]["evals"].values():
+        for reward, trials in scores["reward_stats"]["reward"].items():
             for trial in trials:
                 if trial in scored or "__" not in trial:
                     raise ValueError(f"trial {trial!r} stands there twice or has no task")
@@ -217,14 +217,14 @@ DOMAINS = ("airline", "retail", "telecom")  # without --split
 SUBMISSIONS = "web/leaderboard/public/submissions"
 
 
-def find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
+def find_tau2(ask: Ask, fetcher: Fetcher) -> Index:
     """List trajectories of the submissions in the manifest."""
     repo = "sierra-research/tau2-bench"
     listing = github_files(fetcher, repo, ask.revision, SUBMISSIONS)
-    url = {one.path: one.url for one in listing.files}
+    url = {file.path: file.url for file in listing.files}
     with laid_out(f"{repo}/{SUBMISSIONS}/manifest.json"):
         named = fetcher.json(url[f"{SUBMISSIONS}/manifest.json"])["submissions"]
-        chosen = sampled([str(one) for one in named], ask.sample)
+        chosen = sampled([str(name) for name in named], ask.sample)
     wanted = DOMAINS if ask.split is None else (ask.split,)
 
     def submission(name: str) -> tuple[list[Remote], dict[str, Any]]:
@@ -232,30 +232,30 @@ def find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
         if path not in url:
             raise PublicError(f"{name}: no submission.json")
         with laid_out(path):
-            said = fetcher.json(url[path])
-            named = said.get("trajectory_files") or {}
+            record = fetcher.json(url[path])
+            named = record.get("trajectory_files") or {}
             files = [
                 Remote(
-                    f"{HOSTS['tau2']}/submissions/{quote(name)}/trajectories/{quote(named[one])}",
-                    f"submissions/{name}/{one}/{named[one]}",
+                    f"{HOSTS['tau2']}/submissions/{quote(name)}/trajectories/{quote(named[area])}",
+                    f"submissions/{name}/{area}/{named[area]}",
                 )
-                for one in wanted
-                if one in named
+                for area in wanted
+                if area in named
             ]
-            released = object_at(said, "model_release").get("release_date")
+            released = object_at(record, "model_release").get("release_date")
             attributes = {
-                "date": day_of(released or said.get("submission_date")),
-                "family": said.get("model_organization") or "",
-                "llm": said.get("model_name") or "",
-                "agent": said.get("submission_type") or "standard",
-                "user_simulator": object_at(said, "methodology").get("user_simulator") or "",
+                "date": day_of(released or record.get("submission_date")),
+                "family": record.get("model_organization") or "",
+                "llm": record.get("model_name") or "",
+                "agent": record.get("submission_type") or "standard",
+                "user_simulator": object_at(record, "methodology").get("user_simulator") or "",
             }
         if not files:
             raise PublicError(f"{name}: no trajectories of {some(wanted)}")
         return files, attributes
 
     pairs, notes = each_model(fetcher, submission, chosen, "submission")
-    return Found(
+    return Index(
         [file for files, _ in pairs.values() for file in files],
         listing.commit,
         {name: attributes for name, (_, attributes) in pairs.items()},
@@ -263,17 +263,17 @@ def find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
     )
 
 
-def read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_tau2(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read the mean reward of the trials of each task; a trial without one has 0."""
 
     def trials(place: PurePosixPath, data: dict[str, Any]) -> Iterable[tuple[Any, ...]]:
         model, domain = place.parts[1:3]
         for trial in data["simulations"]:
-            told = trial.get("reward_info")
-            score = 0.0 if told is None else float(told["reward"])
+            reward = trial.get("reward_info")
+            score = 0.0 if reward is None else float(reward["reward"])
             yield model, f"{domain}/{trial['task_id']}", score, domain
 
-    users = {str(one["user_simulator"]) for one in found.attributes.values()} - {""}
+    users = {str(facts["user_simulator"]) for facts in found.attributes.values()} - {""}
     notes = [*found.notes]
     if len(users) > 1:
         notes.append(f"the simulated user differs between models: {some(sorted(users))}")

@@ -70,10 +70,10 @@ def public_sources() -> pd.DataFrame:
     """
     rows = [
         {
-            **{key: getattr(one, key) for key in COLUMNS},
-            "benchmarks": "any" if one.benchmarks == ("*",) else ", ".join(one.benchmarks),
-            "splits": "any" if one.splits == ("*",) else ", ".join(one.splits),
+            **{key: getattr(source, key) for key in COLUMNS},
+            "benchmarks": "any" if source.benchmarks == ("*",) else ", ".join(source.benchmarks),
+            "splits": "any" if source.splits == ("*",) else ", ".join(source.splits),
         }
-        for one in SOURCES.values()
+        for source in SOURCES.values()
     ]
     return pd.DataFrame(rows).set_index("name")

@@ -92,7 +92,7 @@ def explained(where: str) -> Iterator[None]:
     import requests
     from huggingface_hub import errors
 
-    known: tuple[tuple[Any, str, str], ...] = (
+    kinds: tuple[tuple[Any, str, str], ...] = (
         (errors.GatedRepoError, "the dataset's terms are not accepted", GATED),
         (errors.RepositoryNotFoundError, "no such dataset repository, or it is private", PRIVATE),
         (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set", "unset it to fetch results"),
@@ -103,7 +103,7 @@ def explained(where: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        for kind, what, hint in known:
+        for kind, what, hint in kinds:
             if isinstance(error, kind):
                 raise PublicError(f"{where}: {what}", hint=hint) from error
         if not isinstance(error, requests.RequestException | httpx2.HTTPError | httpx2.InvalidURL):
@@ -112,12 +112,12 @@ def explained(where: str) -> Iterator[None]:
             raise refusal(where, response) from error
         if isinstance(error, down):
             reason = first_line(getattr(error.args[0] if error.args else "", "reason", error))
-            said = f"{where}: the connection failed ({reason.partition('): ')[2] or reason})"
-            failed = Unreachable(said, hint=f"check the network; then {NEXT}")
+            message = f"{where}: the connection failed ({reason.partition('): ')[2] or reason})"
+            failed = Unreachable(message, hint=f"check the network; then {NEXT}")
             failed.tries = 3 if isinstance(error, httpx2.ConnectError) else TRIES
             raise failed from error
-        said = f"{where}: cannot be fetched ({first_line(error)})"
-        raise PublicError(said, hint=MOVED) from error
+        message = f"{where}: cannot be fetched ({first_line(error)})"
+        raise PublicError(message, hint=MOVED) from error
 
 
 def refusal(where: str, response: Any) -> PublicError:
@@ -145,8 +145,8 @@ def _pause(headers: Any) -> float:
     limit = utils.parse_ratelimit_headers(headers)  # type: ignore[attr-defined]
     if limit is not None and not limit.remaining:
         return float(limit.reset_in_seconds)
-    said = str(headers.get("Retry-After", ""))
-    return float(said) if said.isdecimal() else 0.0
+    seconds = str(headers.get("Retry-After", ""))
+    return float(seconds) if seconds.isdecimal() else 0.0
 
 
 class Fetcher:
@@ -227,7 +227,7 @@ class Fetcher:
         PublicError
             If the host refuses it or does not answer, or it is not JSON.
         """
-        response = self._get(url, headers)
+        response = self._reply(url, headers)
         try:
             return loads(response.content)
         except ValueError as error:
@@ -253,7 +253,7 @@ class Fetcher:
         """Return `work` of each, a few at a time; the first error stops the others."""
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="fewbench-get")
         try:
-            futures = [pool.submit(work, one) for one in what]
+            futures = [pool.submit(work, part) for part in what]
             finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in futures:
                 if future in finished and (error := future.exception()) is not None:
@@ -276,11 +276,11 @@ class Fetcher:
         folder.mkdir(parents=True, exist_ok=True)
         busy = f"{folder}: another fewbench get is downloading into this folder"
         with only_process(folder / ".lock", busy):
-            left = [one for one in remotes if not is_there(one, folder)]
-            self._total = sum(one.size or 0 for one in remotes)
-            self._done = self._total - sum(one.size or 0 for one in left)
+            left = [remote for remote in remotes if not is_there(remote, folder)]
+            self._total = sum(remote.size or 0 for remote in remotes)
+            self._done = self._total - sum(remote.size or 0 for remote in left)
             self._report(0)
-            self.each(lambda one: self._fetch(one, folder), left)
+            self.each(lambda remote: self._fetch(remote, folder), left)
 
     def _report(self, more: int) -> None:
         with self._lock:
@@ -309,7 +309,7 @@ class Fetcher:
         except ValueError as error:
             raise PublicError(f"{remote.url}: {first_line(error)}", hint=NEXT) from error
 
-    def _get(self, url: str, headers: dict[str, str] | None = None, stream: bool = False) -> Any:
+    def _reply(self, url: str, headers: dict[str, str] | None = None, stream: bool = False) -> Any:
         with explained(url):
             response = self._session.get(url, headers=headers, stream=stream, timeout=TIMEOUT)
             response.raise_for_status()
@@ -317,7 +317,7 @@ class Fetcher:
 
     def _download(self, url: str, output: str, _: object) -> None:
         """Download for pooch, which renames the file when it is whole."""
-        with self._get(url, stream=True) as response, open(output, "wb") as file:
+        with self._reply(url, stream=True) as response, open(output, "wb") as file:
             for block in response.iter_content(1 << 16):
                 file.write(block)
                 self._report(len(block))
@@ -356,9 +356,9 @@ def laid_out(path: Path | str) -> Iterator[None]:
     except Exception as error:  # whatever JSON or YAML of another form makes a reader trip over
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the disk
-        said = f"{type(error).__name__}: {first_line(error)}"
+        reason = f"{type(error).__name__}: {first_line(error)}"
         raise PublicError(
-            f"{path}: not laid out as this source does ({said})",
+            f"{path}: not laid out as this source does ({reason})",
             hint="the source may have changed; delete the file to fetch it again, or pass an older "
             "--revision",
         ) from error
@@ -387,7 +387,7 @@ def sampled(names: Iterable[str], wanted: int | Sequence[str] | None) -> list[st
             return every
         by_hash = sorted(every, key=lambda name: hashlib.sha256(name.encode()).digest())
         return sorted(by_hash[:wanted])
-    matches = {name for found in named_among(every, wanted).values() for name in found}
+    matches = {name for meant in named_among(every, wanted).values() for name in meant}
     if every and not matches:
         raise PublicError(
             f"none of the {len(wanted)} models named is there, such as {wanted[0]!r}",
@@ -405,4 +405,4 @@ def named_among(names: Sequence[str], wanted: Sequence[str]) -> dict[str, list[s
         ends |= {end.removeprefix("details_") for end in ends}
         for end in ends:
             by_end.setdefault(end, []).append(name)
-    return {one: by_end.get(one.lower().replace("__", "/"), []) for one in wanted}
+    return {asked: by_end.get(asked.lower().replace("__", "/"), []) for asked in wanted}

@@ -28,7 +28,7 @@ from fewbench.public.fetching import (
     named_among,
     sampled,
 )
-from fewbench.public.source import Ask, Found, Source
+from fewbench.public.source import Ask, Index, Source
 from fewbench.scores import Scores, save_scores
 
 
@@ -52,7 +52,7 @@ class PublicFiles:
 
     source: Source
     ask: Ask = field(repr=False)
-    found: Found = field(repr=False)
+    found: Index = field(repr=False)
     folder: Path
 
     @property
@@ -68,26 +68,26 @@ class PublicFiles:
     @property
     def n_bytes(self) -> int | None:
         """Bytes of all files; None if the source does not state the size of each."""
-        known = [one.size for one in self.found.files if one.size is not None]
-        return sum(known) if len(known) == len(self.found.files) else None
+        sizes = [file.size for file in self.found.files if file.size is not None]
+        return sum(sizes) if len(sizes) == len(self.found.files) else None
 
     @property
     def n_missing_bytes(self) -> int:
         """Bytes of known size that are not in the cache yet."""
-        return sum(one.size or 0 for one in self.found.files if not is_there(one, self.folder))
+        return sum(file.size or 0 for file in self.found.files if not is_there(file, self.folder))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per file: path, bytes (NaN if unknown), digest, url, cached."""
         rows = [
-            {**row, "cached": is_there(one, self.folder)}
-            for row, one in zip(self._rows(), self.found.files, strict=True)
+            {**row, "cached": is_there(file, self.folder)}
+            for row, file in zip(self._rows(), self.found.files, strict=True)
         ]
         return pd.DataFrame(rows)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
-            {"path": one.path, "bytes": one.size, "digest": one.digest, "url": one.url}
-            for one in self.found.files
+            {"path": file.path, "bytes": file.size, "digest": file.digest, "url": file.url}
+            for file in self.found.files
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -254,9 +254,9 @@ def _free(output: str | os.PathLike[str], force: bool) -> Path:
     if path.suffix != ".parquet":
         hint = f"use {path.with_suffix('.parquet')}"
         raise PublicError(f"{path}: scores are saved as Parquet", hint=hint)
-    for one in (path, source_file(path)):
-        if one.exists() and not force:
-            raise PublicError(f"{one} already exists", hint="pass force=True to replace it")
+    for target in (path, source_file(path)):
+        if target.exists() and not force:
+            raise PublicError(f"{target} already exists", hint="pass force=True to replace it")
     return path
 
 
@@ -280,13 +280,13 @@ def find_public_files(
     wanted = models if isinstance(models, int | None) else tuple(models)
     ask = source.check(Ask(benchmark, wanted, split, revision, form, metric, filter))
     with Fetcher() as fetcher:
-        found = source.find(ask, fetcher)
-    if not found.files:
+        listing = source.find(ask, fetcher)
+    if not listing.files:
         raise PublicError(f"{name}: there are no files to fetch", hint=MOVED)
-    found = replace(found, files=list({one.path: one for one in found.files}.values()))
+    listing = replace(listing, files=list({file.path: file for file in listing.files}.values()))
     base = default_cache() if cache is None else Path(cache)
-    folder = base.joinpath(*name.replace(":", "/").split("/"), found.commit.replace(" ", "-"))
-    return PublicFiles(source, ask, found, folder)
+    folder = base.joinpath(*name.replace(":", "/").split("/"), listing.commit.replace(" ", "-"))
+    return PublicFiles(source, ask, listing, folder)
 
 
 def get(

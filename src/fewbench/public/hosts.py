@@ -72,8 +72,8 @@ class Hub:
 
     def datasets(self, author: str, search: str | None = None) -> list[str]:
         """Return the ids of an organization's dataset repositories."""
-        found = self._ask(author, lambda: [*self._api.list_datasets(author=author, search=search)])
-        return [str(one.id) for one in found]
+        infos = self._ask(author, lambda: [*self._api.list_datasets(author=author, search=search)])
+        return [str(info.id) for info in infos]
 
     def files(self, repo: str, revision: str | None = None) -> Listing:
         """Return all files of a repository; PublicError if its terms are not accepted."""
@@ -83,7 +83,7 @@ class Hub:
             if info.gated:
                 self._api.auth_check(repo, repo_type="dataset")
             commit = commit_of(info.sha)
-            files = [self._remote(repo, commit, one, one.rfilename) for one in info.siblings or []]
+            files = [self._remote(repo, commit, sib, sib.rfilename) for sib in info.siblings or []]
             return Listing(commit, files)
 
         return self._ask(repo, listed)
@@ -99,12 +99,12 @@ class Hub:
         """Return the files and the folders in one folder of a large repository."""
 
         def listed() -> Listing:
-            said = list(self._api.list_repo_tree(repo, path, revision=commit, repo_type="dataset"))
-            files = [one for one in said if hasattr(one, "size")]
+            nodes = list(self._api.list_repo_tree(repo, path, revision=commit, repo_type="dataset"))
+            files = [entry for entry in nodes if hasattr(entry, "size")]
             return Listing(
                 commit,
-                [self._remote(repo, commit, one, one.path) for one in files],
-                [str(one.path) for one in said if not hasattr(one, "size")],
+                [self._remote(repo, commit, file, file.path) for file in files],
+                [str(entry.path) for entry in nodes if not hasattr(entry, "size")],
             )
 
         return self._ask(repo, listed)
@@ -113,19 +113,19 @@ class Hub:
         """Return the named files of a large repository, without those that do not exist."""
 
         def listed(some: list[str]) -> list[Remote]:
-            said = self._api.get_paths_info(repo, some, revision=commit, repo_type="dataset")
-            return [self._remote(repo, commit, one, one.path) for one in said]
+            infos = self._api.get_paths_info(repo, some, revision=commit, repo_type="dataset")
+            return [self._remote(repo, commit, info, info.path) for info in infos]
 
         batches = [paths[start : start + 500] for start in range(0, len(paths), 500)]
-        found = [self._ask(repo, lambda some=some: listed(some)) for some in batches]  # type: ignore[misc]
-        return [one for batch in found for one in batch]
+        remotes = [self._ask(repo, lambda some=some: listed(some)) for some in batches]  # type: ignore[misc]
+        return [remote for batch in remotes for remote in batch]
 
-    def _remote(self, repo: str, commit: str, one: Any, path: str) -> Remote:
+    def _remote(self, repo: str, commit: str, file: Any, path: str) -> Remote:
         return Remote(
             f"{self._api.endpoint}/datasets/{repo}/resolve/{commit}/{quote(path)}",
             path,
-            int(one.size),
-            f"sha256:{one.lfs.sha256}" if one.lfs else "",
+            int(file.size),
+            f"sha256:{file.lfs.sha256}" if file.lfs else "",
             is_at_hub=True,
         )
 
@@ -147,7 +147,7 @@ def github_files(
         tree = commit
         for name in under.split("/") if under else []:
             listed = fetcher.json(f"{api}/git/trees/{tree}", headers)["tree"]
-            folders = {one["path"]: one["sha"] for one in listed if one["type"] == "tree"}
+            folders = {entry["path"]: entry["sha"] for entry in listed if entry["type"] == "tree"}
             if name not in folders:
                 hint = did_you_mean(name, folders, MOVED)
                 raise PublicError(f"github.com/{repo}: no folder {under}", hint=hint)
@@ -157,9 +157,9 @@ def github_files(
             raise PublicError(f"github.com/{repo}: too many files in {under or 'it'} to list")
         raw = f"{HOSTS['github-raw']}/{repo}/{commit}"
         sizes = {
-            f"{under}/{one['path']}" if under else str(one["path"]): int(one["size"])
-            for one in listing["tree"]
-            if one["type"] == "blob"
+            f"{under}/{entry['path']}" if under else str(entry["path"]): int(entry["size"])
+            for entry in listing["tree"]
+            if entry["type"] == "blob"
         }
     return Listing(
         commit, [Remote(f"{raw}/{quote(path)}", path, size) for path, size in sizes.items()]
@@ -181,11 +181,11 @@ def bucket_files(fetcher: Fetcher, bucket: str, prefix: str, *, deep: bool = Tru
         while True:
             page = fetcher.json(f"{base}?{urlencode(asked)}")
             listing.folders.extend(page.get("prefixes", []))
-            for one in page.get("items", []):
-                name = str(one["name"])
+            for entry in page.get("items", []):
+                name = str(entry["name"])
                 url = f"{HOSTS['gcs']}/{bucket}/{quote(name)}"
-                listing.created[name] = str(one.get("timeCreated") or "")
-                listing.files.append(Remote(url, name, int(one["size"])))
+                listing.created[name] = str(entry.get("timeCreated") or "")
+                listing.files.append(Remote(url, name, int(entry["size"])))
             token = page.get("nextPageToken")
             if not token:
                 return listing
@@ -200,8 +200,8 @@ def zenodo_files(fetcher: Fetcher, record: str) -> Listing:
     url = f"{HOSTS['zenodo']}/api/records/{record}"
     with laid_out(url):
         files = [
-            Remote(str(one["links"]["self"]), str(one["key"]), int(one["size"]), one["checksum"])
-            for one in fetcher.json(url)["files"]
+            Remote(str(row["links"]["self"]), str(row["key"]), int(row["size"]), row["checksum"])
+            for row in fetcher.json(url)["files"]
         ]
     return Listing(f"record {record}", files)
 

@@ -22,7 +22,7 @@ from fewbench.public.source import (
     Ask,
     Attributes,
     Find,
-    Found,
+    Index,
     Read,
     Source,
     day_of,
@@ -38,7 +38,7 @@ from fewbench.readers.reading import RESULTS
 
 def _read_logs(
     ask: Ask,
-    found: Found,
+    listing: Index,
     paths: Sequence[Path],
     form: str | None,
     metric: str | None = None,
@@ -56,13 +56,13 @@ def _read_logs(
         workers=ask.workers,
         executor=ask.executor,
     )
-    known = {model: dict(one) for model, one in (attributes or {}).items()}
+    by_model = {model: dict(facts) for model, facts in (attributes or {}).items()}
     timed = reading.files[reading.files["time"] != ""] if len(reading.files) else reading.files
     for model, time in timed.groupby("model")["time"].min().items() if len(timed) else ():
         if day := day_of(str(time)):
-            known.setdefault(str(model), {}).setdefault("date", day)
-    scores = with_attributes(reading.scores, known)
-    return replace(reading, scores=scores, notes=(*found.notes, *reading.notes))
+            by_model.setdefault(str(model), {}).setdefault("date", day)
+    scores = with_attributes(reading.scores, by_model)
+    return replace(reading, scores=scores, notes=(*listing.notes, *reading.notes))
 
 
 # -- HELM ------------------------------------------------------------------------------------
@@ -79,13 +79,13 @@ HELM_METRICS = ",".join(
 MODEL_OF_RUN = re.compile(r"[:,]model=([^,]+)")
 
 
-def find_helm(ask: Ask, fetcher: Fetcher) -> Found:
+def find_helm(ask: Ask, fetcher: Fetcher) -> Index:
     """List the runs of a release, by default the newest."""
     base = f"{ask.benchmark}/benchmark_output"
     version = ask.revision
     if version is None:
         releases = bucket_files(fetcher, HELM_BUCKET, f"{base}/releases/", deep=False).folders
-        names = [PurePosixPath(one).name for one in releases]
+        names = [PurePosixPath(folder).name for folder in releases]
         version = max(names, key=_version_key, default=None)
     if version is None:
         raise PublicError(f"HELM: no releases of {ask.benchmark}", hint=MOVED)
@@ -116,26 +116,26 @@ def find_helm(ask: Ask, fetcher: Fetcher) -> Found:
     files: dict[str, list[Remote]] = defaultdict(list)
     dates: dict[str, dict[str, str]] = {}
     for bucket in listed:
-        for one in bucket.files:
-            place, _, name = one.path.rpartition("/")
+        for file in bucket.files:
+            place, _, name = file.path.rpartition("/")
             if place in runs and name in HELM_FILES:
-                files[place].append(one)
-                day, known = day_of(bucket.created[one.path]), dates.setdefault(runs[place], {})
-                known["date"] = min(filter(None, [known.get("date"), day]), default="")
+                files[place].append(file)
+                day, dates_of = day_of(bucket.created[file.path]), dates.setdefault(runs[place], {})
+                dates_of["date"] = min(filter(None, [dates_of.get("date"), day]), default="")
     stats = HELM_FILES[1]
-    whole = [place for place in runs if any(one.path.endswith(stats) for one in files[place])]
-    missing = [PublicError(f"{one} has no {stats}") for one in runs if one not in set(whole)]
+    whole = [place for place in runs if any(file.path.endswith(stats) for file in files[place])]
+    missing = [PublicError(f"{run} has no {stats}") for run in runs if run not in set(whole)]
     notes = left_out(missing, len(runs), "run")
-    return Found([one for place in whole for one in files[place]], version, dates, notes)
+    return Index([file for place in whole for file in files[place]], version, dates, notes)
 
 
 def _version_key(name: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in re.findall(r"\d+", name))
+    return tuple(int(number) for number in re.findall(r"\d+", name))
 
 
-def read_helm(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_helm(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read runs by the metric of each scenario."""
-    paths = [folder / one.path for one in found.files]
+    paths = [folder / file.path for file in found.files]
     reading = _read_logs(ask, found, paths, "helm", HELM_METRICS)
     attributes = {}
     for model in reading.scores.model_ids:  # files write ORG_MODEL, runs ORG/MODEL
@@ -161,11 +161,11 @@ V1 = {
 V1_AUTHOR = "open-llm-leaderboard-old"
 
 
-def find_v1(ask: Ask, fetcher: Fetcher) -> Found:
+def find_v1(ask: Ask, fetcher: Fetcher) -> Index:
     """List the details of each model's most complete run."""
     hub = Hub(fetcher)
     start = f"{V1_AUTHOR}/details_"
-    repos = [one for one in hub.datasets(V1_AUTHOR, "details_") if one.startswith(start)]
+    repos = [repo for repo in hub.datasets(V1_AUTHOR, "details_") if repo.startswith(start)]
     if not repos:
         raise PublicError(f"{V1_AUTHOR}: no repositories details_ORG__MODEL", hint=MOVED)
 
@@ -173,30 +173,30 @@ def find_v1(ask: Ask, fetcher: Fetcher) -> Found:
         files = hub.files(repo).files
         pattern = f"details_harness|{V1[str(ask.benchmark)][0]}_*.parquet"
         runs: dict[str, list[Remote]] = defaultdict(list)
-        for one in files:
-            if fnmatchcase(PurePosixPath(one.path).name, pattern):
-                runs[PurePosixPath(one.path).parent.name].append(one)
+        for file in files:
+            if fnmatchcase(PurePosixPath(file.path).name, pattern):
+                runs[PurePosixPath(file.path).parent.name].append(file)
         if not runs:
             raise PublicError(f"{repo}: no run of {ask.benchmark}")
         # Runs may be partial: the one with most tasks counts, and of these the newest.
         time = max(runs, key=lambda time: (len(runs[time]), time.replace(":", "-")))
         stamp = time.replace(":", "-")
         results = [
-            one
-            for one in files
-            if one.path.replace(":", "-").endswith(f"results_{stamp}.json") and "/" not in one.path
+            log
+            for log in files
+            if log.path.replace(":", "-").endswith(f"results_{stamp}.json") and "/" not in log.path
         ]
         home = repo.partition("/")[2]
-        return [replace(one, path=f"{home}/{one.path}") for one in (*runs[time], *results)]
+        return [replace(file, path=f"{home}/{file.path}") for file in (*runs[time], *results)]
 
     runs, notes = each_model(fetcher, run_of, sampled(repos, ask.models), "model")
-    return Found([one for run in runs.values() for one in run], "latest", notes=notes)
+    return Index([file for run in runs.values() for file in run], "latest", notes=notes)
 
 
-def read_v1(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_v1(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read details as lighteval writes them."""
     _, n_files, metric, n_items = V1[str(ask.benchmark)]
-    paths = [folder / one.path for one in found.files if one.path.endswith(".parquet")]
+    paths = [folder / file.path for file in found.files if file.path.endswith(".parquet")]
     reading = _read_logs(ask, found, paths, "lighteval", metric)
     notes = list(reading.notes)
     if reading.scores.n_items > n_items:
@@ -225,18 +225,18 @@ V2_AUTHOR = "open-llm-leaderboard"
 V2_TIME = re.compile(r"samples_leaderboard_(.+)_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl?")
 
 
-def find_v2(ask: Ask, fetcher: Fetcher) -> Found:
+def find_v2(ask: Ask, fetcher: Fetcher) -> Index:
     """List each model's newest samples."""
     hub = Hub(fetcher)
     contents = hub.files(f"{V2_AUTHOR}/contents", ask.revision)
-    table = [one for one in contents.files if one.path.endswith(".parquet")]
+    table = [file for file in contents.files if file.path.endswith(".parquet")]
     if not table:
         raise PublicError(f"{V2_AUTHOR}/contents: no table of models", hint=MOVED)
     with laid_out(table[0].url):
         rows = pd.read_parquet(io.BytesIO(fetcher.read_hub(table[0])))
         attributes = {
             str(row["fullname"]): {
-                "date": next(filter(None, (day_of(str(row.get(one))) for one in V2_DAYS)), ""),
+                "date": next(filter(None, (day_of(str(row.get(key))) for key in V2_DAYS)), ""),
                 "family": row.get("Base Model"),
                 "size": row.get("#Params (B)"),
                 "merged": row.get("Merged"),
@@ -245,34 +245,34 @@ def find_v2(ask: Ask, fetcher: Fetcher) -> Found:
         }
 
     def run_of(model: str) -> list[Remote]:
-        own = model.replace("/", "__")
-        repo = f"{V2_AUTHOR}/{own}-details"
+        folder = model.replace("/", "__")
+        repo = f"{V2_AUTHOR}/{folder}-details"
         listing = hub.files(repo)
         newest: dict[str, tuple[str, Remote]] = {}
-        for one in listing.files:
-            found = V2_TIME.fullmatch(PurePosixPath(one.path).name)
-            if found and (found[1] == ask.benchmark or found[1].startswith(f"{ask.benchmark}_")):
-                newest[found[1]] = max(
-                    newest.get(found[1], ("", one)), (found[2], one), key=lambda pair: pair[0]
+        for file in listing.files:
+            match = V2_TIME.fullmatch(PurePosixPath(file.path).name)
+            if match and (match[1] == ask.benchmark or match[1].startswith(f"{ask.benchmark}_")):
+                newest[match[1]] = max(
+                    newest.get(match[1], ("", file)), (match[2], file), key=lambda pair: pair[0]
                 )
         if not newest:
             raise PublicError(f"{repo}: no run of {ask.benchmark}")
         times = {time for time, _ in newest.values()}
         results = [
-            one
-            for one in listing.files
-            if PurePosixPath(one.path).name in {f"results_{time}.json" for time in times}
+            file
+            for file in listing.files
+            if PurePosixPath(file.path).name in {f"results_{time}.json" for time in times}
         ]
-        kept = [*(one for _, one in newest.values()), *results]
-        return [replace(one, path=f"{own}/{PurePosixPath(one.path).name}") for one in kept]
+        kept = [*(file for _, file in newest.values()), *results]
+        return [replace(file, path=f"{folder}/{PurePosixPath(file.path).name}") for file in kept]
 
     runs, notes = each_model(fetcher, run_of, sampled(attributes, ask.models), "model")
-    return Found([one for run in runs.values() for one in run], "latest", attributes, notes)
+    return Index([file for run in runs.values() for file in run], "latest", attributes, notes)
 
 
-def read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_v2(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read samples as lm-eval writes them."""
-    paths = [folder / one.path for one in found.files if "/samples_" in one.path]
+    paths = [folder / file.path for file in found.files if "/samples_" in file.path]
     return _read_logs(ask, found, paths, "lm-eval", V2[str(ask.benchmark)], found.attributes)
 
 
@@ -281,7 +281,7 @@ def read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
 EEE = "evaleval/EEE_datastore"
 
 
-def find_eee(ask: Ask, fetcher: Fetcher) -> Found:
+def find_eee(ask: Ask, fetcher: Fetcher) -> Index:
     """List the records of a benchmark that have results of items."""
     hub = Hub(fetcher)
     commit = hub.commit(EEE, ask.revision)
@@ -298,9 +298,9 @@ def find_eee(ask: Ask, fetcher: Fetcher) -> Found:
             for row in rows
             if row.get("instance_level_available") and not row.get("superseded_by")
         ]
-        known = sorted({str(row["benchmark"]) for row in usable})
-        if ask.benchmark not in known:
-            hint = did_you_mean(str(ask.benchmark), known)
+        names = sorted({str(row["benchmark"]) for row in usable})
+        if ask.benchmark not in names:
+            hint = did_you_mean(str(ask.benchmark), names)
             raise PublicError(f"{EEE}: no benchmark {ask.benchmark!r} with items", hint=hint)
         mine = {
             str(row["object_path"]): str(row["instance_level_path"])
@@ -308,16 +308,16 @@ def find_eee(ask: Ask, fetcher: Fetcher) -> Found:
             if row["benchmark"] == ask.benchmark
         }
     kept = sampled(mine, ask.sample)
-    paths = [path for one in kept for path in (one, mine[one])]
+    paths = [path for name in kept for path in (name, mine[name])]
     files = hub.paths(EEE, commit, paths)
-    there = {one.path for one in files}
-    missing = [PublicError(f"no {one}") for one in kept if not {one, mine[one]} <= there]
-    return Found(files, commit, notes=left_out(missing, len(kept), "record"))
+    there = {file.path for file in files}
+    missing = [PublicError(f"no {name}") for name in kept if not {name, mine[name]} <= there]
+    return Index(files, commit, notes=left_out(missing, len(kept), "record"))
 
 
-def read_eee(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_eee(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read records and their results of items."""
-    paths = [folder / one.path for one in found.files if one.path.endswith("_samples.jsonl")]
+    paths = [folder / file.path for file in found.files if file.path.endswith("_samples.jsonl")]
     return _read_logs(ask, found, paths, "every-eval-ever")
 
 
@@ -325,29 +325,29 @@ def read_eee(ask: Ask, found: Found, folder: Path) -> Reading:
 
 
 def _find_repository(repo: str) -> Any:
-    def find(ask: Ask, fetcher: Fetcher) -> Found:
+    def find(ask: Ask, fetcher: Fetcher) -> Index:
         hub = Hub(fetcher)
         listing = hub.files(repo, ask.revision)
         files = [
-            one
-            for one in listing.files
-            if PurePosixPath(one.path).suffix.lower() in RESULTS
-            and (ask.split is None or one.path.startswith(f"{ask.split.rstrip('/')}/"))
+            file
+            for file in listing.files
+            if PurePosixPath(file.path).suffix.lower() in RESULTS
+            and (ask.split is None or file.path.startswith(f"{ask.split.rstrip('/')}/"))
         ]
         if not files:
-            names = [PurePosixPath(one.path).name for one in listing.files][:5]
+            names = [PurePosixPath(file.path).name for file in listing.files][:5]
             raise PublicError(
                 f"{repo}: no result files{f' below {ask.split}' if ask.split else ''}",
                 hint=f"it has {', '.join(names) or 'no files'}",
             )
-        return Found(files, listing.commit)
+        return Index(files, listing.commit)
 
     return find
 
 
-def read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_repository(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read logs of any known harness, or one table of scores."""
-    paths = [folder / one.path for one in found.files]
+    paths = [folder / file.path for file in found.files]
     logs = find_units(paths, [ask.form] if ask.form in HARNESSES else list(HARNESSES))
     if not logs.units and len(paths) == 1:
         try:

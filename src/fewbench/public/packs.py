@@ -43,29 +43,29 @@ def get_pack(
         If the file is not a whole pack of a schema that is read here.
     """
     org, _, rest = name.removeprefix(HUB).partition("/")
-    own, _, file = rest.partition("/")
-    if not (name.startswith(HUB) and org and own) or name.endswith("/"):
+    dataset, _, file = rest.partition("/")
+    if not (name.startswith(HUB) and org and dataset) or name.endswith("/"):
         hint = f"as in {HUB}ORG/NAME/FILE{SUFFIX}"
         raise PublicError(f"{name!r} is not a dataset repository", hint=hint)
-    repo = f"{org}/{own}"
+    repo = f"{org}/{dataset}"
     with Fetcher(progress) as fetcher:
         listing = Hub(fetcher).files(repo, revision)
-        packs = [one for one in listing.files if one.path.endswith(SUFFIX)]
-        found = [one for one in packs if not file or one.path == file]
-        if len(found) != 1:
-            there = some([one.path for one in packs]) if packs else "none"
+        packs = [pack for pack in listing.files if pack.path.endswith(SUFFIX)]
+        matching = [pack for pack in packs if not file or pack.path == file]
+        if len(matching) != 1:
+            there = some([pack.path for pack in packs]) if packs else "none"
             hint = f"name one, as in {HUB}{repo}/FILE{SUFFIX}"
             raise PublicError(
                 f"{HUB}{repo}: no single pack named; packs there: {there}",
                 hint=hint if packs else "for source results, leave out --from pack",
             )
-        target = Path(Path(found[0].path).name if output is None else output)
+        target = Path(Path(matching[0].path).name if output is None else output)
         if target.exists() and not force:
             raise PublicError(f"{target} exists", hint="use --force (force=True) to replace it")
         base = default_cache() if cache is None else Path(cache)
         folder = base / "packs" / repo / listing.commit
-        fetcher.fetch(found, folder)
-    fetched = folder / found[0].path
+        fetcher.fetch(matching, folder)
+    fetched = folder / matching[0].path
     open_sources(fetched)  # damaged ones are refused here
     with written_whole(target) as temporary:
         shutil.copyfile(fetched, temporary)

@@ -49,7 +49,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Found:
+class Index:
     """Files to fetch, and what the listing says of them.
 
     Parameters
@@ -76,8 +76,8 @@ class Found:
 
 
 # Lists the files that answer an ask; reads them below a folder.
-Find = Callable[[Ask, Fetcher], Found]
-Read = Callable[[Ask, Found, Path], Reading]
+Find = Callable[[Ask, Fetcher], Index]
+Read = Callable[[Ask, Index, Path], Reading]
 
 
 @dataclass(frozen=True)
@@ -107,24 +107,24 @@ class Files:
     sample: slice | None = None
     is_one: bool = False
 
-    def __call__(self, ask: Ask, fetcher: Fetcher) -> Found:
+    def __call__(self, ask: Ask, fetcher: Fetcher) -> Index:
         """List the files of an ask; PublicError if there are none."""
-        known = {"benchmark": ask.benchmark}
-        listing = list_files(fetcher, self.place, ask.revision, self.under.format(**known))
+        placed = {"benchmark": ask.benchmark}
+        listing = list_files(fetcher, self.place, ask.revision, self.under.format(**placed))
         files: list[Remote] = []
         for pattern in (*self.patterns, *self.optional):
-            glob = pattern.format(**known).lower()
-            own = [one for one in listing.files if fnmatchcase(one.path.lower(), glob)]
-            if not own and pattern in self.patterns:
-                what = f"{self.place}: no file {pattern.format(**known)}"
+            glob = pattern.format(**placed).lower()
+            matching = [file for file in listing.files if fnmatchcase(file.path.lower(), glob)]
+            if not matching and pattern in self.patterns:
+                what = f"{self.place}: no file {pattern.format(**placed)}"
                 raise PublicError(what, hint=f"pass another --benchmark, or {MOVED}")
-            files += own
+            files += matching
         if self.sample is not None:
             kept = set(sampled(map(self._model_of, files), ask.sample))
-            files = [one for one in files if self._model_of(one) in kept]
+            files = [file for file in files if self._model_of(file) in kept]
         if self.is_one:
-            files = [min(files, key=lambda one: len(one.path))]
-        return Found(files, listing.commit)
+            files = [min(files, key=lambda file: len(file.path))]
+        return Index(files, listing.commit)
 
     def _model_of(self, file: Remote) -> str:
         return "/".join(PurePosixPath(file.path).parts[self.sample or slice(None)])
@@ -169,15 +169,15 @@ class Source:
 
     def check(self, ask: Ask) -> Ask:
         """Return an ask with the default benchmark; PublicError if the source cannot answer it."""
-        for option, given, known in (
+        for option, value, allowed in (
             ("benchmark", ask.benchmark, self.benchmarks),
             ("split", ask.split, self.splits),
         ):
-            if given is not None and not known:
+            if value is not None and not allowed:
                 raise PublicError(f"{self.name} has no {option}s", hint=f"omit --{option}")
-            if given is not None and given not in known and known != ("*",):
-                hint = did_you_mean(given, known)
-                raise PublicError(f"{self.name} has no {option} {given!r}", hint=hint)
+            if value is not None and value not in allowed and allowed != ("*",):
+                hint = did_you_mean(value, allowed)
+                raise PublicError(f"{self.name} has no {option} {value!r}", hint=hint)
         if ask.form is not None and not self.name.startswith(HUB):
             hint = "omit --from, which is for hub:ORG/DATASET"
             raise PublicError(f"{self.name} has a fixed format", hint=hint)
@@ -204,8 +204,8 @@ def size_of(model: str) -> float:
     >>> size_of("meta-llama/Llama-3.1-8B-Instruct"), size_of("Mixtral-8x7B"), size_of("gpt-4o")
     (8.0, 56.0, nan)
     """
-    found = SIZE.search(model)
-    return float(found[1] or 1) * float(found[2]) if found else float("nan")
+    match = SIZE.search(model)
+    return float(match[1] or 1) * float(match[2]) if match else float("nan")
 
 
 def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
@@ -214,7 +214,7 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
     `size` (billions of parameters) is read from names where the source does not state it.
     """
     models = scores.models.copy()
-    names = dict.fromkeys(name for one in attributes.values() for name in one)
+    names = dict.fromkeys(name for facts in attributes.values() for name in facts)
     for name in names:
         values = [attributes.get(model, {}).get(name) for model in scores.model_ids]
         texts = ["" if value is None or value != value else str(value) for value in values]
@@ -222,7 +222,7 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
             models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
         elif any(texts):
             if name == "family":  # a model of unknown family is one of its own, for group splits
-                texts = [one or own for one, own in zip(texts, scores.model_ids, strict=True)]
+                texts = [text or model for text, model in zip(texts, scores.model_ids, strict=True)]
             models[name] = texts
     if "size" not in models:
         sizes = np.array([size_of(model) for model in scores.model_ids])
@@ -279,40 +279,40 @@ def from_rows(
     if models is not None:
         rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
     columns = ["task", *item_columns]
-    said, averaged = list(notes), rows
+    lines, averaged = list(notes), rows
     if rows.duplicated(["model", "item"]).any():
         averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
             {"score": "mean", **dict.fromkeys(columns, "first")}
         )
         trials = len(rows) / len(averaged)
-        said.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
+        lines.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
     empty = averaged.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:
-        said.append(f"{len(without)} models without a score left out: {some(without)}")
+        lines.append(f"{len(without)} models without a score left out: {some(without)}")
         averaged = averaged[~averaged["model"].isin(without)]
     unrun = averaged.groupby("item")["score"].count()
     if (nobody := unrun.index[unrun == 0]).size:
-        said.append(f"{len(nobody)} items without a score left out: {some(nobody)}")
+        lines.append(f"{len(nobody)} items without a score left out: {some(nobody)}")
         averaged = averaged[~averaged["item"].isin(nobody)]
     scores = from_long(
         averaged, model="model", item="item", score="score", task="task", item_columns=columns[1:]
     )
-    return Reading(with_attributes(scores, attributes or {}), tuple(said))
+    return Reading(with_attributes(scores, attributes or {}), tuple(lines))
 
 
 def rows_of(
-    found: Found,
+    found: Index,
     folder: Path,
     parse: Callable[[PurePosixPath, Any], Iterable[tuple[Any, ...]]],
     load: Callable[[Path], Any] = load_json,
 ) -> pd.DataFrame:
     """Return the rows of model, item, score and task that `parse` makes of each file."""
     rows: list[tuple[Any, ...]] = []
-    for one in found.files:
-        path = folder / one.path
+    for file in found.files:
+        path = folder / file.path
         data = load(path)
         with laid_out(path):
-            rows += parse(PurePosixPath(one.path), data)
+            rows += parse(PurePosixPath(file.path), data)
     return pd.DataFrame(rows, columns=["model", "item", "score", "task"])
 
 
@@ -353,8 +353,8 @@ def each_model(
             return []
 
     listed = dict(zip(names, fetcher.each(find_one, names), strict=True))
-    found = {name: one for name, some in listed.items() for one in some}
-    return found, left_out(missing, len(names), what)
+    by_name = {name: part for name, some in listed.items() for part in some}
+    return by_name, left_out(missing, len(names), what)
 
 
 def left_out(missing: Sequence[PublicError], of: int, what: str) -> tuple[str, ...]:
@@ -363,6 +363,6 @@ def left_out(missing: Sequence[PublicError], of: int, what: str) -> tuple[str, .
         return ()
     first = missing[0]
     if len(missing) == of:
-        said = f"no {what} can be fetched; first: {first.message}"
-        raise PublicError(said, hint=first.hint or MOVED)
+        message = f"no {what} can be fetched; first: {first.message}"
+        raise PublicError(message, hint=first.hint or MOVED)
     return (f"{len(missing)} of {counted(of, what)} left out: {first.message}",)

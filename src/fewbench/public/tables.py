@@ -22,7 +22,7 @@ from fewbench.public.source import (
     Ask,
     Files,
     Find,
-    Found,
+    Index,
     Read,
     day_of,
     from_rows,
@@ -45,9 +45,9 @@ def _frames(folder: Path, files: list[Remote], columns: list[str]) -> pd.DataFra
     import pyarrow.parquet as pq
 
     frames = []
-    for one in files:
-        with laid_out(folder / one.path):
-            frames.append(pq.read_table(folder / one.path, columns=columns).to_pandas())
+    for file in files:
+        with laid_out(folder / file.path):
+            frames.append(pq.read_table(folder / file.path, columns=columns).to_pandas())
             if lacking := set(columns) - set(frames[-1].columns):
                 raise KeyError(*sorted(lacking))
     return cast(pd.DataFrame, pd.concat(frames, ignore_index=True))
@@ -57,9 +57,9 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> p
     """Return the rows with a value of a column; PublicError lists the values that there are."""
     if wanted is None:
         return rows
-    known = sorted({str(one) for one in rows[column]})
-    if wanted not in known:
-        hint = did_you_mean(wanted, known)
+    values = sorted({str(value) for value in rows[column]})
+    if wanted not in values:
+        hint = did_you_mean(wanted, values)
         raise PublicError(f"no {option} {wanted!r} in these results", hint=hint)
     return rows[rows[column].astype(str) == wanted]
 
@@ -67,7 +67,7 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> p
 # -- LiveBench -------------------------------------------------------------------------------
 
 
-def read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_livebench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read judgments; of a question that was judged twice, the later one."""
     import pyarrow.parquet as pq
 
@@ -98,14 +98,14 @@ def read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- LiveCodeBench ---------------------------------------------------------------------------
 
 
-def find_livecodebench(ask: Ask, fetcher: Fetcher) -> Found:
+def find_livecodebench(ask: Ask, fetcher: Fetcher) -> Index:
     """List the one file, which has no commit but a day."""
     name = "performances_generation.json"
     today = datetime.now(UTC).strftime("%Y-%m-%d")
-    return Found([Remote(f"{HOSTS['livecodebench']}/{name}", name)], today)
+    return Index([Remote(f"{HOSTS['livecodebench']}/{name}", name)], today)
 
 
-def read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_livecodebench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read pass@1 of each problem."""
     path = folder / found.files[0].path
     data = load_json(path)
@@ -113,19 +113,19 @@ def read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
         rows = pd.DataFrame(
             [
                 {
-                    "model": str(one["model"]),
-                    "item": str(one["question_id"]),
-                    "score": float(one["pass@1"]) / 100,
-                    "task": str(one.get("platform") or "livecodebench"),
-                    "difficulty": str(one.get("difficulty") or ""),
-                    "contest_date": day_of(one.get("date")),
+                    "model": str(row["model"]),
+                    "item": str(row["question_id"]),
+                    "score": float(row["pass@1"]) / 100,
+                    "task": str(row.get("platform") or "livecodebench"),
+                    "difficulty": str(row.get("difficulty") or ""),
+                    "contest_date": day_of(row.get("date")),
                 }
-                for one in data["performances"]
+                for row in data["performances"]
             ]
         )
         released = {
-            str(one["model_repr"]): {"date": day_of(one.get("release_date"))}
-            for one in data["models"]
+            str(model["model_repr"]): {"date": day_of(model.get("release_date"))}
+            for model in data["models"]
         }
         if 0 < rows["score"].max() <= 0.01:
             raise ValueError("pass@1 is not from 0 to 100")
@@ -138,27 +138,27 @@ def read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- OpenEval --------------------------------------------------------------------------------
 
 
-def read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_openeval(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read responses to the items whose ids begin with the benchmark."""
     part = {
-        kind: [one for one in found.files if one.path.startswith(f"{kind}/")]
+        kind: [file for file in found.files if file.path.startswith(f"{kind}/")]
         for kind in ("item", "response")
     }
-    known = set(_frames(folder, part["item"], ["item_id"])["item_id"].astype(str))
+    items = set(_frames(folder, part["item"], ["item_id"])["item_id"].astype(str))
     where = folder / "response"
     table = _frames(folder, part["response"], ["response_id", "scores"])
     wanted = str(ask.benchmark).lower()
     rows, metrics = [], Counter[str]()
     with laid_out(where):
-        for own, scores in zip(table["response_id"], table["scores"], strict=True):
-            item, model = _response_of(str(own), known)
+        for response, scores in zip(table["response_id"], table["scores"], strict=True):
+            item, model = _response_of(str(response), items)
             if not _is_of(item, wanted):
                 continue
             for metric, value in zip(scores["metric"], scores["value"], strict=True):
                 metrics[str(metric["name"])] += 1
                 rows.append((model, item, str(metric["name"]), value))
     if not rows:
-        benchmarks = sorted({re.split(r"[_\-.]", one)[0] for one in known})
+        benchmarks = sorted({re.split(r"[_\-.]", item)[0] for item in items})
         raise PublicError(
             f"OpenEval: no items of {ask.benchmark!r}",
             hint=did_you_mean(str(ask.benchmark), benchmarks),
@@ -176,13 +176,13 @@ def _is_of(item: str, benchmark: str) -> bool:
     return item.lower().startswith(benchmark) and not rest[:1].isalnum()
 
 
-def _response_of(own: str, items: set[str]) -> tuple[str, str]:
+def _response_of(response: str, items: set[str]) -> tuple[str, str]:
     """Return item and model of ITEMID_MODEL_RUN; both may hold underscores, so items decide."""
-    parts = own.split("_")[:-1]
+    parts = response.split("_")[:-1]
     cuts = [("_".join(parts[:at]), "_".join(parts[at:])) for at in range(1, len(parts))]
     fitting = [(item, model) for item, model in cuts if item in items and model]
     if len(fitting) != 1:
-        what = f"OpenEval: response {own!r} fits {len(fitting)} items"
+        what = f"OpenEval: response {response!r} fits {len(fitting)} items"
         raise PublicError(what, hint="the source names responses in a new way")
     return fitting[0]
 
@@ -190,9 +190,9 @@ def _response_of(own: str, items: set[str]) -> tuple[str, str]:
 # -- measurement-db --------------------------------------------------------------------------
 
 
-def read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_measurement(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read responses that are right or wrong, with the names of the subjects."""
-    named = {Path(one.path).stem.removesuffix("s"): one for one in found.files}
+    named = {Path(file.path).stem.removesuffix("s"): file for file in found.files}
     where = folder / named["response"].path
     columns = ["subject_id", "item_id", "benchmark_id", "trial", "response"]
     rows = _frames(folder, [named["response"]], columns)
@@ -201,31 +201,31 @@ def read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
     if "subject" in named:
         path = folder / named["subject"].path
         with laid_out(path):
-            for one in load_table(path, []).to_dict("records"):
+            for row in load_table(path, []).to_dict("records"):
                 keys = ("display_name", "name", "subject_name", "model", "hub_repo")
-                own = str(one["subject_id"])
-                names[own] = next((one[key] for key in keys if isinstance(one.get(key), str)), own)
-                attributes[names[own]] = {
-                    "date": day_of(str(one.get("release_date"))),
-                    "family": one.get("family"),
+                uid = str(row["subject_id"])
+                names[uid] = next((row[key] for key in keys if isinstance(row.get(key), str)), uid)
+                attributes[names[uid]] = {
+                    "date": day_of(str(row.get("release_date"))),
+                    "family": row.get("family"),
                 }
     if len(set(names.values())) < len(names):  # names that two subjects share tell nothing
         names, attributes = {}, {}
     if "benchmark" in named:
-        told = set(rows["benchmark_id"])
+        benchmarks = set(rows["benchmark_id"])
         path = folder / named["benchmark"].path
         with laid_out(path):
-            for one in load_table(path, []).to_dict("records"):
-                said = {key: one.get(key) for key in ("response_type", "granularity")}
-                if one["benchmark_id"] in told and list(said.values()) != ["binary", "item"]:
+            for row in load_table(path, []).to_dict("records"):
+                kind = {key: row.get(key) for key in ("response_type", "granularity")}
+                if row["benchmark_id"] in benchmarks and list(kind.values()) != ["binary", "item"]:
                     raise PublicError(
-                        f"{path}: responses are not right or wrong by item ({said})",
+                        f"{path}: responses are not right or wrong by item ({kind})",
                         hint="pass another --benchmark",
                     )
     with laid_out(where):
         own_ids = rows["subject_id"].astype(str)
         rows = rows.assign(
-            model=own_ids.map(lambda own: names.get(own, own)),
+            model=own_ids.map(lambda uid: names.get(uid, uid)),
             item=rows["item_id"].astype(str),
             score=rows["response"],
             task=rows["benchmark_id"].astype(str),
@@ -236,7 +236,7 @@ def read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- MMLU-Pro --------------------------------------------------------------------------------
 
 
-def read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_mmlu_pro(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read archives of answers; one that could not be extracted is wrong."""
 
     def answers(place: PurePosixPath, listed: list[dict[str, Any]]) -> Iterable[Row]:
@@ -253,19 +253,19 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
     """Return the rows of the JSON lists in an archive of bounded size."""
     with laid_out(path), zipfile.ZipFile(path) as archive:
         inside = [
-            one
-            for one in archive.infolist()
-            if one.filename.endswith(".json") and "__MACOSX" not in one.filename
+            info
+            for info in archive.infolist()
+            if info.filename.endswith(".json") and "__MACOSX" not in info.filename
         ]
-        if not inside or sum(one.file_size for one in inside) > LARGEST_JSON:
+        if not inside or sum(info.file_size for info in inside) > LARGEST_JSON:
             raise PublicError(f"{path}: no JSON in the archive, or too much", hint=MOVED)
-        return [row for one in inside for row in loads(archive.read(one))]
+        return [row for info in inside for row in loads(archive.read(info))]
 
 
 # -- AlpacaEval ------------------------------------------------------------------------------
 
 
-def read_alpaca(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_alpaca(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read preferences over GPT-4 Turbo's answers."""
 
     def preferences(place: PurePosixPath, listed: list[dict[str, Any]]) -> Iterable[Row]:
@@ -285,7 +285,7 @@ def read_alpaca(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- metabench -------------------------------------------------------------------------------
 
 
-def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_metabench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read a table of source, item and correct."""
     path = folder / found.files[0].path
     rows = load_table(path, ["source", "item"])
@@ -306,7 +306,7 @@ SMALLEST_ARRAY = 8
 """Bytes of the smallest inner array: of two float32."""
 
 
-def find_tailoredbench(ask: Ask, fetcher: Fetcher) -> Found:
+def find_tailoredbench(ask: Ask, fetcher: Fetcher) -> Index:
     """List the arrays of a benchmark, and the right options where models' probabilities are."""
     ending = "_acc_0" if ask.benchmark == "gsm8k" else ""
     names = [f"{role}_model_alldata{ending}.npy" for role in ROLES]
@@ -316,7 +316,7 @@ def find_tailoredbench(ask: Ask, fetcher: Fetcher) -> Found:
     return Files("github:marvelcell/TailoredBench", patterns, under)(ask, fetcher)
 
 
-def read_tailoredbench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_tailoredbench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read the arrays of source models and targets, models × items, in the repository's order.
 
     Of ARC and HellaSwag, they are options' probabilities, and a score is whether the most probable
@@ -357,9 +357,9 @@ def read_tailoredbench(ask: Ask, found: Found, folder: Path) -> Reading:
     return Reading(with_attributes(scores, roles), tuple(notes))
 
 
-def _ending(found: Found, folder: Path, part: str) -> Path:
+def _ending(listing: Index, folder: Path, part: str) -> Path:
     """Return the file whose path contains a part; of several, the one with the longest name."""
-    return folder / max((one.path for one in found.files if part in one.path), key=len)
+    return folder / max((file.path for file in listing.files if part in file.path), key=len)
 
 
 def _array(path: Path) -> NDArray[Any]:
@@ -375,11 +375,11 @@ def _array(path: Path) -> NDArray[Any]:
             file.seek(0)
             return cast(NDArray[Any], np.load(file, allow_pickle=False))
         arguments = [argument for _, argument, _ in pickletools.genops(file)]
-        kinds = {one for one in arguments if isinstance(one, str) and FLOATS.fullmatch(one)}
-        data = [one for one in arguments if isinstance(one, bytes) and len(one) >= SMALLEST_ARRAY]
+        kinds = {part for part in arguments if isinstance(part, str) and FLOATS.fullmatch(part)}
+        data = [raw for raw in arguments if isinstance(raw, bytes) and len(raw) >= SMALLEST_ARRAY]
         (kind,) = kinds
         cells = np.empty(len(data), dtype=object)
-        cells[:] = [np.frombuffer(one, kind) for one in data]
+        cells[:] = [np.frombuffer(raw, kind) for raw in data]
         return cells.reshape(shape)
 
 

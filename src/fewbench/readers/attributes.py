@@ -43,12 +43,12 @@ def join_attributes(
         source = Path(path)
         frame = load_table(source, text=list(TEXT))
         try:
-            given = _attributes(frame, kind)
+            metadata = _attributes(frame, kind)
             if kind == "model":
-                table = _join(scores.models, given, kind)
+                table = _join(scores.models, metadata, kind)
                 scores = scores.changed(models=table)
             else:
-                table = _join(scores.items, given, kind)
+                table = _join(scores.items, metadata, kind)
                 scores = scores.changed(items=table)
         except FewbenchError as error:
             raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
@@ -78,32 +78,32 @@ def _attributes(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     return plain.set_index(kind)
 
 
-def _join(table: pd.DataFrame, given: pd.DataFrame, kind: str) -> pd.DataFrame:
-    unknown = given.index.difference(table.index, sort=False)
+def _join(table: pd.DataFrame, metadata: pd.DataFrame, kind: str) -> pd.DataFrame:
+    unknown = metadata.index.difference(table.index, sort=False)
     if len(unknown):
         raise ReaderError(
             f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
             hint=f"remove them; {kind}s there look like {some(table.index[:2])}",
         )
-    lacking = table.index.difference(given.index, sort=False)
+    lacking = table.index.difference(metadata.index, sort=False)
     if len(lacking):
         raise ReaderError(
             f"{len(lacking)} {kind}s of the scores are missing: {some(lacking)}",
             hint=f"add a row for each {kind}, with empty cells for unknown values",
         )
-    given = given.loc[table.index]
-    if "role" in given and kind == "model" and not set(given["role"]) <= {"source", "target"}:
+    metadata = metadata.loc[table.index]
+    if "role" in metadata and kind == "model" and not set(metadata["role"]) <= {"source", "target"}:
         raise ReaderError("column 'role' must be source or target for every model")
     added = {}
-    for name, column in given.items():
+    for name, column in metadata.items():
         if name not in table or name == "task":
             added[str(name)] = column
             continue
         for label, here, there in zip(table.index, table[name], column, strict=True):
-            one, other = ("" if pd.isna(value) else value for value in (here, there))
-            if one != other and str(one) != str(other):
+            first, other = ("" if pd.isna(value) else value for value in (here, there))
+            if first != other and str(first) != str(other):
                 raise ReaderError(
-                    f"column {name!r} contradicts the scores: {kind} {label!r} has {one!r} there "
+                    f"column {name!r} contradicts the scores: {kind} {label!r} has {first!r} there "
                     f"and {other!r} here",
                     hint="rename the column, or correct it",
                 )

@@ -29,9 +29,9 @@ def list_files(sources: Iterable[Path]) -> list[Path]:
             if not file.is_file():
                 continue
             real = file.resolve()
-            known = files.setdefault(real, file)
-            is_real, was_real = file.absolute() == real, known.absolute() == real
-            if is_real != was_real and is_real == (file.suffix == known.suffix):
+            earlier = files.setdefault(real, file)
+            is_real, was_real = file.absolute() == real, earlier.absolute() == real
+            if is_real != was_real and is_real == (file.suffix == earlier.suffix):
                 files[real] = file
     return list(files.values())
 
@@ -67,10 +67,10 @@ def starts_as_results(path: Path, key: bytes) -> bool:
 def state_of(path: Path) -> tuple[int, int] | None:
     """Return size and time of a file, None if it does not exist."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=4096)
@@ -149,9 +149,9 @@ class JsonLines:
         hint = "the file is damaged; copy it again"
         if last:
             hint += ", or use its whole lines with --damaged rows"
-        found = ReaderError(f"{self.path}, line {number}: not whole JSON ({error})", hint=hint)
-        found.__cause__ = error
-        return found
+        wrapped = ReaderError(f"{self.path}, line {number}: not whole JSON ({error})", hint=hint)
+        wrapped.__cause__ = error
+        return wrapped
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,14 @@ class JsonObject:
 
     def part(self, *keys: str) -> dict[str, Any]:
         """Return a nested object, {} if absent; ReaderError if it is something else."""
-        found: Any = self.data
+        value: Any = self.data
         for key in keys:
-            found = found.get(key)
-            if found is None:
+            value = value.get(key)
+            if value is None:
                 return {}
-            if not isinstance(found, dict):
+            if not isinstance(value, dict):
                 raise ReaderError(f"{self.path}: {key!r} is not an object")
-        return dict(found)
+        return dict(value)
 
 
 @lru_cache(maxsize=256)
@@ -243,5 +243,5 @@ def at(data: Any, *path: str | int) -> Any:
 
 def object_at(data: Any, *path: str | int) -> dict[str, Any]:
     """Return the object at a path in JSON, {} if there is none."""
-    found = at(data, *path)
-    return found if isinstance(found, dict) else {}
+    value = at(data, *path)
+    return value if isinstance(value, dict) else {}

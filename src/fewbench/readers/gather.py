@@ -45,8 +45,8 @@ class StoredColumns(Mapping[str, NDArray[Any]]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Read a column."""
-        found = _opened(self.path).get_batch(0).column(f"{self.run}/{name}").values
-        values = found.to_numpy(zero_copy_only=False)
+        column = _opened(self.path).get_batch(0).column(f"{self.run}/{name}").values
+        values = column.to_numpy(zero_copy_only=False)
         kind = str if values.dtype == object else values.dtype
         return np.asarray(values.astype(kind)).reshape(self.shapes[name])
 
@@ -66,9 +66,9 @@ def _opened(path: Path) -> Any:
 def part_of(unit: LogUnit, harness: str, wants: Wants, folder: Path) -> Path:
     """Return the path of a unit's part; it changes with the files and settings."""
     states = [[str(path.absolute()), state_of(path)] for path in (unit.path, *unit.beside)]
-    known = [field.name for field in fields(LogRun)]
-    said = [FORMAT, __version__, known, harness, wants.key, wants.salvage, states]
-    return folder / f"{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]}{SUFFIX}"
+    names = [field.name for field in fields(LogRun)]
+    inputs = [FORMAT, __version__, names, harness, wants.key, wants.salvage, states]
+    return folder / f"{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:32]}{SUFFIX}"
 
 
 def save_part(runs: list[LogRun], path: Path) -> None:
@@ -273,10 +273,10 @@ def _is_whole(part: Path) -> bool:
 def _joined(errors: list[FewbenchError], n_units: int, damaged: Damaged) -> FewbenchError:
     if len(errors) == 1:
         return errors[0]
-    said = list(dict.fromkeys(error.message for error in errors))
+    messages = list(dict.fromkeys(error.message for error in errors))
     return ReaderError(
-        f"{len(errors)} of {n_units} files cannot be read: {'; '.join(said[:SHOWN])}"
-        + ("; …" if len(said) > SHOWN else ""),
+        f"{len(errors)} of {n_units} files cannot be read: {'; '.join(messages[:SHOWN])}"
+        + ("; …" if len(messages) > SHOWN else ""),
         hint="skip them with --damaged skip, or use whole rows of truncated files with --damaged "
         "rows"
         if damaged == "stop"

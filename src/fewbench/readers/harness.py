@@ -368,12 +368,12 @@ def _hashed(text: str) -> int:
 
 
 def _digest(columns: Columns, *names: str) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in names:
         column = columns[name]
-        found.update(f"{column.dtype} {len(column)}".encode())
-        found.update(np.ascontiguousarray(column).data)
-    return found.hexdigest()
+        digest.update(f"{column.dtype} {len(column)}".encode())
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

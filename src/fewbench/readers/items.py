@@ -114,10 +114,10 @@ def _items(frame: pd.DataFrame) -> pd.DataFrame:
         raise ReaderError("no items", hint="write one row per item")
     ids = _texts(frame[label], label, "give every item an id")
     seen: dict[str, int] = {}
-    for row, own in enumerate(ids, start=1):
-        if seen.setdefault(own, row) != row:
+    for row, item in enumerate(ids, start=1):
+        if seen.setdefault(item, row) != row:
             raise ReaderError(
-                f"rows {seen[own]} and {row} have the same {label} {own!r}",
+                f"rows {seen[item]} and {row} have the same {label} {item!r}",
                 hint="give every item its own id",
             )
     columns: dict[str, Any] = {"task": [NO_TASK] * len(frame)}
@@ -141,9 +141,9 @@ def _items(frame: pd.DataFrame) -> pd.DataFrame:
 def _label_of(names: list[str]) -> str:
     there = [name for name in IDS if name in names]
     if len(there) != 1:
-        said = "the columns 'id' and 'item'" if there else "no column 'id'"
+        which = "the columns 'id' and 'item'" if there else "no column 'id'"
         raise ReaderError(
-            f"the table has {said}",
+            f"the table has {which}",
             hint="rename one of them" if there else f"its columns are {some(names, most=8)}",
         )
     if scores := [name for name in ("model", "score") if name in names]:
@@ -162,7 +162,7 @@ def _label_of(names: list[str]) -> str:
 
 
 def _texts(column: "pd.Series[Any]", name: str, hint: str) -> list[str]:
-    found = []
+    texts = []
     for row, value in enumerate(column.astype(object), start=1):
         is_single = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
         if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -170,15 +170,15 @@ def _texts(column: "pd.Series[Any]", name: str, hint: str) -> list[str]:
         text = str(value) if is_single else ""
         if not text.strip() or not is_unicode(text):
             is_empty = is_single or _is_missing(value)
-            said = "is empty" if is_empty and is_unicode(text) else f"is {value!r}, not a text"
-            raise ReaderError(f"{name} {said} at row {row}", hint=hint)
-        found.append(text)
-    return found
+            fault = "is empty" if is_empty and is_unicode(text) else f"is {value!r}, not a text"
+            raise ReaderError(f"{name} {fault} at row {row}", hint=hint)
+        texts.append(text)
+    return texts
 
 
 def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
     least = "above 0" if name == WEIGHT else "of 0 or more"
-    found = []
+    numbers = []
     for row, value in enumerate(column.astype(object), start=1):
         try:
             number = float(value)
@@ -189,20 +189,20 @@ def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
                 f"{name} is {value!r} at row {row}, not a number {least}",
                 hint="give every item a number, or leave the column out",
             )
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 def _plain(column: "pd.Series[Any]", name: str) -> list[Any]:
     """Return values as a table of items can hold them: lists and objects as JSON text."""
-    found = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
-    kinds = {type(value) for value in found if not _is_missing(value)}
+    values = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    kinds = {type(value) for value in values if not _is_missing(value)}
     if kinds & {list, dict} or (len(kinds) > 1 and not kinds <= {int, float}):
-        found = [_json(value) for value in found]
-    for row, value in enumerate(found, start=1):
+        values = [_json(value) for value in values]
+    for row, value in enumerate(values, start=1):
         if isinstance(value, str) and not is_unicode(value):
             raise ReaderError(f"{name} is not valid Unicode at row {row}", hint="write it as UTF-8")
-    return found
+    return values
 
 
 def _json(value: Any) -> Any:

@@ -48,26 +48,26 @@ class OptionTable:
         >>> found["options"].tolist(), found["counts"].tolist(), found["right"].tolist()
         ([[[-1.5, nan, 4.0, 4.0], [-2.0, nan, 5.0, 5.0]]], [2], [0])
         """
-        counts = np.array([len(one.likelihoods) for one in rows])
+        counts = np.array([len(row.likelihoods) for row in rows])
         options = np.full((len(rows), counts.max(), 4), np.nan)
         there = np.arange(counts.max()) < counts[:, None]
         for column, of_row in (
-            (LIKELIHOOD, lambda one: one.likelihoods),
-            (UNCONDITIONAL, lambda one: one.unconditional),
-            (CHARACTERS, lambda one: [*map(len, one.texts)]),
-            (BYTES, lambda one: [*map(_size, one.texts)]),
+            (LIKELIHOOD, lambda row: row.likelihoods),
+            (UNCONDITIONAL, lambda row: row.unconditional),
+            (CHARACTERS, lambda row: [*map(len, row.texts)]),
+            (BYTES, lambda row: [*map(_size, row.texts)]),
         ):
-            values = [of_row(one) for one in rows]
+            values = [of_row(row) for row in rows]
             if not any(values):
                 continue
             flat = [*chain.from_iterable(
-                one or [np.nan] * count for one, count in zip(values, counts.tolist(), strict=True)
+                row or [np.nan] * count for row, count in zip(values, counts.tolist(), strict=True)
             )]  # fmt: skip
             options[there, column] = flat
         return {
             "options": options,
             "counts": counts,
-            "right": np.array([one.right for one in rows]),
+            "right": np.array([row.right for row in rows]),
         }
 
 
@@ -98,9 +98,9 @@ def recomputed(columns: Mapping[str, NDArray[Any]], metric: str) -> FloatArray:
     """
     worth = compared(columns["options"], metric)
     there = np.arange(worth.shape[1]) < columns["counts"][:, None]
-    known = (columns["right"] >= 0) & ~(np.isnan(worth) & there).any(axis=1)
+    answerable = (columns["right"] >= 0) & ~(np.isnan(worth) & there).any(axis=1)
     best = np.where(np.isnan(worth), -np.inf, worth).argmax(axis=1)
-    return np.where(known, (best == columns["right"]).astype(float), np.nan)
+    return np.where(answerable, (best == columns["right"]).astype(float), np.nan)
 
 
 def softmax(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:

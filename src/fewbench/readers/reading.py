@@ -67,13 +67,13 @@ class LogOptions:
     accept_differences: bool = False
 
     def __post_init__(self) -> None:
-        for option, value, known in (
+        for option, value, allowed in (
             ("damaged", self.damaged, DAMAGED),
             ("same-model", self.same_model, SAME_MODEL),
         ):
-            if value not in known:
+            if value not in allowed:
                 raise ReaderError(
-                    f"--{option} cannot be {value!r}", hint=f"use one of {', '.join(known)}"
+                    f"--{option} cannot be {value!r}", hint=f"use one of {', '.join(allowed)}"
                 )
 
     def wants(self, task: str) -> bool:
@@ -85,9 +85,9 @@ class LogOptions:
     def given(self) -> list[str]:
         """The options that differ from their defaults, as command-line options."""
         default = LogOptions()
-        names = [one.name for one in fields(self)]
-        given = [name for name in names if getattr(self, name) != getattr(default, name)]
-        return [f"--{name.replace('_', '-')}" for name in given]
+        names = [option.name for option in fields(self)]
+        changed = [name for name in names if getattr(self, name) != getattr(default, name)]
+        return [f"--{name.replace('_', '-')}" for name in changed]
 
 
 def read(
@@ -179,7 +179,7 @@ def read(
     ReaderError, ScoresError
         If the kind is unknown, the content is invalid, or an option does not apply.
     """
-    sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(one) for one in path]
+    sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
     if form is not None and form not in FORMS:
         raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
     if not sources:
@@ -229,10 +229,10 @@ def read(
         return read_npz(source, scale=scale)
     from fewbench.readers.tables import read_table
 
-    given = columns or Columns()
+    layout = columns or Columns()
     table = read_table(
         source,
-        given,
+        layout,
         transposed=transposed,
         scale=scale,
         has_tasks=like is not None,
@@ -242,9 +242,9 @@ def read(
 
 
 def _table_options(columns: Columns | None, transposed: bool, words: CellWords) -> list[str]:
-    given = {"columns": columns not in (None, Columns()), "--transposed": transposed}
-    given |= {f"--{name}": bool(texts) for name, texts in vars(words).items()}
-    return [option for option, is_given in given.items() if is_given]
+    options = {"columns": columns not in (None, Columns()), "--transposed": transposed}
+    options |= {f"--{name}": bool(texts) for name, texts in vars(words).items()}
+    return [option for option, is_given in options.items() if is_given]
 
 
 def _refuse(source: Path, form: str, useless: list[str]) -> None:
@@ -287,18 +287,18 @@ def _find_logs(
             f"themselves: {some(pointers)}",
             hint="run git lfs pull in their repository",
         )
-    found = find_units(files, [form] if form else list(HARNESSES))
-    others = set(found.others)
+    search = find_units(files, [form] if form else list(HARNESSES))
+    others = set(search.others)
     named = [source for source in sources if source in others]
-    if form and (named or not found.units):
+    if form and (named or not search.units):
         raise ReaderError(
             f"{(named or sources)[0]}: no result file of {form}",
             hint=f"{form} writes {HARNESSES[form].files}",
         )
     folders = [source for source in sources if source.is_dir()]
-    if not found.units and (said := _totals_only(found.others)):
-        raise ReaderError(said[0], hint=said[1])
-    if folders and not found.units:
+    if not search.units and (totals := _totals_only(search.others)):
+        raise ReaderError(totals[0], hint=totals[1])
+    if folders and not search.units:
         there = sorted(entry.name for entry in folders[0].iterdir())
         if EVALUATION in there:
             raise ReaderError(
@@ -310,12 +310,12 @@ def _find_logs(
             hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file; there is "
             f"{some(there) or 'nothing'}",
         )
-    if found.units and named:
+    if search.units and named:
         raise ReaderError(
             f"{some(named)}: not a log of a harness, but passed together with logs",
             hint="pass several paths only for logs",
         )
-    return found.units, found.others
+    return search.units, search.others
 
 
 def _read_logs(
@@ -331,12 +331,12 @@ def _read_logs(
     workers, executor = where
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
-    own: AbstractContextManager[str | Path | None] = nullcontext(work)
+    context: AbstractContextManager[str | Path | None] = nullcontext(work)
     if work is None and executor is not None:  # where workers find the logs
-        own = TemporaryDirectory(prefix=".fewbench-", dir=units[0][1].path.absolute().parent)
+        context = TemporaryDirectory(prefix=".fewbench-", dir=units[0][1].path.absolute().parent)
     elif work is None and workers > 1:
-        own = TemporaryDirectory()
-    with own as folder:
+        context = TemporaryDirectory()
+    with context as folder:
         runs, left_out = gather(
             units,
             Wants(options.key, options.damaged == "rows", replies=like is not None),
@@ -368,8 +368,8 @@ def _read_logs(
             progress=progress,
         )
     notes = list(reading.notes)
-    if said := _totals_only(others):
-        notes.insert(0, f"{said[0]}: these models are left out; {said[1]}")
+    if totals := _totals_only(others):
+        notes.insert(0, f"{totals[0]}: these models are left out; {totals[1]}")
     if left_out:
         notes.insert(0, f"{len(left_out)} of {len(units)} files were left out: {left_out[0][1]}")
     unknown = "not a result file that fewbench can read"

@@ -282,7 +282,7 @@ def _csv(
     if long is not None:
         reading.use_threads = False  # each of them would hold blocks of its own
     with csv.open_csv(source, reading, parsing, kinds(types)) as head:
-        first = {one.name: one.type for one in checked(head).schema}
+        first = {column.name: column.type for column in checked(head).schema}
     pa.default_memory_pool().release_unused()
     scored = [name for name in first if name not in text and long is None]
     scored += [long.score] if long is not None and long.score in first else []
@@ -336,7 +336,7 @@ def _parquet(
 def _jsonl(
     source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
 ) -> pd.DataFrame:
-    rows, found, texts = [], set[str](), dict[str, str]()
+    rows, seen, texts = [], set[str](), dict[str, str]()
     columns: dict[str, Any] = {name: [] for name in long.named} if long else {}
     with source.open(encoding=text_encoding(source)) as lines:
         for number, line in enumerate(lines, start=1):
@@ -351,13 +351,13 @@ def _jsonl(
             if long is None:
                 rows.append(row)
                 continue
-            found.update(row)
+            seen.update(row)
             for name, cells in columns.items():
                 cell = row.get(name, math.nan)
                 cells.append(texts.setdefault(cell, cell) if isinstance(cell, str) else cell)
     if long is None:
         return pd.DataFrame(rows)
-    if not found.issuperset(columns):
+    if not seen.issuperset(columns):
         return _jsonl(source, text, None)  # the error names all columns
     for name, cells in columns.items():
         if all(isinstance(cell, str) for cell in cells):

@@ -50,8 +50,8 @@ def mean_of(values: Sequence[Any]) -> Any:
     (0.75, 'C')
     """
     numbers = [as_number(value) for value in values]
-    known = [number for number in numbers if number is not None]
-    return sum(known) / len(known) if len(known) == len(values) else values[numbers.index(None)]
+    finite = [number for number in numbers if number is not None]
+    return sum(finite) / len(finite) if len(finite) == len(values) else values[numbers.index(None)]
 
 
 def is_unicode(text: str) -> bool:
@@ -168,11 +168,11 @@ def called(
     >>> called("regex", {"regex_pattern": "[0-9]+", "group_select": 0}, {"group_select": "0"})
     'regex(regex_pattern=[0-9]+)'
     """
-    given = {str(name): setting(value) for name, value in arguments.items()}
+    texts = {str(name): setting(value) for name, value in arguments.items()}
     listed = [
-        f"{name}={given[name]}"
-        for name in sorted(given)
-        if given[name] not in absent and given[name] != (unset or {}).get(name)
+        f"{name}={texts[name]}"
+        for name in sorted(texts)
+        if texts[name] not in absent and texts[name] != (unset or {}).get(name)
     ]
     return shortened(function + (f"({', '.join(listed)})" if listed else ""))
 
@@ -189,7 +189,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     if isinstance(value, str):
         if value.strip().lower() in WORDS:
             return WORDS[value.strip().lower()]

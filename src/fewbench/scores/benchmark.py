@@ -148,21 +148,21 @@ def changes(before: ItemTable, now: ItemTable) -> list[str]:
     """
     old, new = before.items, now.items
     both = old.index.intersection(new.index)
-    found = [
+    lines = [
         f"{counted(len(ids), 'item')} {'is' if len(ids) == 1 else 'are'} {what}: {some(ids)}"
         for ids, what in ((old.index.difference(both), "gone"), (new.index.difference(both), "new"))
         if len(ids)
     ]
     for name in dict.fromkeys([*old.columns, *new.columns]):
         was, has = (
-            one.reindex(columns=[name]).loc[both, name].astype(object) for one in (old, new)
+            table.reindex(columns=[name]).loc[both, name].astype(object) for table in (old, new)
         )
         differ = both[((was != has) & ~(was.isna() & has.isna())).to_numpy(bool)]
         if len(differ):
-            found.append(f"another {name} of {counted(len(differ), 'item')}: {some(differ)}")
+            lines.append(f"another {name} of {counted(len(differ), 'item')}: {some(differ)}")
     if before.average != now.average:
-        found.append(f"the average is {now.average}, was {before.average}")
-    return found or ["its items have another order or scale"]
+        lines.append(f"the average is {now.average}, was {before.average}")
+    return lines or ["its items have another order or scale"]
 
 
 def _check_weights(weights: "pd.Series[Any]") -> None:
@@ -215,8 +215,8 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
         wanted = pd.Index(list[Any](labels))  # of the index's own type, which is hashed only once
     except UnicodeEncodeError:  # half of a surrogate pair, which no label has
         wanted = pd.Index(labels, dtype=object)
-    found = index.get_indexer(wanted)
-    unknown = [label for label, at in zip(labels, found, strict=True) if at < 0]
+    places = index.get_indexer(wanted)
+    unknown = [label for label, at in zip(labels, places, strict=True) if at < 0]
     if unknown:
         hint = f"{kind}s there look like {some(index[:2])}"
         if (pair := same_text(map(str, unknown), map(str, index))) is not None:
@@ -224,4 +224,4 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
         raise ScoresError(
             f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}", hint=hint
         )
-    return cast(IntArray, found.astype(np.intp))
+    return cast(IntArray, places.astype(np.intp))

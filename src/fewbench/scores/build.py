@@ -230,8 +230,8 @@ def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) ->
     values = table[column].reset_index(drop=True)
     first = np.full(count, -1)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
-    own = pd.factorize(values)[0].astype(np.int32)  # -1 for all empty ones
-    differs = np.flatnonzero(own != own[first][codes])
+    value_codes = pd.factorize(values)[0].astype(np.int32)  # -1 for all empty ones
+    differs = np.flatnonzero(value_codes != value_codes[first][codes])
     if len(differs):
         at = int(differs[0])
         there, here = values.iloc[[first[codes[at]], at]].astype(object)

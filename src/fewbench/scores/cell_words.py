@@ -99,8 +99,8 @@ class CellReader:
 
     def numbers(self, column: "pd.Series[Any]", where: str = "") -> FloatArray:
         """Return a column's scores; `where` follows the number of the row in messages."""
-        found = self._converted(column, where)
-        return np.where(np.isin(found, self.words.missing_numbers), np.nan, found)
+        numbers = self._converted(column, where)
+        return np.where(np.isin(numbers, self.words.missing_numbers), np.nan, numbers)
 
     def _converted(self, column: "pd.Series[Any]", where: str) -> FloatArray:
         if pd.api.types.is_numeric_dtype(column.dtype):
@@ -113,8 +113,8 @@ class CellReader:
                 text = str(distinct[code])
                 shown = repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
                 self.places.setdefault(shown, []).extend(f"row {row + 1}{where}" for row in rows)
-        known = np.array([math.nan if score is None else score for score in scores] + [math.nan])
-        return np.asarray(known[codes])  # -1 for what pandas takes as missing
+        levels = np.array([math.nan if score is None else score for score in scores] + [math.nan])
+        return np.asarray(levels[codes])  # -1 for what pandas takes as missing
 
     def refuse(self, table: str) -> None:
         """Raise ScoresError if a value was no number, with every such value, counts and places."""

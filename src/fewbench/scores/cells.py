@@ -70,22 +70,22 @@ class Cells:
         if np.ndim(rows) and np.ndim(columns) and not isinstance(rows, slice):
             raise IndexError("take rows and columns one after the other")
         codes = self.codes[rows, columns]
-        found = self._decoded(np.asarray(codes))
+        scores = self._decoded(np.asarray(codes))
         if self.above is not None and self.item_mean is not None:
             gone = codes == GONE
             if gone.any():
                 above, mean = self.above[rows], self.item_mean[columns]
                 above = above[:, None] if np.ndim(above) and np.ndim(mean) else above
-                found = np.where(gone, np.clip(mean + above, 0.0, 1.0), found)
-        return found
+                scores = np.where(gone, np.clip(mean + above, 0.0, 1.0), scores)
+        return scores
 
     def _decoded(self, codes: NDArray[np.uint8]) -> FloatArray:
         if not self._are_scores:
             return np.asarray(self.levels[codes])
-        found = codes.astype(np.float64)  # three times faster
+        scores = codes.astype(np.float64)  # three times faster
         if self.has_missing:
-            found[codes == GONE] = np.nan
-        return found
+            scores[codes == GONE] = np.nan
+        return scores
 
     @cached_property
     def _are_scores(self) -> bool:
@@ -101,10 +101,10 @@ class Cells:
             f"a table of {counted(n_models, 'model')} × {counted(n_items, 'item')} as decimal "
             "numbers",
         )
-        found = np.empty(self.shape)
+        cells = np.empty(self.shape)
         for rows in blocks(*self.shape):
-            found[rows] = self[rows]
-        return found if dtype is None else found.astype(dtype, copy=False)
+            cells[rows] = self[rows]
+        return cells if dtype is None else cells.astype(dtype, copy=False)
 
     @cached_property
     def has_missing(self) -> bool:
@@ -191,21 +191,21 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
     bits: set[int] = set()
     for rows in every:
         part = np.ascontiguousarray(block(rows)).ravel()
-        found = part[~np.isnan(part)].view(np.int64)
-        for at in range(0, len(found), 1 << 16):  # so that few are held if all are distinct
-            bits |= set(pd.unique(found[at : at + (1 << 16)]).tolist())
+        present = part[~np.isnan(part)].view(np.int64)
+        for at in range(0, len(present), 1 << 16):  # so that few are held if all are distinct
+            bits |= set(pd.unique(present[at : at + (1 << 16)]).tolist())
             if len(bits) > GONE:
                 return None
-    known = np.array(sorted(bits), dtype=np.int64).view(np.float64)
-    known = known[np.argsort(known, kind="stable")]
-    if (np.diff(known) <= 0).any():  # both 0 and -0
+    distinct = np.array(sorted(bits), dtype=np.int64).view(np.float64)
+    distinct = distinct[np.argsort(distinct, kind="stable")]
+    if (np.diff(distinct) <= 0).any():  # both 0 and -0
         return None
     codes = np.empty((n_models, n_items), dtype=np.uint8)
     for rows in every:
         part = block(rows)
-        codes[rows] = np.searchsorted(known, part)
+        codes[rows] = np.searchsorted(distinct, part)
         codes[rows][np.isnan(part)] = GONE
-    return _cells(codes, known)
+    return _cells(codes, distinct)
 
 
 def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | None:
@@ -233,18 +233,18 @@ def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | No
             there[coded] = True
     numbers = np.flatnonzero(there[:GONE])
     scores = numbers.astype(np.float64)
-    known, place = np.unique(scores if of is None else of(scores), return_inverse=True)
+    distinct, place = np.unique(scores if of is None else of(scores), return_inverse=True)
     recoded = np.full(GONE + 1, GONE, dtype=np.uint8)
     recoded[numbers] = place
     if (place != numbers).any():
         for rows in parts:
             codes[rows] = recoded[codes[rows]]
-    return _cells(codes, known)
+    return _cells(codes, distinct)
 
 
-def _cells(codes: NDArray[np.uint8], known: FloatArray) -> Cells:
+def _cells(codes: NDArray[np.uint8], distinct: FloatArray) -> Cells:
     levels = np.full(GONE + 1, np.nan)
-    levels[: len(known)] = known
+    levels[: len(distinct)] = distinct
     codes.flags.writeable = False
     levels.flags.writeable = False
     return Cells(codes, levels)

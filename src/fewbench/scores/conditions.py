@@ -87,13 +87,13 @@ def join_settings(runs: Iterable[Mapping[str, str]]) -> str:
     >>> join_settings([{"few-shot examples": "0"}, {"few-shot examples": "2"}, {}])
     '{"few-shot examples": ["0", "2"]}'
     """
-    known = [run for run in runs if run]
-    found: dict[str, list[str]] = {}
-    for name in sorted({name for run in known for name in run}):
-        values = [run.get(name, _absent(name)) for run in known]
+    stated = [run for run in runs if run]
+    by_name: dict[str, list[str]] = {}
+    for name in sorted({name for run in stated for name in run}):
+        values = [run.get(name, _absent(name)) for run in stated]
         kept = list(dict.fromkeys(value for value in values if value))
-        found[name] = [*kept[:MOST], *([MORE] if len(kept) > MOST else [])]
-    return json.dumps(found, ensure_ascii=False) if found else ""
+        by_name[name] = [*kept[:MOST], *([MORE] if len(kept) > MOST else [])]
+    return json.dumps(by_name, ensure_ascii=False) if by_name else ""
 
 
 def _absent(name: str) -> str:
@@ -104,15 +104,15 @@ def recorded_conditions(
     told: Scores, items: Iterable[str]
 ) -> dict[str, dict[str, tuple[int, ...]]]:
     """Return how items were asked and scored: column → value → places in `items`."""
-    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    by_column: dict[str, dict[str, tuple[int, ...]]] = {}
     for name in {*COLUMNS} & {*told.items.columns}:
         places: dict[str, list[int]] = defaultdict(list)
         for at, text in enumerate(told.items[name].loc[list(items)]):
             if isinstance(text, str) and text:
                 places[text].append(at)
         if places:
-            found[name] = {text: tuple(where) for text, where in sorted(places.items())}
-    return dict(sorted(found.items()))
+            by_column[name] = {text: tuple(where) for text, where in sorted(places.items())}
+    return dict(sorted(by_column.items()))
 
 
 def with_conditions(sources: Scores, told: Scores) -> Scores:
@@ -131,8 +131,8 @@ def with_conditions(sources: Scores, told: Scores) -> Scores:
         nothing = pd.Series("", index=tasks.index, dtype=object)
         column = sources.items.get(name, nothing).fillna("").astype(object)
         if name in (PROMPTS, KEYS):
-            known = column.loc[new.index].astype(str)
-            pairs = zip(known, new[name].astype(str), strict=True)
+            hashes = column.loc[new.index].astype(str)
+            pairs = zip(hashes, new[name].astype(str), strict=True)
             column.loc[new.index] = [_joined_hashes(*texts) for texts in pairs]
         else:
             join = _joined_settings if name == SETTINGS else _joined_versions
@@ -144,24 +144,24 @@ def with_conditions(sources: Scores, told: Scores) -> Scores:
 
 
 def _joined_hashes(*texts: str) -> str:
-    listed = [one for text in texts for one in text.split()]
-    known = [one for one in dict.fromkeys(listed) if one != MORE]
-    return join_hashes([*known, *([MORE] if MORE in listed else [])])
+    listed = [hashed for text in texts for hashed in text.split()]
+    hashes = [hashed for hashed in dict.fromkeys(listed) if hashed != MORE]
+    return join_hashes([*hashes, *([MORE] if MORE in listed else [])])
 
 
 def _joined_settings(texts: Iterable[str]) -> str:
-    known = [found for text in texts if (found := _parsed(str(text)))]
+    parsed = [settings for text in texts if (settings := _parsed(str(text)))]
     joined = {}
-    for name in sorted({name for one in known for name in one}):
+    for name in sorted({name for settings in parsed for name in settings}):
         absent = [_absent(name)] if _absent(name) else []
-        values = dict.fromkeys(value for one in known for value in one.get(name, absent))
+        values = dict.fromkeys(value for settings in parsed for value in settings.get(name, absent))
         kept = [value for value in values if value != MORE]
         joined[name] = [*kept[:MOST], *([MORE] if len(kept) > MOST or MORE in values else [])]
     return json.dumps(joined, ensure_ascii=False) if joined else ""
 
 
 def _joined_versions(texts: Iterable[str]) -> str:
-    return ", ".join(sorted({one for text in texts for one in text.split(", ")} - {""}))
+    return ", ".join(sorted({version for text in texts for version in text.split(", ")} - {""}))
 
 
 def compare_conditions(
@@ -194,27 +194,27 @@ def compare_conditions(
         notes.append(f"{_unrecorded(who, 'settings')} ({some(silent)})")
     recorded = {PROMPTS} & {*sources.items.columns, *told.items.columns}  # not by Inspect
     prompts = _compare_prompts(sources, told, taken, tasks) if recorded else {}
-    unlike_prompts = {task for task, found in prompts.items() if found.is_open}
-    for task, found in prompts.items():
-        if found.other:
-            said = _said(task, found.other, found.compared, "another prompt", names, "prompt_hash")
+    unlike_prompts = {task for task, check in prompts.items() if check.is_open}
+    for task, check in prompts.items():
+        if check.other:
+            line = _said(task, check.other, check.compared, "another prompt", names, "prompt_hash")
             if _draws_examples(theirs[task], ours[task]) and not _covers(
-                sources, told, found.other[0][0]
+                sources, told, check.other[0][0]
             ):
                 unlike_prompts.add(task)
                 notes.append(
-                    f"{said}; expected, as lm-eval's default few-shot sampler draws other "
+                    f"{line}; expected, as lm-eval's default few-shot sampler draws other "
                     "examples if only chosen items are run (--samples)"
                 )
             else:
-                differences.append(said)
-        if found.doubtful:
+                differences.append(line)
+        if check.doubtful:
             notes.append(
-                f"{counted(found.doubtful, 'item')} of task {task!r} have another prompt than in "
+                f"{counted(check.doubtful, 'item')} of task {task!r} have another prompt than in "
                 f"{names[0]}; the harness does not log whether the chat template is the reason"
             )
-    unlike = [item for found in prompts.values() for item in found.templated]
-    unknown = [item for found in prompts.values() for item in found.unknown]
+    unlike = [item for check in prompts.values() for item in check.templated]
+    unknown = [item for check in prompts.values() for item in check.unknown]
     others, unscored = _other_settings(theirs, ours, unlike_prompts, foreign, names)
     keys, keyless = _compare_keys(sources, told, taken, tasks, foreign, names)
     uncompared = {
@@ -234,27 +234,27 @@ def compare_conditions(
 
 def disagreements(scores: ItemTable) -> tuple[str, ...]:
     """Return how the models of a table were scored in different ways, as the user accepted."""
-    found = []
+    differences = []
     if KEYS in scores.items:
         keys = scores.items[KEYS].astype(str)
         several = keys[keys.str.contains(" ")].map(
             lambda text: any(len(set(part) - {""}) > 1 for part in _parts_of(text.split()))
         )
         tasks = scores.items["task"].loc[several.index[several.to_numpy(bool)]].astype(str)
-        found += [
+        differences += [
             f"{counted(n, 'item')} of task {task!r} with several right answers or options"
             for task, n in tasks.value_counts().items()
         ]
     if SETTINGS in scores.items:
         for task, text in scores.items.drop_duplicates("task").set_index("task")[SETTINGS].items():
-            found += [
+            differences += [
                 f"{shown(name)} of task {str(task)!r} ({'; '.join(values)})"
                 for name, values in _parsed(str(text)).items()
                 if name.startswith(SCORING) and len(values) > 1
             ]
-    if not found:
+    if not differences:
         return ()
-    return (f"the source models were scored in different ways: {some(found)}",)
+    return (f"the source models were scored in different ways: {some(differences)}",)
 
 
 def shown(setting: str) -> str:
@@ -280,20 +280,20 @@ def _texts_by_task(
 
 
 def _of_other_harnesses(
-    sources: ItemTable, told: ItemTable, items: list[str], tasks: list[str]
+    sources: ItemTable, answered: ItemTable, items: list[str], tasks: list[str]
 ) -> set[str]:
     """Return the tasks that ran in another harness, whose keys and scorers are other texts."""
-    theirs, ours = (_texts_by_task(one, "harness", items, tasks) for one in (sources, told))
+    theirs, ours = (_texts_by_task(table, "harness", items, tasks) for table in (sources, answered))
     return {task for task, name in ours.items() if name and theirs[task] not in ("", name)}
 
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Settings:
     try:
-        found = json.loads(text) if text else {}
+        settings = json.loads(text) if text else {}
     except ValueError:  # a column of that name in a user's own table
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _other_settings(
@@ -308,12 +308,12 @@ def _other_settings(
     lacking: dict[tuple[str, str], list[str]] = defaultdict(list)  # by task and who
     unlogged: dict[str, list[str]] = defaultdict(list)
     for task, mine in ours.items():
-        known = theirs[task]
-        if not (mine and known):
+        source = theirs[task]
+        if not (mine and source):
             continue
-        for name in sorted({*mine, *known}):
+        for name in sorted({*mine, *source}):
             absent = [_absent(name)] if _absent(name) else []
-            new, old = mine.get(name, absent), known.get(name, absent)
+            new, old = mine.get(name, absent), source.get(name, absent)
             if name == TEMPLATE and task not in unlike_prompts:
                 continue
             if name.startswith(SCORING) and task in foreign:
@@ -322,7 +322,7 @@ def _other_settings(
                 tasks[name, " and ".join(new), " or ".join(old)].append(task)
             elif name.startswith(SCORING) and bool(new) != bool(old):
                 lacking[task, names[0] if new else names[1]].append(shown(name))
-            elif name.startswith(SCORING) and any(NO_CODE.search(one) for one in new):
+            elif name.startswith(SCORING) and any(NO_CODE.search(value) for value in new):
                 unlogged[shown(name)].append(task)
     where: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (task, who), unknown in lacking.items():
@@ -364,26 +364,26 @@ def _said(
 
 def _compare_keys(
     sources: ItemTable,
-    told: ItemTable,
+    answered: ItemTable,
     items: list[str],
     tasks: list[str],
     foreign: Container[str],
     names: tuple[str, str],
 ) -> tuple[list[str], list[str]]:
     """Return differences of right answers and options, and the items not compared."""
-    if not {KEYS} & {*sources.items.columns, *told.items.columns}:
+    if not {KEYS} & {*sources.items.columns, *answered.items.columns}:
         return [], []
     compared: Counter[tuple[str, int]] = Counter()
     other: dict[tuple[str, int], Differing] = defaultdict(list)
     unknown = list[str]()
-    columns = (_hashes_of(table, KEYS, items) for table in (sources, told))
+    columns = (_hashes_of(table, KEYS, items) for table in (sources, answered))
     for item, task, old, new in zip(items, tasks, *columns, strict=True):
         if task in foreign:
             unknown.append(item)
             continue
         parts = [
-            [list(dict.fromkeys(filter(None, part))) for part in _parts_of(one)]
-            for one in (old, new)
+            [list(dict.fromkeys(filter(None, part))) for part in _parts_of(hashes)]
+            for hashes in (old, new)
         ]
         is_known = False
         for at, (was, now) in enumerate(zip(*parts, strict=True)):
@@ -391,13 +391,13 @@ def _compare_keys(
                 continue
             is_known = True
             compared[task, at] += 1
-            if strange := [one for one in now if one not in was]:
+            if strange := [hashed for hashed in now if hashed not in was]:
                 other[task, at].append((item, strange[0], " or ".join(was)))
         if not is_known:
             unknown.append(item)
     return [
-        _said(task, found, compared[task, at], PARTS[at], names)
-        for (task, at), found in other.items()
+        _said(task, differing, compared[task, at], PARTS[at], names)
+        for (task, at), differing in other.items()
     ], unknown
 
 
@@ -423,31 +423,31 @@ class _Prompts:
 
 
 def _compare_prompts(
-    sources: ItemTable, told: ItemTable, items: list[str], tasks: list[str]
+    sources: ItemTable, answered: ItemTable, items: list[str], tasks: list[str]
 ) -> dict[str, _Prompts]:
-    found: dict[str, _Prompts] = {}
+    prompts: dict[str, _Prompts] = {}
     for item, task, old, new in zip(
         items,
         tasks,
         _hashes_of(sources, PROMPTS, items),
-        _hashes_of(told, PROMPTS, items),
+        _hashes_of(answered, PROMPTS, items),
         strict=True,
     ):
-        one = found.setdefault(task, _Prompts())
+        of_task = prompts.setdefault(task, _Prompts())
         forms = {_form(hashed) for hashed in old}
         comparable = [hashed for hashed in new if _form(hashed) in forms]
         strange = [hashed for hashed in comparable if hashed not in old]
         if not new or not old or (strange and MORE in old):
-            one.unknown.append(item)
+            of_task.unknown.append(item)
         elif not comparable:
-            one.templated.append(item)
+            of_task.templated.append(item)
         elif strange and all(_form(hashed) == UNKNOWN_FORM for hashed in strange):
-            one.doubtful += 1
+            of_task.doubtful += 1
         else:
-            one.compared += 1
+            of_task.compared += 1
             if strange:
-                one.other.append((item, strange[0], " or ".join(old)))
-    return found
+                of_task.other.append((item, strange[0], " or ".join(old)))
+    return prompts
 
 
 def _hashes_of(scores: ItemTable, name: str, items: list[str]) -> list[list[str]]:
@@ -464,11 +464,11 @@ def _form(hashed: str) -> str:
 def _draws_examples(theirs: Settings, ours: Settings) -> bool:
     """Whether prompts depend on the items run: lm-eval's default few-shot sampler."""
     return all(
-        one.get(SAMPLER) == ["default"] and one.get(SHOTS, ["0"]) != ["0"] for one in (theirs, ours)
+        run.get(SAMPLER) == ["default"] and run.get(SHOTS, ["0"]) != ["0"] for run in (theirs, ours)
     )
 
 
-def _covers(sources: ItemTable, told: ItemTable, item: str) -> bool:
+def _covers(sources: ItemTable, answered: ItemTable, item: str) -> bool:
     """Whether all items of an item's task were run."""
-    known = sources.items.index[sources.items["task"] == sources.items["task"].loc[item]]
-    return bool(known.isin(told.items.index).all())
+    in_task = sources.items.index[sources.items["task"] == sources.items["task"].loc[item]]
+    return bool(in_task.isin(answered.items.index).all())

@@ -63,11 +63,11 @@ def read_costs(
                     f"FILE, a table with columns item and {costs}",
                 ),
             )
-        given, where = benchmark.items[costs], f" in column {costs!r}"
+        values, where = benchmark.items[costs], f" in column {costs!r}"
     else:
-        given = pd.Series([costs.get(item, math.nan) for item in benchmark.item_ids])
-    found = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
-    allowed = np.isfinite(found) & (found > 0 if positive else found >= 0)
+        values = pd.Series([costs.get(item, math.nan) for item in benchmark.item_ids])
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    allowed = np.isfinite(numbers) & (numbers > 0 if positive else numbers >= 0)
     if not allowed.all():
         bad = benchmark.item_ids[~allowed]
         least = "above 0" if positive else "of 0 or more"
@@ -75,6 +75,6 @@ def read_costs(
             f"{counted(len(bad), 'item')} without a cost {least}{where}: {some(bad)}",
             hint="give every item a number",
         )
-    if not found.sum() > 0:
+    if not numbers.sum() > 0:
         raise ScoresError(f"all items cost 0{where}", hint="give at least one item a cost above 0")
-    return found
+    return numbers

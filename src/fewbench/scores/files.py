@@ -49,13 +49,13 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         raise ScoresError(
             f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
         )
-    told, options = None, scores.probabilities
+    stored, options = None, scores.probabilities
     if options is not None:
         options = options.knowing(options.digest())  # read once, not twice
         scores = scores.changed(probabilities=options)
         n_models, n_items, n_options = options.shape
         starts = [part.start for part in blocks(n_models, n_items * n_options)]
-        told = [options.digest(), options.dtype.str, n_options, starts]
+        stored = [options.digest(), options.dtype.str, n_options, starts]
     n_cells = scores.n_models * scores.n_items
     by_items = options is not None or not n_cells or is_large(n_cells)
     meta = {
@@ -64,7 +64,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         "item_columns": list(scores.items.columns),
         "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
         "average": scores.average,
-        "probabilities": told,
+        "probabilities": stored,
         "digest": scores.digest,
         "fingerprint": scores.fingerprint,
         "missing_shares": scores.missing_shares.tolist(),
@@ -177,21 +177,21 @@ def _opened(
         check_table_memory(source)
     try:
         with pq.ParquetFile(source) as file:
-            known = file.schema_arrow.metadata or {}
-            if b"fewbench" not in known:
+            metadata = file.schema_arrow.metadata or {}
+            if b"fewbench" not in metadata:
                 raise ScoresError(
                     f"{source}: a Parquet file, but not scores saved by fewbench",
                     hint="import it: fewbench import FILE --model COLUMN --item COLUMN "
                     "--score COLUMN -o scores.parquet",
                 )
-            meta = loads(known[b"fewbench"])
+            meta = loads(metadata[b"fewbench"])
             _check_format(source, meta)
             by_items = meta["format"] == BY_ITEMS
             items = _first_rows(file, meta["shape"][1], ["item", *meta["item_columns"]])
             low, high, lower_is_better = meta["scale"]
             parts = {
                 "items": _frame(items),
-                "models": _frame(_read_models(known)),
+                "models": _frame(_read_models(metadata)),
                 "probabilities": read_options(file, source, meta) if by_items else None,
                 "scale": Scale(low, high, lower_is_better),
                 "average": meta["average"],

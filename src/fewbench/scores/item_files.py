@@ -83,8 +83,8 @@ def write_by_items(
 def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield slices of items, their scores, and probabilities of some models, of the next, …."""
     n_models, n_items = meta["shape"]
-    held: Any = scores.held
-    values = held if meta["levels"] is None else held.codes
+    matrix: Any = scores.held
+    values = matrix if meta["levels"] is None else matrix.codes
     if not n_models:
         yield from ((part,) for part in blocks(n_items, 1))
     elif scores.probabilities is None:
@@ -97,9 +97,9 @@ def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[Any, ...]]
 
 def layout(scores: Scores) -> dict[str, Any]:
     """Return what a file says of how cells are written."""
-    held: Any = scores.held
-    of_bytes = isinstance(held, Cells) and held.above is None
-    levels = held.distinct.tolist() if of_bytes else None
+    matrix: Any = scores.held
+    of_bytes = isinstance(matrix, Cells) and matrix.above is None
+    levels = matrix.distinct.tolist() if of_bytes else None
     return {"format": FORMAT, "levels": levels}
 
 

@@ -111,8 +111,8 @@ def pack_file(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
     'anatomy'
     """
     text = os.fspath(path)
-    head, found, name = text.partition(f"{SUFFIX}:")
-    return (Path(head + SUFFIX), name) if found else (Path(text), None)
+    head, separator, name = text.partition(f"{SUFFIX}:")
+    return (Path(head + SUFFIX), name) if separator else (Path(text), None)
 
 
 # -- write -----------------------------------------------------------------------------------
@@ -146,16 +146,16 @@ def encode_scores(scores: Scores, items: NDArray[Any] | None = None) -> dict[str
 
 def write_pack(path: Path, record: PackRecord, arrays: list[Mapping[str, NDArray[Any]]]) -> None:
     """Write a pack; the file appears whole or not at all. `arrays` are those of each part."""
-    found = {
+    tensors = {
         f"{at}/{name}": np.asarray(array, order="C")
-        for at, own in enumerate(arrays)
-        for name, array in own.items()
+        for at, of_part in enumerate(arrays)
+        for name, array in of_part.items()
     }
     text = record.model_dump_json()
-    found[CHECKSUM] = _checksum(text, found)
+    tensors[CHECKSUM] = _checksum(text, tensors)
     with written_whole(path) as temporary:
         # A second text of metadata would change places from file to file.
-        save_file(found, temporary, {DESCRIPTION: text})
+        save_file(tensors, temporary, {DESCRIPTION: text})
 
 
 def _checksum(text: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
@@ -204,8 +204,8 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     parts = []
     for at, part in enumerate(record.parts):
         start = f"{at}/"
-        own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
-        parts.append(Part(part, own))
+        of_part = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+        parts.append(Part(part, of_part))
     return record, parts
 
 
@@ -325,7 +325,7 @@ def _table(columns: Mapping[str, list[Cell]], label: str) -> pd.DataFrame:
     table = pd.DataFrame(index=pd.Index(np.array(ids, dtype=object)))
     for name, column in columns.items():
         if name != label:
-            plain = {type(one) for one in column}
+            plain = {type(cell) for cell in column}
             table[name] = column if plain in ({int}, {float}) else np.array(column, dtype=object)
     return table
 
@@ -383,8 +383,8 @@ def _check_learned(name: str, array: NDArray[Any], sizes: Mapping[str, int]) -> 
     kinds = [kind for kind in _LEARNED if name.startswith(kind) or name.endswith(f" {kind}")]
     if not kinds:
         raise ValueError(f"{name!r} is of no known kind")
-    known = {**sizes, "wanted": 1 + sizes["tasks"]}
-    known["abilities"] = array.shape[-1] if array.ndim else 0  # any number
-    shape = tuple(known[axis] for axis in _LEARNED[kinds[0]])
+    lengths = {**sizes, "wanted": 1 + sizes["tasks"]}
+    lengths["abilities"] = array.shape[-1] if array.ndim else 0  # any number
+    shape = tuple(lengths[axis] for axis in _LEARNED[kinds[0]])
     if array.shape != shape:
         raise ValueError(f"{name!r} has shape {array.shape}, not {shape}")

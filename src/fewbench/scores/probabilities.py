@@ -80,7 +80,7 @@ class StoredProbabilities:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        found = np.empty((len(models), len(items), self.shape[2]), self.dtype)
+        values = np.empty((len(models), len(items), self.shape[2]), self.dtype)
         column_at = np.searchsorted(self.starts, models, side="right") - 1
         try:
             with pq.ParquetFile(self.path) as file:
@@ -95,14 +95,14 @@ class StoredProbabilities:
                     block = block.view(self.dtype).reshape(rows[group], -1, self.shape[2])
                     here = np.flatnonzero(group_at == group)
                     for i in np.flatnonzero(column_at == column):
-                        found[i, here] = block[items[here] - first[group], models[i] - start]
+                        values[i, here] = block[items[here] - first[group], models[i] - start]
         except (pa.ArrowInvalid, LookupError, OSError, ValueError) as error:
             raise ScoresError(
                 f"{self.path}: its option probabilities were changed or damaged "
                 f"({first_line(error)})",
                 hint="start again with a whole copy, or import the scores again",
             ) from error
-        return found
+        return values
 
 
 class OptionProbabilities:
@@ -183,16 +183,16 @@ class OptionProbabilities:
         rows, columns = self._models[models], self._items[items]
         if isinstance(self._array, StoredProbabilities):
             return self._array.read(rows, columns)
-        found = np.empty((len(rows), len(columns), self.shape[2]), self.dtype)
+        values = np.empty((len(rows), len(columns), self.shape[2]), self.dtype)
         order = np.argsort(columns, kind="stable")  # forward through a mapped file
         for i, model in enumerate(rows):
-            found[i, order] = self._array[model][columns[order]]
-        return found
+            values[i, order] = self._array[model][columns[order]]
+        return values
 
     def of_model(self, position: int) -> NDArray[Any]:
         """Return one model's probabilities, shape (items, options), in the stored type."""
-        found: NDArray[Any] = self._part(slice(position, position + 1), slice(None))[0]
-        return found
+        values: NDArray[Any] = self._part(slice(position, position + 1), slice(None))[0]
+        return values
 
     def by_model(self) -> Iterator[NDArray[Any]]:
         """Yield each model's probabilities in turn, with 8 million numbers, or one model, held.
@@ -238,10 +238,10 @@ class OptionProbabilities:
         """Return a hash of shape, type and probabilities."""
         if self._known is not None:
             return self._known
-        found = hashlib.sha256(repr((self.shape, self.dtype.str)).encode())
+        digest = hashlib.sha256(repr((self.shape, self.dtype.str)).encode())
         for row in self.by_model():
-            found.update(np.ascontiguousarray(row).data)
-        return found.hexdigest()
+            digest.update(np.ascontiguousarray(row).data)
+        return digest.hexdigest()
 
     def knowing(self, digest: str) -> "OptionProbabilities":
         """Return the same view with its digest known."""

@@ -43,8 +43,8 @@ def replies_of(scores: Scores, model: str) -> dict[str, str]:
     """Return the kinds of a model's replies by item, as its log has them."""
     if REPLIES not in scores.items:
         return {}
-    found = {item: json.loads(text) for item, text in scores.items[REPLIES].items() if text}
-    return {str(item): str(kinds[model]) for item, kinds in found.items() if model in kinds}
+    by_item = {item: json.loads(text) for item, text in scores.items[REPLIES].items() if text}
+    return {str(item): str(kinds[model]) for item, kinds in by_item.items() if model in kinds}
 
 
 def describe_alike(scores: Mapping[str, float], texts: Mapping[str, str]) -> list[str]:
@@ -65,18 +65,18 @@ def describe_alike(scores: Mapping[str, float], texts: Mapping[str, str]) -> lis
     >>> describe_alike({}, dict.fromkeys(map(str, range(10)), ""))
     ['all 10 replies are empty: check how the model is asked']
     """
-    found, n, kinds = [], len(scores), set(scores.values())
+    notes, n, kinds = [], len(scores), set(scores.values())
     if (kinds == {0.0} and n >= ALIKE) or (kinds == {1.0} and n >= 2 * ALIKE):
         what = "right" if kinds == {1.0} else "wrong"
-        said = f"all {n:,} answers are {what}: check how replies are read and scored"
+        note = f"all {n:,} answers are {what}: check how replies are read and scored"
         for item, text in list(texts.items())[:1]:
-            said += f"; the reply to item {item!r} is {text!r}"
-        found.append(said)
+            note += f"; the reply to item {item!r} is {text!r}"
+        notes.append(note)
     if len(texts) >= ALIKE and len(set(texts.values())) == 1:
         text = next(iter(texts.values()))
         what = f"the same: {text!r}" if text else "empty: check how the model is asked"
-        found.append(f"all {len(texts):,} replies are {what}")
-    return found
+        notes.append(f"all {len(texts):,} replies are {what}")
+    return notes
 
 
 def describe_replies(replies: Mapping[str, str], answered: int) -> list[str]:
@@ -92,15 +92,15 @@ def describe_replies(replies: Mapping[str, str], answered: int) -> list[str]:
     by_kind: dict[str, list[str]] = defaultdict(list)
     for item, kind in replies.items():
         by_kind[kind].append(item)
-    found = []
+    notes = []
     for kind, items in by_kind.items():
         n = len(items)
         what = WHY.get(kind) or (
             f"{{}} written by the model {kind.removeprefix(FROM)!r}, not by the one asked for"
         )
-        said = what.format("was" if n == 1 else "were", "is" if n == 1 else "are")
-        found.append(
-            f"{n} of {counted(answered, 'reply', 'replies')} {said} (item {min(items)!r}"
+        phrase = what.format("was" if n == 1 else "were", "is" if n == 1 else "are")
+        notes.append(
+            f"{n} of {counted(answered, 'reply', 'replies')} {phrase} (item {min(items)!r}"
             + (" and others)" if n > 1 else ")")
         )
-    return found
+    return notes

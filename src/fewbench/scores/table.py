@@ -137,14 +137,14 @@ class _Values:
         return scores._whole
 
     def __set__(self, scores: "Scores", given: "FloatArray | Cells | Unread") -> None:
-        held = given
+        stored = given
         if isinstance(given, np.ndarray):
             large = given.ndim == 2 and is_large(given.size)
-            held = (compact(given) if large else None) or (
+            stored = (compact(given) if large else None) or (
                 # copied, as the caller may change it later
                 frozen(given.copy()) if given.flags.writeable else given
             )
-        object.__setattr__(scores, "_given", held)
+        object.__setattr__(scores, "_given", stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,8 +265,8 @@ class Scores(Sources):
 
         The same as `values` for a table that is not held as bytes.
         """
-        found: Matrix = self._given.read() if isinstance(self._given, Unread) else self._given
-        return found
+        cells: Matrix = self._given.read() if isinstance(self._given, Unread) else self._given
+        return cells
 
     @cached_property
     def _whole(self) -> FloatArray:
@@ -285,39 +285,39 @@ class Scores(Sources):
     @cached_property
     def filled_cells(self) -> Matrix:
         """`filled` by parts, as `cells`."""
-        held = self._bytes
-        if held is None or "filled" in vars(self):
+        coded = self._bytes
+        if coded is None or "filled" in vars(self):
             return self.filled
-        return _filled(held, self.task_of) if held.has_missing else held
+        return _filled(coded, self.task_of) if coded.has_missing else coded
 
     @property
     def run(self) -> BoolArray:
         """Whether each cell was run, shape (models, items)."""
-        held = self._bytes
-        return held.run if held is not None else ~not_run(self.values)
+        coded = self._bytes
+        return coded.run if coded is not None else ~not_run(self.values)
 
     @cached_property
     def missing_shares(self) -> FloatArray:
         """The share of the items that each model was not run on, shape (models,)."""
         if isinstance(self._given, Unread):
             return self._given.missing_shares
-        found: FloatArray = by_rows(self.cells, lambda part: np.isnan(part).mean(axis=1))
-        return found
+        shares: FloatArray = by_rows(self.cells, lambda part: np.isnan(part).mean(axis=1))
+        return shares
 
     # -- size and labels ---------------------------------------------------------------------
 
     @property
     def has_missing(self) -> bool:
         """Whether any cell was not run."""
-        held = self._bytes
-        return held.has_missing if held is not None else bool(np.isnan(self.values).any())
+        coded = self._bytes
+        return coded.has_missing if coded is not None else bool(np.isnan(self.values).any())
 
     @cached_property
     def is_binary(self) -> bool:
         """Whether every score is 0 or 1."""
-        held = self._bytes
-        if held is not None and held.above is None:
-            return bool(np.isin(held.distinct, (0.0, 1.0)).all())
+        coded = self._bytes
+        if coded is not None and coded.above is None:
+            return bool(np.isin(coded.distinct, (0.0, 1.0)).all())
         return all(_is_binary(self.cells[rows]) for rows in row_blocks(self.cells))
 
     # -- full scores -------------------------------------------------------------------------
@@ -341,13 +341,13 @@ class Scores(Sources):
 
     def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
-        found: FloatArray = by_rows(self.filled_cells, lambda part: part @ self.item_weights)
-        return found
+        scores: FloatArray = by_rows(self.filled_cells, lambda part: part @ self.item_weights)
+        return scores
 
     def task_scores(self) -> FloatArray:
         """Return each model's mean score per task, shape (models, tasks)."""
-        found: FloatArray = by_rows(self.filled_cells, self.task_means)
-        return found
+        scores: FloatArray = by_rows(self.filled_cells, self.task_means)
+        return scores
 
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""
@@ -379,19 +379,19 @@ class Scores(Sources):
 
         Raises ScoresError if a model is then left without an answer.
         """
-        for given in (models, items):
-            if given is not None and np.asarray(given).dtype == bool:
+        for positions in (models, items):
+            if positions is not None and np.asarray(positions).dtype == bool:
                 raise ScoresError("positions are needed, not a mask", hint="use np.flatnonzero")
         rows = np.arange(self.n_models) if models is None else np.asarray(models, dtype=np.intp)
         columns = np.arange(self.n_items) if items is None else np.asarray(items, dtype=np.intp)
         kept = None
         if self.probabilities is not None:
             kept = self.probabilities.take(rows, None if items is None else columns)
-        held = self._bytes
-        if held is None:
+        coded = self._bytes
+        if coded is None:
             part = frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)]))
         else:
-            taken = held.take(None if models is None else rows, None if items is None else columns)
+            taken = coded.take(None if models is None else rows, None if items is None else columns)
             small = not is_large(taken.codes.size)
             part = frozen(np.asarray(taken)) if small else cast(FloatArray, taken)
         return replace(
@@ -431,10 +431,10 @@ class Scores(Sources):
             return self.origin.fingerprint
         if isinstance(self._given, Unread):
             return self._given.fingerprint
-        known = [name for name in MODEL_ATTRIBUTES if name in self.models]
-        if len(known) == len(self.models.columns):
+        kept = [name for name in MODEL_ATTRIBUTES if name in self.models]
+        if len(kept) == len(self.models.columns):
             return self.digest
-        return self._hash(self.models[known])
+        return self._hash(self.models[kept])
 
     @cached_property
     def digest(self) -> str:

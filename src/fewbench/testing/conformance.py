@@ -83,18 +83,18 @@ class Asking(Promises):
         """Two sessions of one seed ask and predict the same, whatever numpy's global state."""
         sources, targets = self._tables()
         before = str(np.random.get_state(legacy=False))  # noqa: NPY002 - it must stay untouched
-        one = self._play(method, sources, targets, 8, seed=5, tasks=True)
+        first = self._play(method, sources, targets, 8, seed=5, tasks=True)
         after = str(np.random.get_state(legacy=False))  # noqa: NPY002
         assert before == after, "numpy's global generator was used"
         two = self._play(method, sources, targets, 8, seed=5, tasks=True)
-        assert_same(one, two, exactly=True)
+        assert_same(first, two, exactly=True)
 
     def test_fixed_for_its_sources_it_is_the_same_method(self, method: Method) -> None:
         """`for_sources` changes nothing with these sources, and stays fixed with fewer."""
         sources, targets = self._tables()
         fixed = method.for_sources(sources)
-        one = self._play(method, sources, targets, 8)
-        assert_same(one, self._play(fixed, sources, targets, 8), exactly=True)
+        played = self._play(method, sources, targets, 8)
+        assert_same(played, self._play(fixed, sources, targets, 8), exactly=True)
         fewer = sources.take(models=np.arange(sources.n_models - 1))
         assert fixed.for_sources(fewer).describe() == fixed.describe()
 
@@ -121,8 +121,8 @@ def _processors(n: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, threadpool_limits(n):
         patch.setattr(os, "cpu_count", lambda: n)
         for name in ("process_cpu_count", "sched_getaffinity"):  # not on every platform
-            found: Any = set(range(n)) if name == "sched_getaffinity" else n
-            patch.setattr(os, name, lambda *_, found=found: found, raising=False)
+            value: Any = set(range(n)) if name == "sched_getaffinity" else n
+            patch.setattr(os, name, lambda *_, result=value: result, raising=False)
         patch.setenv("OMP_NUM_THREADS", str(n))
         yield
 
@@ -135,17 +135,17 @@ class Sessions(Promises):
         sources, targets = self._tables()
         name, others = targets.model_ids[0], targets.model_ids[1:]
         alone = self._play(method, sources, targets.take(models=[0]), 6)
-        one = method.start(sources, 6, 0, [name])
+        session = method.start(sources, 6, 0, [name])
         two = method.start(sources, 6, 1, others)
         asked: list[int] = []
-        while wanted := one.ask():
+        while wanted := session.ask():
             asked.extend(wanted[name].tolist())
             for other, items in two.ask().items():
                 two.tell(other, answers_of(targets, targets.model_ids.index(other), items))
-            one.tell(name, answers_of(targets, 0, wanted[name]))
+            session.tell(name, answers_of(targets, 0, wanted[name]))
         assert asked == alone.asked[name].tolist()
         np.testing.assert_allclose(
-            one.predict([name]).scores, alone.prediction.scores, atol=CLOSE, rtol=0
+            session.predict([name]).scores, alone.prediction.scores, atol=CLOSE, rtol=0
         )
 
     def test_order_of_targets_does_not_matter(self, method: Method) -> None:
@@ -239,11 +239,11 @@ class Tables(Promises):
     def test_tables_of_every_shape(self, method: Method, shape: dict[str, Any]) -> None:
         """Many items, few items, continuous scores, option probabilities, many tasks."""
         sources, targets = self._tables(**shape)
-        said = [self._play(method, sources, targets, 9, tasks=True).prediction.scores]
+        rows = [self._play(method, sources, targets, 9, tasks=True).prediction.scores]
         truth = targets.full_scores()
-        if np.abs(said[0] - truth).mean() >= 0.3:  # nine items of one or two tasks, say
-            said = [replay(method, sources, targets, 9, seed).scores for seed in range(10)]
-        assert np.abs(said - truth).mean() < 0.3, "the estimates have nothing to do with the truth"
+        if np.abs(rows[0] - truth).mean() >= 0.3:  # nine items of one or two tasks, say
+            rows = [replay(method, sources, targets, 9, seed).scores for seed in range(10)]
+        assert np.abs(rows - truth).mean() < 0.3, "the estimates have nothing to do with the truth"
 
     @pytest.mark.parametrize("constant", ["items", "sources", "everything", "targets"])
     def test_constant_answers(self, method: Method, constant: str) -> None:

@@ -55,11 +55,11 @@ def play(
         if not wanted:
             break
         # Of a target that waits for the others, nothing is asked now.
-        told = [(name, items) for name, items in wanted.items() if len(items)]
-        assert told, "all targets wait; leave out those that need nothing more"
+        pairs = [(name, items) for name, items in wanted.items() if len(items)]
+        assert pairs, "all targets wait; leave out those that need nothing more"
         if one_by_one:
-            told = told[-1:]
-        for name, items in told:
+            pairs = pairs[-1:]
+        for name, items in pairs:
             assert name in asked, f"{name!r} is not a target"
             assert np.array_equal(items, again[name]), "asking again returns other items"
             assert np.issubdtype(items.dtype, np.integer), "items are asked by position"

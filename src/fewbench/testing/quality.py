@@ -32,7 +32,7 @@ class Dependence(Promises):
         over targets and tables may not change by more than five percentage points plus four
         standard errors.
         """
-        said = []
+        means = []
         for seed in range(5):
             # With option probabilities, for the nearest of equally near models may be the first.
             sources, targets = self._tables(n_models=10, n_items=20, options=4, seed=seed)
@@ -49,8 +49,8 @@ class Dependence(Promises):
                 )
                 for models, items in orders
             ]
-            said.append([played.prediction.scores.mean() for played in plays])
-        first, models, items = np.array(said).T
+            means.append([played.prediction.scores.mean() for played in plays])
+        first, models, items = np.array(means).T
         for what, changes in (("source models", first - models), ("items", first - items)):
             mean, error = mean_and_error(changes)
             assert abs(mean) <= 0.05 + 4.0 * error, (
@@ -132,8 +132,8 @@ class Dependence(Promises):
             other = like(whole, values[:1], options[:1])
             self._play(method, whole, other, 8)
         sources, targets = whole.take(models=range(14)), whole.take(models=range(14, 17))
-        said = replay(method, sources, targets, 8, 0)
-        return said.items, said.scores
+        outcome = replay(method, sources, targets, 8, 0)
+        return outcome.items, outcome.scores
 
     def test_predicts_from_a_part_of_the_answers(self, method: Method) -> None:
         """`predict` works after the first answers, and changes nothing that is asked."""
@@ -144,12 +144,12 @@ class Dependence(Promises):
             part = items[: max(1, len(items) // 2)]
             session.tell(name, answers_of(targets, names.index(name), part))
         before = {name: items.tolist() for name, items in session.ask().items()}
-        said = session.predict(names, tasks=True)
-        assert said.scores.shape == (len(names),)
-        assert np.isfinite(said.scores).all(), "a score from a part of the answers is not finite"
-        assert (np.abs(said.scores - 0.5) <= 1.0).all(), "a score is far outside of [0, 1]"
-        assert said.tasks is not None
-        assert np.isfinite(said.tasks).all()
+        partial = session.predict(names, tasks=True)
+        assert partial.scores.shape == (len(names),)
+        assert np.isfinite(partial.scores).all(), "a score from a part of the answers is not finite"
+        assert (np.abs(partial.scores - 0.5) <= 1.0).all(), "a score is far outside of [0, 1]"
+        assert partial.tasks is not None
+        assert np.isfinite(partial.tasks).all()
         after = {name: items.tolist() for name, items in session.ask().items()}
         assert before == after, "predicting changes what is asked"
 
@@ -214,7 +214,7 @@ class Quality(Promises):
                 few.append(self._play(method, sources, targets, 6, seed).prediction.scores)
         _assert_follows(np.array(many), np.array(truth), np.array(past))
         error, of_few = (
-            np.abs(np.subtract(one[: len(few)], truth[: len(few)])).mean() for one in (many, few)
+            np.abs(np.subtract(rows[: len(few)], truth[: len(few)])).mean() for rows in (many, few)
         )
         assert error <= of_few + 0.02, f"the error rises from {of_few:.3f} to {error:.3f}"
 
@@ -226,18 +226,18 @@ class Quality(Promises):
         if not self._whole_budget(method):
             pytest.skip("the method may stop before the budget is spent")
         exact = self._exact(method)
-        said, truth, past = [], [], []
+        estimates, truth, past = [], [], []
         for seed in range(2 if exact else N_TABLES):
             average: Any = "macro" if exact and seed else "micro"
             sources, targets = self._tables(n_models=16, n_targets=5, n_items=20, seed=seed)
             sources, targets = sources.averaged(average), targets.averaged(average)
-            said.append(self._play(method, sources, targets, 20, seed).prediction.scores)
+            estimates.append(self._play(method, sources, targets, 20, seed).prediction.scores)
             truth.append(targets.full_scores())
             past.append(sources.full_scores().mean())
         if exact:
-            np.testing.assert_allclose(said, truth, atol=CLOSE, rtol=0)
+            np.testing.assert_allclose(estimates, truth, atol=CLOSE, rtol=0)
         else:
-            _assert_follows(np.array(said), np.array(truth), np.array(past))
+            _assert_follows(np.array(estimates), np.array(truth), np.array(past))
 
     def test_estimates_the_average_that_is_asked_for(self, method: Method) -> None:
         """Where tasks differ, the macro average is estimated as such and not as the micro one."""
@@ -249,30 +249,30 @@ class Quality(Promises):
         targets = replace(targets, values=answers, average="macro")
         # One draw says little of few items, or of few tasks: what fails by one is judged by ten.
         for seeds in (1, 10):
-            said = np.array(
+            estimates = np.array(
                 [replay(method, sources, targets, 30, seed).scores for seed in range(seeds)]
             )
-            macro = np.abs(said - targets.full_scores()).mean()
-            micro = np.abs(said - targets.averaged("micro").full_scores()).mean()
+            macro = np.abs(estimates - targets.full_scores()).mean()
+            micro = np.abs(estimates - targets.averaged("micro").full_scores()).mean()
             if macro < micro:
                 break
         assert macro < micro, f"error {macro:.3f} from the macro average, {micro:.3f} from micro"
 
 
-def _assert_follows(said: FloatArray, truth: FloatArray, past: FloatArray) -> None:
+def _assert_follows(estimates: FloatArray, truth: FloatArray, past: FloatArray) -> None:
     """Check estimates of targets drawn like the source models, shape (tables, targets).
 
     Within tables, estimates and full scores correlate at 0.4 or more, and the slope is at least a
     tenth. The error is at most 1.5 times that of the source models' mean `past`, (tables,). Signed
     errors have mean 0: errors within a table are correlated, so a table counts as one.
     """
-    above, better = (one - one.mean(axis=1, keepdims=True) for one in (said, truth))
+    above, better = (scores - scores.mean(axis=1, keepdims=True) for scores in (estimates, truth))
     both = (above * better).sum()
     correlation = both / np.sqrt((above**2).sum() * (better**2).sum() + 1e-30)
     assert correlation >= 0.4, f"estimates and full scores correlate at {correlation:.2f}"
     slope = both / (better**2).sum()
     assert slope >= 0.1, f"of what a target is better by, its estimate has {slope:.0%}"
-    error, of_mean = np.abs(said - truth).mean(), np.abs(past[:, None] - truth).mean()
+    error, of_mean = np.abs(estimates - truth).mean(), np.abs(past[:, None] - truth).mean()
     assert error <= 1.5 * of_mean, f"the error {error:.3f} is far above {of_mean:.3f} of a constant"
-    bias, error = mean_and_error((said - truth).mean(axis=1))
+    bias, error = mean_and_error((estimates - truth).mean(axis=1))
     assert abs(bias) <= 0.02 + 3.0 * error, f"estimates are off by {bias:+.3f} on average"

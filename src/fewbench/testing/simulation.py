@@ -132,9 +132,9 @@ def simulate_run(
     tasks = _tasks(n_items, n_tasks)
     slope, difficulty = rng.lognormal(0.2, 0.3, n_items), rng.normal(0.0, 1.0, n_items)
     family = np.arange(n_models) // 2
-    own = rng.normal(0.0, 0.7, (family.max() + 2, n_items))  # what families are good at
+    extra = rng.normal(0.0, 0.7, (family.max() + 2, n_items))  # what families are good at
     ability = rng.normal(0.3, 1.0, n_models)
-    chance = 1 / (1 + np.exp(-slope * (ability[:, None] - difficulty) - own[family]))
+    chance = 1 / (1 + np.exp(-slope * (ability[:, None] - difficulty) - extra[family]))
     values = (rng.random(chance.shape) < chance).astype(np.float64)
     growth = 1 - np.exp(-3 * np.linspace(0, 1, n_checkpoints))
     wanted = start + rise * growth / max(growth[-1], 1e-9)
@@ -144,8 +144,8 @@ def simulate_run(
     luck = rng.normal(size=n_items)
     rows = []
     for score in np.clip(wanted, 0.02, 0.98):
-        at = _ability_for(float(score), slope, difficulty, own[-1])
-        rows.append(ndtr(luck) < 1 / (1 + np.exp(-slope * (at - difficulty) - own[-1])))
+        at = _ability(float(score), slope, difficulty, extra[-1])
+        rows.append(ndtr(luck) < 1 / (1 + np.exp(-slope * (at - difficulty) - extra[-1])))
         luck = persistence * luck + np.sqrt(1 - persistence**2) * rng.normal(size=n_items)
     return from_arrays(
         np.vstack([values, np.array(rows, dtype=np.float64)]),
@@ -158,12 +158,12 @@ def simulate_run(
     )
 
 
-def _ability_for(score: float, slope: FloatArray, difficulty: FloatArray, own: FloatArray) -> float:
+def _ability(score: float, slope: FloatArray, difficulty: FloatArray, extra: FloatArray) -> float:
     """Return the ability with this expected score, by bisection."""
     low, high = -20.0, 20.0
     for _ in range(50):
         middle = (low + high) / 2
-        expected = float(np.mean(1 / (1 + np.exp(-slope * (middle - difficulty) - own))))
+        expected = float(np.mean(1 / (1 + np.exp(-slope * (middle - difficulty) - extra))))
         low, high = (middle, high) if expected < score else (low, middle)
     return (low + high) / 2
 
@@ -186,11 +186,11 @@ def _probabilities(
     raw[:, np.arange(width) >= n_options[:, None]] = 0.0
     key = rng.integers(0, n_options)
     wrong = (key + rng.integers(1, n_options, right.shape)) % n_options
-    said = np.where(right, key, wrong)[:, :, None]
+    chosen = np.where(right, key, wrong)[:, :, None]
     most = raw.argmax(axis=2)[:, :, None]
     largest = np.take_along_axis(raw, most, axis=2)
-    np.put_along_axis(raw, most, np.take_along_axis(raw, said, axis=2), axis=2)
-    np.put_along_axis(raw, said, largest, axis=2)
+    np.put_along_axis(raw, most, np.take_along_axis(raw, chosen, axis=2), axis=2)
+    np.put_along_axis(raw, chosen, largest, axis=2)
     return np.asarray(raw / raw.sum(axis=2, keepdims=True))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fewbench.algorithms.irt import Abilities, ItemResponse
+from fewbench.algorithms.irt import IrtAbilities, ItemResponse
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Truth:
     def model(self):
         """The model of the truth itself."""
         n, d = self.ability.shape
-        sources = Abilities(self.ability, np.zeros((n, d, d)))
+        sources = IrtAbilities(self.ability, np.zeros((n, d, d)))
         return ItemResponse(self.a, self.b, self.guessing, sources)
 
 

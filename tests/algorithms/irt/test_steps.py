@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from fewbench.algorithms.irt import Abilities, ItemResponse
+from fewbench.algorithms.irt import IrtAbilities, ItemResponse
 from fewbench.algorithms.irt.abilities import (
     ability_grid,
     informative_on_a_grid,
@@ -16,7 +16,7 @@ from fewbench.algorithms.irt.abilities import (
     standard_errors,
 )
 
-NOBODY = Abilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
+NOBODY = IrtAbilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
 
 
 def made(n=60, guessing=0.0, seed=0, steep=1.0):

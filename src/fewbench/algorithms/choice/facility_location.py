@@ -67,14 +67,14 @@ def facility_location(
     >>> facility_location(S, 2, tie="last").chosen.tolist()
     [1, 2]
     """
-    given = np.asarray(similarity, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all():
+    matrix = np.asarray(similarity, dtype=np.float64)
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise ValueError("the similarity is not a matrix of finite numbers")
-    n = given.shape[1]
+    n = matrix.shape[1]
     if not 1 <= k <= n:
         raise ValueError(f"k = {k}: from 1 to {n}")
     # A row of this is a candidate, so that a block of candidates lies together in memory.
-    by_candidate = np.maximum(np.ascontiguousarray(given.T) - floor, 0.0)
+    by_candidate = np.maximum(np.ascontiguousarray(matrix.T) - floor, 0.0)
     covered = np.zeros(by_candidate.shape[1])
     bounds = by_candidate.sum(axis=1)
     rounding = ROUNDING * float(bounds.max())  # later gains are small differences of large sums

@@ -44,12 +44,12 @@ def forward_selection(x: Matrix, y: FloatArray, k: int, alpha: float) -> IntArra
     y = y - y.mean()
     scale = float(y @ y)
     maker = np.eye(len(x))
-    told = along(y)
+    products = along(y)
     spread = total(((x[rows] - mean) ** 2).sum(axis=0) for rows in row_blocks(x)) + alpha
     free = np.ones(x.shape[1], dtype=bool)
     chosen: list[int] = []
     while len(chosen) < k and scale > 0:
-        gain = np.round(np.where(free, told**2 / spread, 0.0) / scale, _DECIMALS)
+        gain = np.round(np.where(free, products**2 / spread, 0.0) / scale, _DECIMALS)
         best = int(gain.argmax())
         if gain[best] <= 0:
             break
@@ -58,7 +58,7 @@ def forward_selection(x: Matrix, y: FloatArray, k: int, alpha: float) -> IntArra
         size = alpha + float(column @ left)
         shared = along(left)
         maker -= np.outer(left, left) / size
-        told = told - shared * (told[best] / size)
+        products = products - shared * (products[best] / size)
         spread = np.maximum(spread - shared**2 / size, alpha)
         chosen.append(best)
         free[best] = False
@@ -119,14 +119,14 @@ def ridge_forward(
     free = np.ones(columns, dtype=bool)
     chosen, errors = [], []
     for _ in range(k):
-        found = np.min([path.errors(members) for path in paths], axis=0)
-        found = np.where(free, np.round(found / scale, _DECIMALS), np.inf)
-        best = int(found.argmin())
+        lowest = np.min([path.errors(members) for path in paths], axis=0)
+        lowest = np.where(free, np.round(lowest / scale, _DECIMALS), np.inf)
+        best = int(lowest.argmin())
         for path in paths:
             path.add(best)
         free[best] = False
         chosen.append(best)
-        errors.append(float(found[best]) * scale)
+        errors.append(float(lowest[best]) * scale)
     return np.array(chosen, dtype=np.intp), np.array(errors)
 
 
@@ -153,9 +153,9 @@ class _Path:
         total = np.zeros(len(sizes))
         single = np.array([rows[0] for rows in members if len(rows) == 1], dtype=np.intp)
         if len(single):
-            own = np.diag(self.maker)[single, None] - 1.0 / n  # the mean takes its share
+            diagonal = np.diag(self.maker)[single, None] - 1.0 / n  # the mean takes its share
             left = self.left[single]
-            after = np.maximum(own - left**2 / sizes, _LEAST)
+            after = np.maximum(diagonal - left**2 / sizes, _LEAST)
             total += (((self.residual[single, None] - left * share) / after) ** 2).sum(axis=0)
         for rows in members:
             if len(rows) == 1:
@@ -249,14 +249,14 @@ def choose_jointly(x: FloatArray, y: FloatArray, k: int, rng: np.random.Generato
     """
     shares = np.full(x.shape[1], k / x.shape[1])
     weights: FloatArray = rng.normal(size=(x.shape[1],))
-    train, held = _divided(len(x), rng)
+    train, held_out = _divided(len(x), rng)
     rows, truth = x[train], y[train]
     of_weights, of_shares = Adam(RATE_OF_WEIGHTS), Adam(RATE_OF_SHARES)
     least, since = np.inf, 0
     chosen = np.arange(k)
     for _ in range(STEPS):
         used = np.argsort(-shares, kind="stable")[:k]
-        error = float(((x[np.ix_(held, used)] @ weights[used] / k - y[held]) ** 2).mean())
+        error = float(((x[np.ix_(held_out, used)] @ weights[used] / k - y[held_out]) ** 2).mean())
         since += 1
         if error < least:
             least, since, chosen = error, 0, used
@@ -281,12 +281,12 @@ def weights_by_steps(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> 
     k = x.shape[1]
     # All outputs begin at the same weights, so that none depends on how many there are.
     weights: FloatArray = np.repeat(rng.normal(size=(k, 1)), y.shape[1], axis=1)
-    train, held = _divided(len(x), rng)
+    train, held_out = _divided(len(x), rng)
     step = Adam(RATE_OF_WEIGHTS)
     least, since = np.full(y.shape[1], np.inf), np.zeros(y.shape[1])
     kept = weights.copy()
     for _ in range(STEPS):
-        error = ((x[held] @ weights / k - y[held]) ** 2).mean(axis=0)
+        error = ((x[held_out] @ weights / k - y[held_out]) ** 2).mean(axis=0)
         better = (error < least) & (since <= PATIENCE)
         least = np.where(better, error, least)
         kept[:, better] = weights[:, better]
@@ -302,8 +302,8 @@ def weights_by_steps(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> 
 def _divided(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Split rows into training and held-out rows; with fewer than 5 rows both are all rows."""
     order = rng.permutation(n)
-    held = int(np.ceil(HELD * n))
-    return (order[:-held], order[-held:]) if n >= 5 else (order, order)
+    count = int(np.ceil(HELD * n))
+    return (order[:-count], order[-count:]) if n >= 5 else (order, order)
 
 
 class Adam:

@@ -25,10 +25,10 @@ def search(
     """
     best, least = np.arange(size), np.inf
     for subsets in _blocks(n_items, size, count, max(1, CELLS // max(cells, n_items)), rng):
-        found = losses(subsets)
-        at = int(np.argmin(found))
-        if found[at] < least:
-            best, least = subsets[at], float(found[at])
+        values = losses(subsets)
+        at = int(np.argmin(values))
+        if values[at] < least:
+            best, least = subsets[at], float(values[at])
     return np.sort(best)
 
 
@@ -59,11 +59,11 @@ def line_losses(
     """
     y = full - full.mean()
     x_mean = float((values @ weights).mean() / weights.sum())
-    known, unknown = (~held_out).astype(np.float64), held_out.astype(np.float64)
+    training, unknown = (~held_out).astype(np.float64), held_out.astype(np.float64)
 
     def losses(subsets: IntArray) -> FloatArray:
         x = subset_scores(values, weights, subsets) - x_mean
-        fitted, left = _Sums(x, y, known), _Sums(x, y, unknown)
+        fitted, left = _Sums(x, y, training), _Sums(x, y, unknown)
         varies = fitted.xx > 1e-12 * fitted.n  # else the mean is all there is
         slope = np.where(varies, fitted.xy / np.where(varies, fitted.xx, 1.0), 0.0)
         bias = (left.y_mean - fitted.y_mean) - slope * (left.x_mean - fitted.x_mean)
@@ -101,9 +101,9 @@ def divisions(n_models: int, share: float, count: int, rng: np.random.Generator)
 
     Returns booleans of shape (models, count).
     """
-    held = min(max(1, round(share * n_models)), n_models - 2)
+    size = min(max(1, round(share * n_models)), n_models - 2)
     order = rng.permuted(np.tile(np.arange(n_models), (count, 1)), axis=1)
-    return np.asarray((order < held).T)
+    return np.asarray((order < size).T)
 
 
 def ridge_losses(values: FloatArray, full: FloatArray, held_out: BoolArray) -> Losses:
@@ -113,12 +113,12 @@ def ridge_losses(values: FloatArray, full: FloatArray, held_out: BoolArray) -> L
     is 0.1, 1 or 10, by the least leave-one-out error on the other models. `values` has shape
     (models, items), `full` (models,).
     """
-    known, unknown = values[~held_out], values[held_out]
+    training, unknown = values[~held_out], values[held_out]
     mean = full[~held_out].mean()
     y, y_left = full[~held_out] - mean, full[held_out] - mean
 
     def losses(subsets: IntArray) -> FloatArray:
-        x = known[:, subsets].transpose(1, 0, 2)  # (subsets, models, items)
+        x = training[:, subsets].transpose(1, 0, 2)  # (subsets, models, items)
         x_mean = x.mean(axis=1, keepdims=True)
         left = unknown[:, subsets].transpose(1, 0, 2) - x_mean
         u, s, v = _decomposed(x - x_mean)
@@ -129,8 +129,8 @@ def ridge_losses(values: FloatArray, full: FloatArray, held_out: BoolArray) -> L
         error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=1)
         penalty = PENALTIES[np.argmin(error, axis=1)][:, None]
         shrunk = projected * s / (s**2 + penalty)
-        said = ((left @ v) @ shrunk[:, :, None])[:, :, 0]
-        return np.asarray(np.abs(said - y_left).mean(axis=1))
+        estimates = ((left @ v) @ shrunk[:, :, None])[:, :, 0]
+        return np.asarray(np.abs(estimates - y_left).mean(axis=1))
 
     return losses
 

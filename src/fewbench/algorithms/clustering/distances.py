@@ -172,8 +172,8 @@ def average_count(distances: NDArray[np.float32], n_sources: int, *, inclusive: 
     - `inclusive`: Whether a source at exactly d is within d.
     """
     counts = within_mean(distances, n_sources, inclusive=inclusive)
-    own = counts[n_sources:]
-    return int((own if len(own) > 1 else counts).mean())
+    of_targets = counts[n_sources:]
+    return int((of_targets if len(of_targets) > 1 else counts).mean())
 
 
 def within_mean(

@@ -99,20 +99,20 @@ def kmedoids(
         raise ValueError(
             f"max_passes and restarts must be at least 1; got {max_passes} and {restarts}"
         )
-    given = None if isinstance(init, str) and init == "random" else _given_medoids(init, k, rows)
-    if given is not None and restarts > 1:
+    medoids = None if isinstance(init, str) and init == "random" else _given_medoids(init, k, rows)
+    if medoids is not None and restarts > 1:
         raise ValueError("restarts from given medoids would all be the same; use init='random'")
     if k == 1:  # solved exactly, by one look
         return _result(rows, rows.sum(axis=1, dtype=np.float64).argmin(keepdims=True), 0, 1)
 
     best: KMedoids | None = None
     for _ in range(restarts):
-        first = rng.choice(n_candidates, k, replace=False) if given is None else given
+        first = rng.choice(n_candidates, k, replace=False) if medoids is None else medoids
         search = _Search(rows, first)
         passes = search.run(max_passes)
-        found = _result(rows, search.medoids, search.swaps, passes)
-        if best is None or found.cost < best.cost:
-            best = found
+        result = _result(rows, search.medoids, search.swaps, passes)
+        if best is None or result.cost < best.cost:
+            best = result
     assert best is not None
     return best
 

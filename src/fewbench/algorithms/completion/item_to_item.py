@@ -167,12 +167,12 @@ def _highest(values: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
     Overwrites the values. A few passes are faster than sorting.
     """
     rows = np.arange(len(values))
-    found, where = np.empty((len(values), k)), np.empty((len(values), k), dtype=np.intp)
+    highest, where = np.empty((len(values), k)), np.empty((len(values), k), dtype=np.intp)
     for at in range(k):
         where[:, at] = values.argmax(axis=1)
-        found[:, at] = values[rows, where[:, at]]
+        highest[:, at] = values[rows, where[:, at]]
         values[rows, where[:, at]] = -np.inf
-    return found, where
+    return highest, where
 
 
 _MOST_PIVOTS = 10**9
@@ -219,9 +219,9 @@ def barycentric_weights(costs: FloatArray) -> FloatArray:
     # Whole masses, so that the solver only adds and subtracts whole numbers and the shares are
     # exact: a share of one half is one half.
     common = math.gcd(n_from, n_to)
-    given, taken = n_to // common, n_from // common
+    supply, taken = n_to // common, n_from // common
     plan = ot.emd(
-        np.full(n_from, float(given)),
+        np.full(n_from, float(supply)),
         np.full(n_to, float(taken)),
         costs,
         numItermax=_MOST_PIVOTS,

@@ -65,8 +65,8 @@ class LowRank:
         loadings = self.loadings[items]
         weighed = loadings / self.noise[items, None]
         precision = np.eye(self.rank) + weighed.T @ loadings
-        told = (answers - self.means[items]) @ weighed
-        return np.asarray(np.linalg.solve(precision, told.T).T)
+        pull = (answers - self.means[items]) @ weighed
+        return np.asarray(np.linalg.solve(precision, pull.T).T)
 
     def complete(self, items: IntArray, answers: FloatArray, *, clip: bool = True) -> FloatArray:
         """Return the expected score of each item, shape (targets, items).
@@ -125,7 +125,7 @@ def fit_low_rank(
     if len(ranks) * len(noises) > 1:
         rank, noise = _best(
             values,
-            [(one, other) for one in ranks for other in noises],
+            [(size, other) for size in ranks for other in noises],
             min(-(-n_items // 10) if observed is None else observed, n_items),
             np.full(n_items, 1.0 / n_items) if weights is None else weights,
             np.random.default_rng(0) if rng is None else rng,
@@ -165,15 +165,15 @@ class _Spectrum:
         axes, squares = self.axes[:, :rank], self.squares[:rank]
         n_items = len(self.means)
         left = np.maximum(self.total - axes**2 @ squares, 0.0)
-        own = left / max(self.freedom - rank, 1)
-        same = max(float(own.sum()) / max(n_items - rank, 1), LEAST_NOISE)
+        specific = left / max(self.freedom - rank, 1)
+        same = max(float(specific.sum()) / max(n_items - rank, 1), LEAST_NOISE)
         # Noise lifts all variances that there are, in a wide table fewer than there are items.
         there = max(min(self.freedom, n_items) - rank, 1)
         lifted = float(left.sum()) / self.freedom / there
         scale = np.sqrt(np.maximum(squares / self.freedom - lifted, 0.0))
         variance = np.full(n_items, same)
         if noise == "own":
-            variance = np.maximum(own, max(LEAST_SHARE * float(own.mean()), LEAST_NOISE))
+            variance = np.maximum(specific, max(LEAST_SHARE * float(specific.mean()), LEAST_NOISE))
         return LowRank(self.means, axes * scale, variance)
 
 
@@ -193,15 +193,15 @@ def _best(
     most = max(rank for rank, _ in candidates)
     error = np.zeros(len(candidates))
     for fold in range(int(fold_of.max()) + 1):
-        held = np.flatnonzero(fold_of == fold)
+        held_out = np.flatnonzero(fold_of == fold)
         spectrum = _Spectrum(values[fold_of != fold], most)
         models = [spectrum.model(rank, noise) for rank, noise in candidates]
         for _ in range(DRAWS):
             items = rng.permutation(n_items)[:observed]
-            answers = values[np.ix_(held, items)]
+            answers = values[np.ix_(held_out, items)]
             for at, model in enumerate(models):
-                said = model.average(items, answers, weights[:, None])[:, 0]
-                error[at] += float(((said - truth[held]) ** 2).sum())
+                estimates = model.average(items, answers, weights[:, None])[:, 0]
+                error[at] += float(((estimates - truth[held_out]) ** 2).sum())
     return candidates[int(np.argmin(error))]
 
 
@@ -227,14 +227,14 @@ class Components:
         AᵀA with eigenvalue e, `steps` steps go 1 - (1 - e)^steps of the way to least squares. With
         few known cells e is small, and stopping early shrinks z as a ridge penalty does.
         """
-        known = self.axes[items]
-        size, turn = np.linalg.eigh(known.T @ known)
+        axes = self.axes[items]
+        size, turn = np.linalg.eigh(axes.T @ axes)
         size = np.clip(size, 0.0, 1.0)
         # (1 - (1 - e)^steps) / e, which is `steps` where e is 0.
         safe = np.maximum(size, 1e-12)
         gain = -np.expm1(steps * np.log1p(-np.minimum(safe, 1.0 - 1e-15))) / safe
-        told = (answers - self.means[items]) @ known @ turn
-        rows = self.means + (told * gain) @ turn.T @ self.axes.T
+        turned = (answers - self.means[items]) @ axes @ turn
+        rows = self.means + (turned * gain) @ turn.T @ self.axes.T
         rows[:, items] = answers
         return np.asarray(rows)
 

@@ -1,12 +1,12 @@
 """Item response theory: abilities of models and parameters of items."""
 
 from fewbench.algorithms.irt.fit import Estimation, choose_dimensions, fit_irt
-from fewbench.algorithms.irt.model import Abilities, Form, ItemResponse, best_cuts, binary
+from fewbench.algorithms.irt.model import Form, IrtAbilities, ItemResponse, best_cuts, binary
 
 __all__ = [
-    "Abilities",
     "Estimation",
     "Form",
+    "IrtAbilities",
     "ItemResponse",
     "best_cuts",
     "binary",

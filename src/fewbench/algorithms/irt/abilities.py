@@ -32,8 +32,8 @@ def most_likely_abilities(
     - `right`, shape (models, n): 1 for right answers, else 0.
     - `spread`: Standard deviation of the prior with mean 0.
 
-    >>> from fewbench.algorithms.irt import Abilities
-    >>> nobody = Abilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
+    >>> from fewbench.algorithms.irt import IrtAbilities
+    >>> nobody = IrtAbilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
     >>> model = ItemResponse(np.ones((2, 1)), np.zeros(2), np.zeros(2), nobody)
     >>> most_likely_abilities(model, np.array([[0, 1]]), np.array([[1.0, 1.0]])).round(3).tolist()
     [0.675]
@@ -120,7 +120,7 @@ def informative_on_a_grid(information: FloatArray) -> IntArray:
     """
     left = np.round(information, DIGITS)
     chosen = np.empty(len(information), dtype=np.intp)
-    for row, told in enumerate(left):
-        chosen[row] = np.argmax(told)
+    for row, at_ability in enumerate(left):
+        chosen[row] = np.argmax(at_ability)
         left[:, chosen[row]] = -np.inf
     return chosen

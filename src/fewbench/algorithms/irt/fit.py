@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from fewbench._types import FloatArray
 from fewbench.algorithms.irt.model import (
     GUESSES,
-    Abilities,
     Form,
+    IrtAbilities,
     ItemResponse,
     curvature,
     known_share,
@@ -59,11 +59,12 @@ def fit_by_quadrature(
         expected_run = posterior.sum(axis=0)[None] if whole else run.T @ posterior
         if form == "3pl":
             share = known_share(np.outer(a, nodes) + b[:, None], g[:, None])
+            # A guess says nothing of the ability: its item counts as not run.
             guessed = (expected_right * (1.0 - share)).sum(axis=1) + GUESSES[0]
             g = guessed / (expected_run.sum(axis=1) + sum(GUESSES))
-            known = expected_right * share
-            expected_run = expected_run - expected_right + known
-            expected_right = known
+            not_guessed = expected_right * share
+            expected_run = expected_run - expected_right + not_guessed
+            expected_right = not_guessed
         a, b = _improved(a, b, expected_right, expected_run, nodes, form)
         # To mean 0 and variance 1 of the abilities, which is the prior's best mean and variance.
         mass = posterior.mean(axis=0)
@@ -77,8 +78,8 @@ def fit_by_quadrature(
     # What is left of bringing abilities to mean 0 and variance 1.
     mean = float(means.mean())
     scale = np.sqrt(float(variances.mean() + ((means - mean) ** 2).mean()))
-    abilities = Abilities(((means - mean) / scale)[:, None], (variances / scale**2)[:, None, None])
-    return ItemResponse((a * scale)[:, None], b + a * mean, g, abilities)
+    sources = IrtAbilities(((means - mean) / scale)[:, None], (variances / scale**2)[:, None, None])
+    return ItemResponse((a * scale)[:, None], b + a * mean, g, sources)
 
 
 def _posterior(
@@ -97,14 +98,14 @@ def _posterior(
     if not g.any() and run.all() and np.abs(log_odds).max() < CERTAIN:
         # Nothing is missing, and log odds are linear in the ability: no product over items.
         wrong = np.log1p(-expit(log_odds)).sum(axis=0)
-        told = np.outer(right @ a, nodes) + (right @ b)[:, None] + wrong + log_prior
+        log_posterior = np.outer(right @ a, nodes) + (right @ b)[:, None] + wrong + log_prior
     else:
         chance = g[:, None] + (1.0 - g[:, None]) * expit(log_odds)
         chance = np.clip(chance, 1e-12, 1.0 - 1e-12)
         wrong = np.log1p(-chance)
-        told = right @ (np.log(chance) - wrong) + run @ wrong + log_prior
-    told -= told.max(axis=1, keepdims=True)
-    posterior = np.exp(told)
+        log_posterior = right @ (np.log(chance) - wrong) + run @ wrong + log_prior
+    log_posterior -= log_posterior.max(axis=1, keepdims=True)
+    posterior = np.exp(log_posterior)
     return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
 
 
@@ -127,6 +128,7 @@ def _improved(
         slope_a = residual @ nodes - (a - a_prior) / A_VARIANCE
         h_aa = weight @ nodes**2 + 1.0 / A_VARIANCE
         h_ab = weight @ nodes
+        # Newton's step in both at once: discrimination and intercept are correlated.
         area = h_aa * h_bb - h_ab**2
         step_a = (h_bb * slope_a - h_ab * slope_b) / area
         step_b = (h_aa * slope_b - h_ab * slope_a) / area
@@ -252,7 +254,9 @@ class _Fit:
 
     def _cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return regression weights and weighted responses, both (models, items)."""
-        weights = _single(self.models.second()) @ _single(self.items.second()).T
+        # The bound is tightest where it touches at the root of the expected squared logit. With x
+        # the logit, a cell then adds (y - 1/2) x - weight x² / 2: a regression on y - 1/2.
+        weights = _float32(self.models.second()) @ _float32(self.items.second()).T
         np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
         weights = curvature(weights)
         if self.form != "3pl":
@@ -261,26 +265,26 @@ class _Fit:
         share = known_share(self.models.means @ self.items.means.T, self.guessing)
         guessed = (self.right * (1.0 - share)).sum(axis=0) + GUESSES[0]
         self.guessing = guessed / (self.run_cells.sum(axis=0) + sum(GUESSES))
-        known = _single(self.right * share)
-        counted = self.run_cells - self.right + known
-        return weights * counted, known - np.float32(0.5) * counted
+        not_guessed = _float32(self.right * share)
+        counted = self.run_cells - self.right + not_guessed
+        return weights * counted, not_guessed - np.float32(0.5) * counted
 
     def _update_items(self) -> None:
-        weights, told = self._cells()
+        weights, half = self._cells()
         size = self.dimensions + 1
         if self.form == "1pl":
             slope = self.items.means[:, :1]
             precision = 1.0 / self.prior_variance[1] + weights.sum(axis=0)
-            pull = told.sum(axis=0) - (weights.T @ _single(self.models.means[:, :1]) * slope)[:, 0]
+            pull = half.sum(axis=0) - (weights.T @ _float32(self.models.means[:, :1]) * slope)[:, 0]
             pull += self.prior_mean[1] / self.prior_variance[1]
             covariances = np.zeros((len(slope), 2, 2))
             if self.variational:
                 covariances[:, 1, 1] = 1.0 / precision
             self.items = _Moments(np.column_stack([slope, pull / precision]), covariances)
         else:
-            precision = _double(weights.T @ _single(self.models.second())).reshape(-1, size, size)
+            precision = _float64(weights.T @ _float32(self.models.second())).reshape(-1, size, size)
             precision += np.diag(1.0 / self.prior_variance)
-            pull = told.T @ _single(self.models.means) + self.prior_mean / self.prior_variance
+            pull = half.T @ _float32(self.models.means) + self.prior_mean / self.prior_variance
             self.items = self._solved(precision, pull)
         if self.variational:
             self._learn_priors()
@@ -293,11 +297,11 @@ class _Fit:
         self.prior_variance = np.maximum(spread, 1e-4)
 
     def _update_models(self) -> None:
-        weights, told = self._cells()
+        weights, half = self._cells()
         size, d = self.dimensions + 1, self.dimensions
-        second = _double(weights @ _single(self.items.second())).reshape(-1, size, size)
+        second = _float64(weights @ _float32(self.items.second())).reshape(-1, size, size)
         precision = second[:, :d, :d] + np.eye(d)
-        pull = told @ _single(self.items.means[:, :d]) - second[:, :d, d]
+        pull = half @ _float32(self.items.means[:, :d]) - second[:, :d, d]
         abilities = self._solved(precision, pull)
         covariances = np.zeros((len(second), size, size))
         covariances[:, :d, :d] = abilities.covariances
@@ -342,7 +346,7 @@ class _Fit:
         axes = axes[:, ::-1]
         axes = axes * np.where((a @ axes).sum(axis=0) < 0, -1.0, 1.0)
         covariances = axes.T @ self.models.covariances[:, :d, :d] @ axes
-        abilities = Abilities(self.models.means[:, :d] @ axes, covariances)
+        abilities = IrtAbilities(self.models.means[:, :d] @ axes, covariances)
         return ItemResponse(a @ axes, self.items.means[:, d], self.guessing, abilities)
 
 
@@ -354,11 +358,11 @@ def _leading(table: FloatArray, k: int) -> FloatArray:
     return np.asarray(scores / np.maximum(np.linalg.norm(scores, axis=0), 1e-9))
 
 
-def _single(array: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+def _float32(array: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     return array.astype(np.float32)
 
 
-def _double(array: NDArray[np.floating[Any]]) -> FloatArray:
+def _float64(array: NDArray[np.floating[Any]]) -> FloatArray:
     return array.astype(np.float64)
 
 
@@ -376,17 +380,17 @@ def choose_dimensions(
     """
     items = np.sort(rng.permutation(values.shape[1])[:MOST_ITEMS])
     part = values[:, items]
-    held = (rng.random(part.shape) < HELD_OUT) & ~np.isnan(part)
+    held_out = (rng.random(part.shape) < HELD_OUT) & ~np.isnan(part)
     possible = [d for d in candidates if d < min(part.shape)] or [1]
-    if len(possible) == 1 or not held.any():
+    if len(possible) == 1 or not held_out.any():
         return possible[0]
-    truth, shown = part[held], np.where(held, np.nan, part)
+    truth, shown = part[held_out], np.where(held_out, np.nan, part)
     chosen, best = possible[0], -np.inf
     for dimensions in possible:
         model = fit_irt(shown, dimensions, estimation="variational", steps=STEPS)
-        chance = np.clip(model.expected(model.sources.means)[held], 1e-6, 1.0 - 1e-6)
-        told = truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance)
-        if (likelihood := round(float(told.mean()), 3)) <= best:
+        chance = np.clip(model.expected(model.sources.means)[held_out], 1e-6, 1.0 - 1e-6)
+        by_cell = truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance)
+        if (likelihood := round(float(by_cell.mean()), 3)) <= best:
             break
         chosen, best = dimensions, likelihood
     return chosen

@@ -29,7 +29,7 @@ CUTS = np.linspace(0.01, 0.99, 99)
 
 
 @dataclass(frozen=True, eq=False)
-class Abilities:
+class IrtAbilities:
     """Abilities with their uncertainty.
 
     `means`, shape (models, dimensions), are on a scale where the sources have mean 0 and variance
@@ -56,7 +56,7 @@ class ItemResponse:
     discrimination: FloatArray
     intercept: FloatArray
     guessing: FloatArray
-    sources: Abilities
+    sources: IrtAbilities
 
     @property
     def dimensions(self) -> int:
@@ -82,7 +82,7 @@ class ItemResponse:
         size = (self.discrimination[at] ** 2).sum(axis=1)
         return np.asarray(self._weights(abilities, at) * size)
 
-    def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
+    def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> IrtAbilities:
         """Estimate the most likely abilities from answers, with a normal prior.
 
         - `items`, shape (n,): Positions of the answered items; n may be 0.
@@ -90,7 +90,7 @@ class ItemResponse:
           as that share of a right answer.
         - `spread`: Standard deviation of the prior; the sources' is 1.
 
-        Returns Abilities. Covariances are the inverse information, prior included.
+        Returns IrtAbilities. Covariances are the inverse information, prior included.
         """
         a = self.discrimination[items]
         run = ~np.isnan(answers)
@@ -100,12 +100,12 @@ class ItemResponse:
         prior = np.eye(self.dimensions) / spread**2
         moving = np.arange(len(answers))  # each stops by itself: none depends on the others
         for _ in range(MOST_STEPS):
-            told = _Told(self, items, right[moving], run[moving], spread)
+            posterior = _Posterior(self, items, right[moving], run[moving], spread)
             fisher = (run[moving] * self._weights(theta[moving], items)) @ squares
             precision = prior + fisher.reshape(-1, *prior.shape)
-            slope = told.slope(theta[moving])
+            slope = posterior.slope(theta[moving])
             step = np.asarray(np.linalg.solve(precision, slope[:, :, None])[:, :, 0], np.float64)
-            new = told.uphill(theta[moving], step)
+            new = posterior.uphill(theta[moving], step)
             far = np.abs(new - theta[moving]).max(axis=1) > CLOSE
             theta[moving] = new
             moving = moving[far]
@@ -113,7 +113,7 @@ class ItemResponse:
                 break
         fisher = (run * self._weights(theta, items)) @ squares
         precision = prior + fisher.reshape(-1, *prior.shape)
-        return Abilities(theta, np.asarray(np.linalg.inv(precision), dtype=np.float64))
+        return IrtAbilities(theta, np.asarray(np.linalg.inv(precision), dtype=np.float64))
 
     def _weights(self, abilities: FloatArray, at: IntArray | slice) -> FloatArray:
         """Return the information on the logit: squared slope over variance."""
@@ -124,7 +124,7 @@ class ItemResponse:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _Posterior:
     """Log posterior of abilities given answers; `right` and `run` have shape (models, n)."""
 
     model: ItemResponse
@@ -144,8 +144,8 @@ class _Told:
     def height(self, theta: FloatArray) -> FloatArray:
         """Return the log posterior up to a constant, shape (models,)."""
         chance = np.clip(self.model.expected(theta, self.items), 1e-300, 1.0 - 1e-16)
-        told = self.right * np.log(chance) + (self.run - self.right) * np.log1p(-chance)
-        return np.asarray(told.sum(axis=1) - 0.5 * (theta**2).sum(axis=1) / self.spread**2)
+        by_item = self.right * np.log(chance) + (self.run - self.right) * np.log1p(-chance)
+        return np.asarray(by_item.sum(axis=1) - 0.5 * (theta**2).sum(axis=1) / self.spread**2)
 
     def uphill(self, theta: FloatArray, step: FloatArray) -> FloatArray:
         """Take a step, halved while it leads down."""

@@ -10,7 +10,7 @@ lower the posterior variance of the wanted score most.
 from fewbench.algorithms.kriging.model import KrigingModel, fit_kriging, pool_size
 from fewbench.algorithms.kriging.posterior import (
     FAR,
-    Run,
+    KrigingRun,
     choose_static,
     next_together,
     settle,
@@ -32,7 +32,7 @@ __all__ = [
     "Draw",
     "Estimated",
     "KrigingModel",
-    "Run",
+    "KrigingRun",
     "SampleModel",
     "SampledRun",
     "choose_static",

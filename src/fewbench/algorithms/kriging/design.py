@@ -14,7 +14,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.kriging.inside import Gaussian
 
 
-class Reduction:
+class VarianceReduction:
     """How far each item would lower the variance of the first wanted score under one model.
 
     Parameters
@@ -49,10 +49,12 @@ class Reduction:
 
     def gains(self) -> FloatArray:
         """Return the share of the remaining variance that each item would take, (candidates,)."""
+        # Of Gaussians, an answer x takes cov(y, x)² / var(x) of the variance of the score y.
         return np.asarray(self._covariance**2 / np.maximum(self._variance, 1e-9) / self.left)
 
     def take(self, item: int) -> None:
         """Condition on one more item."""
+        # One more row of the Cholesky factor: the other rows stay as they are.
         column = self._factors[:, item] @ self._factors
         column[item] += self._noise[item]
         used = self._rows[: self._used]
@@ -95,7 +97,7 @@ def choose(
     [1, 0]
     """
     used = [
-        (weight, [Reduction(one, items, n) for one in of])
+        (weight, [VarianceReduction(gaussian, items, n) for gaussian in of])
         for weight, of, items in models
         if weight > 0
     ]
@@ -105,14 +107,14 @@ def choose(
     for _ in range(min(n, int(open_.sum()))):
         gains = np.zeros(len(open_))
         for weight, reductions in used:
-            for one in reductions:
-                gains += weight / len(reductions) * one.gains()
+            for reduction in reductions:
+                gains += weight / len(reductions) * reduction.gains()
         if costs is not None:
             gains = gains / costs
         at = int(np.where(open_, gains, -1.0).argmax())
         open_[at] = False
         chosen.append(at)
         for _, reductions in used:
-            for one in reductions:
-                one.take(at)
+            for reduction in reductions:
+                reduction.take(at)
     return np.array(chosen, dtype=np.intp)

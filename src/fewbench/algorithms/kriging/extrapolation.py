@@ -114,7 +114,7 @@ class Beyond:
         leading, square = beside(along), beside(squares)
         shared = leading[-DIRECTIONS:]
         alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
-        own = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
+        specific = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
         every = abilities.chances[nodes]
@@ -127,10 +127,10 @@ class Beyond:
             grid=grid,
             chances=every[:, candidates],
             shared=shared[:, candidates],
-            own=own[candidates],
+            own=specific[candidates],
             basis=basis[:, candidates],
             wanted_mean=every @ weights.T,
-            wanted_noise=(deviation**2 * own) @ (weights**2).T,
+            wanted_noise=(deviation**2 * specific) @ (weights**2).T,
             wanted_factors=np.stack(
                 [_weighed(w, deviation, shared, spread, basis) for w in weights], axis=1
             ),
@@ -161,18 +161,19 @@ class Beyond:
         loadings, noise = self._loadings(items)
         for at in range(0, len(items), TOGETHER):
             some = slice(at, at + TOGETHER)
-            load, own = loadings[:, some], answers[some]
+            load, part = loadings[:, some], answers[some]
             along = np.matmul(load, covariance)
             joint = np.matmul(along, load.swapaxes(1, 2))
-            places = np.arange(len(own))
+            places = np.arange(len(part))
             joint[:, places, places] += noise[:, some]
             lower = np.linalg.cholesky(joint)
-            off = own - self.chances[:, items[some]] - np.matmul(load, mean[:, :, None])[:, :, 0]
+            off = part - self.chances[:, items[some]] - np.matmul(load, mean[:, :, None])[:, :, 0]
+            # In units of the Cholesky factor, each answer's error is given the answers before it.
             solved = np.linalg.solve(lower, np.concatenate([along, off[:, :, None]], axis=2))
             gain, off = solved[:, :, :-1], solved[:, :, -1]
             deviation = lower[:, places, places]
             likelihood -= (0.5 * off**2 + np.log(deviation)).sum(axis=1)
-            score += bernoulli(own, own - deviation * off).sum(axis=1)
+            score += bernoulli(part, part - deviation * off).sum(axis=1)
             mean += np.matmul(off[:, None], gain)[:, 0]
             covariance -= np.matmul(gain.swapaxes(1, 2), gain)
         return Filter(mean, covariance, likelihood, score)
@@ -225,7 +226,7 @@ def _linear(
     ability: float,
     shared: FloatArray,
     basis: FloatArray,
-    own: FloatArray,
+    specific: FloatArray,
     weights: FloatArray,
     candidates: IntArray,
 ) -> Gaussian:
@@ -233,7 +234,7 @@ def _linear(
     chances = curves.expected(np.array([ability]))[0]
     spread, deviation = chances * (1 - chances), _deviation(chances)
     factors = np.vstack([deviation * shared, spread * basis, spread * curves.slope])
-    noise = deviation**2 * own
+    noise = deviation**2 * specific
     return Gaussian(
         chances[candidates],
         factors[:, candidates].astype(np.float32),

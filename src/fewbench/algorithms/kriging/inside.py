@@ -181,8 +181,8 @@ class Inside:
         dispersion : float
             Variance of the scores, as a share of that of right and wrong answers.
         """
-        curves, sources, own = abilities.curves, abilities.sources, abilities.curves.of(candidates)
-        chances = own.at(sources)
+        curves, sources = abilities.curves, abilities.sources
+        chances = curves.of(candidates).at(sources)
         pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
         directions = leading_directions(pool, DIRECTIONS)
         of_wanted, variance = [], []
@@ -200,7 +200,7 @@ class Inside:
             dispersion=dispersion,
             scores=scores[:, candidates].astype(np.float32),
             abilities=sources,
-            curves=own,
+            curves=curves.of(candidates),
             wanted=by_rows(scores, lambda part: part @ weights.T),
             directions=directions,
             along=(directions.T @ pool).astype(np.float32),
@@ -232,8 +232,8 @@ class Inside:
     def _variance(self) -> NDArray[np.float32]:
         """The variance of an answer at each source's ability, shape (sources, candidates)."""
         chances = self.curves.at(self.abilities)
-        own = self.dispersion * chances * (1 - chances)
-        return np.asfortranarray(own.astype(np.float32))
+        variance = self.dispersion * chances * (1 - chances)
+        return np.asfortranarray(variance.astype(np.float32))
 
     @cached_property
     def _rows(self) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ than two standard deviations beyond nearly all sources, above or below, and whet
 the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
 with known probabilities, in proportion to the items' standard deviation at its ability. With fewer
 than 20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is
-then between the models' and the sample's own (see `Run.estimate`).
+then between the models' and the sample's own (see `KrigingRun.estimate`).
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ TRUST = 2.0
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
 
 
-class Run(SampledRun):
+class KrigingRun(SampledRun):
     """A target's answers so far.
 
     Parameters
@@ -78,10 +78,10 @@ class Run(SampledRun):
         """Take one more round of answers; `items` are places among the candidates."""
         if not len(items):
             return
-        known = len(self.items)
+        before = len(self.items)
         super().hear(items, answers)
         self._log_score += float(
-            self._inside.one_step_ahead(self.items, self.answers)[known:].sum()
+            self._inside.one_step_ahead(self.items, self.answers)[before:].sum()
         )
         self._filter = self.model.beyond.hear(self._filter, items, answers)
         self._outside = None
@@ -121,8 +121,8 @@ class Run(SampledRun):
     def _predicted_beyond(self) -> tuple[FloatArray, FloatArray]:
         """Return what the model beyond the sources predicts of the answers so far."""
         if self._outside is None:
-            own = self.model.weights[:, self.items]
-            self._outside = self.model.beyond.predict(self._filter, self.items, self.answers, own)
+            share = self.model.weights[:, self.items]
+            self._outside = self.model.beyond.predict(self._filter, self.items, self.answers, share)
         return self._outside
 
     def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
@@ -154,10 +154,10 @@ class Run(SampledRun):
         variance = (1 - weight) * of_inside + weight * of_outside
         variance += weight * (1 - weight) * (outside - inside) ** 2
         score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
-        found = Estimated(score, error, weight)
+        estimate = Estimated(score, error, weight)
         if self.counts_as_sample:
-            found = self._with_sample(found)
-        return self.within_bounds(found)
+            estimate = self._with_sample(estimate)
+        return self.within_bounds(estimate)
 
     def _nodes(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
@@ -165,8 +165,8 @@ class Run(SampledRun):
 
     def _with_sample(self, models: Estimated) -> Estimated:
         drawn, sample = self.sampled()
-        known = np.isfinite(drawn.errors)
-        of_sample = np.where(known, drawn.errors, 1.0) ** 2
+        usable = np.isfinite(drawn.errors)
+        of_sample = np.where(usable, drawn.errors, 1.0) ** 2
         of_models = (TRUST * models.errors) ** 2
         share = of_models / np.maximum(of_models + of_sample, 1e-12)
         share[0] = max(LEAST_SHARE, SOURCES / (SOURCES + self.model.distinct))
@@ -175,10 +175,10 @@ class Run(SampledRun):
         if np.ptp(self.answers) == 0:  # all right or all wrong: nothing speaks for the models
             share[:] = 1.0
         return Estimated(
-            np.where(known, models.scores + share * (drawn.scores - models.scores), models.scores),
-            np.where(known, np.sqrt(of_sample), models.errors),
+            np.where(usable, models.scores + share * (drawn.scores - models.scores), models.scores),
+            np.where(usable, np.sqrt(of_sample), models.errors),
             models.beyond,
-            np.where(known, drawn.freedom, np.nan),
+            np.where(usable, drawn.freedom, np.nan),
             sample,
         )
 
@@ -249,11 +249,11 @@ def next_together(
     if draws and draws[-1].sample is not None:
         return next_drawn(draws[-1].sample, n, closed)
     models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
-    for run in (one for one in runs if isinstance(one, Run)):
+    for run in (sampled for sampled in runs if isinstance(sampled, KrigingRun)):
         for weight, of, items in run.designs():
             key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
-            known = models[key][0] if key in models else 0.0
-            models[key] = (known + weight / len(runs), of, items)
+            before = models[key][0] if key in models else 0.0
+            models[key] = (before + weight / len(runs), of, items)
     return choose(list(models.values()), n, closed=closed, costs=costs)
 
 

@@ -208,32 +208,32 @@ class SampledRun:
     def estimate(self) -> Estimated:
         """Return the wanted scores: of the sample, or by the curves if the items are none."""
         model = self.model
-        own, nodes = model.weights[:, self.items], self.posterior
-        known = own @ (self.answers - model.abilities.chances[:, self.items]).T
-        every = np.asarray(model.expected + known.T)
+        weights, nodes = model.weights[:, self.items], self.posterior
+        answered = weights @ (self.answers - model.abilities.chances[:, self.items]).T
+        every = np.asarray(model.expected + answered.T)
         scores = nodes @ every
         rest = model.weights.copy()
         rest[:, self.items] = 0.0
         variance = nodes @ every**2 - scores**2 + rest**2 @ self.noise
-        found = Estimated(scores, np.sqrt(np.maximum(variance, 0.0)), 0.0)
+        estimate = Estimated(scores, np.sqrt(np.maximum(variance, 0.0)), 0.0)
         if self.counts_as_sample:
             drawn, sample = self.sampled()
             seen = np.isfinite(drawn.errors)
-            found = Estimated(
+            estimate = Estimated(
                 np.where(seen, drawn.scores, scores),
-                np.where(seen, drawn.errors, found.errors),
+                np.where(seen, drawn.errors, estimate.errors),
                 0.0,
                 np.where(seen, drawn.freedom, np.nan),
                 sample,
                 model.is_flat and bool(np.ptp(model.weights[0]) == 0),
             )
-        return self.within_bounds(found)
+        return self.within_bounds(estimate)
 
     def within_bounds(self, found: Estimated) -> Estimated:
         """Return scores that the answers leave possible; exact when all items were answered."""
-        own = self.model.weights[:, self.items]
-        least = own @ self.answers
-        most = least + np.maximum(1 - own.sum(axis=1), 0)
+        weights = self.model.weights[:, self.items]
+        least = weights @ self.answers
+        most = least + np.maximum(1 - weights.sum(axis=1), 0)
         return replace(found, scores=np.clip(found.scores, least, most))
 
     @property
@@ -265,10 +265,10 @@ class SampledRun:
                 continue
             was_before = np.isin(items, draw.before) | (np.isin(items, until) & ~is_drawn)
             earlier = items[was_before]
-            known = weights[:, earlier]
+            of_earlier = weights[:, earlier]
             chances = np.maximum(draw.chances_of(len(places)), 1e-9)
             missed *= 1 - chances
-            left = np.maximum(1 - known.sum(axis=1), 0.0)
+            left = np.maximum(1 - of_earlier.sum(axis=1), 0.0)
             variance = 1.0
             if len(self.draws) > 1:
                 rest = np.ones(len(noise), dtype=bool)
@@ -277,9 +277,9 @@ class SampledRun:
                 variance = float(of_rest.sum())
             phases.append(
                 Phase(
-                    known @ self.answers[was_before],
+                    of_earlier @ self.answers[was_before],
                     left,
-                    expected - known @ predicted[earlier],
+                    expected - of_earlier @ predicted[earlier],
                     places,
                     weights[:, items[places]] / chances[items[places]],
                     variance,
@@ -319,9 +319,9 @@ def sizes_of(model: SampleModel, noise: FloatArray, costs: FloatArray | None) ->
 
 def next_drawn(sample: NestedSample, n: int, closed: IntArray) -> IntArray:
     """Return the next n items of a sample that are not closed."""
-    found = sample.take(n)
-    while len(more := sample.take(len(found) + n)) > len(found):
-        if (~np.isin(found, closed)).sum() >= n:
+    taken = sample.take(n)
+    while len(more := sample.take(len(taken) + n)) > len(taken):
+        if (~np.isin(taken, closed)).sum() >= n:
             break
-        found = more
-    return np.asarray(found[~np.isin(found, closed)][:n])
+        taken = more
+    return np.asarray(taken[~np.isin(taken, closed)][:n])

@@ -75,6 +75,6 @@ def _correlation(a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray
     a = a - (weight * a).sum(axis=0) / mass
     b = b - (weight * b).sum(axis=0) / mass
     spread = np.sqrt((weight * a * a).sum(axis=0) * (weight * b * b).sum(axis=0))
-    known = spread > 1e-9
+    varies = spread > 1e-9
     both = (weight * a * b).sum(axis=0)
-    return np.asarray(np.where(known, both / np.where(known, spread, 1.0), np.nan))
+    return np.asarray(np.where(varies, both / np.where(varies, spread, 1.0), np.nan))

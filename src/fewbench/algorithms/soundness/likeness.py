@@ -56,9 +56,9 @@ class Likeness:
         from scipy.special import ndtri
 
         pairs = max(len(self.r) * (len(self.r) - 1) / 2, 1)
-        found = self.r / np.sqrt(self.noise) > -ndtri(level / pairs)
-        np.fill_diagonal(found, False)
-        return np.asarray(found)
+        beyond = self.r / np.sqrt(self.noise) > -ndtri(level / pairs)
+        np.fill_diagonal(beyond, False)
+        return np.asarray(beyond)
 
     def kin_threshold(self, level: float = 0.05) -> float | None:
         """Return the least r that unrelated pairs of this table do not reach, or None.
@@ -111,15 +111,15 @@ def likeness(values: Matrix, weights: FloatArray | None = None) -> Likeness:
     there = there if varies.all() else there[:, varies]
     if there.all():
         size = by_rows(left, lambda part: (part**2).sum(axis=1, dtype=np.float64))
-        own, other = size[:, None], size[None, :]
+        sizes, other = size[:, None], size[None, :]
     else:  # only the items that both ran
-        own = total(_products(left[:, at] ** 2, there[:, at].astype(np.float32)) for at in blocks)
-        other = own.T
+        sizes = total(_products(left[:, at] ** 2, there[:, at].astype(np.float32)) for at in blocks)
+        other = sizes.T
     del left, there
-    scale = np.sqrt(own * other)
-    known = scale > 1e-9
-    r = np.where(known, products / np.where(known, scale, 1.0), 0.0)
-    noise = np.where(known, of_squares / np.where(known, scale, 1.0) ** 2, 1.0)
+    scale = np.sqrt(sizes * other)
+    defined = scale > 1e-9
+    r = np.where(defined, products / np.where(defined, scale, 1.0), 0.0)
+    noise = np.where(defined, of_squares / np.where(defined, scale, 1.0) ** 2, 1.0)
     r = np.clip((r + r.T) / 2, -1.0, 1.0)
     np.fill_diagonal(r, 1.0)
     return Likeness(r, np.clip((noise + noise.T) / 2, 1e-12, 1.0))
@@ -152,10 +152,10 @@ def identical(values: Matrix) -> BoolArray:
     apart = size + size.T - 2 * products
     likely = np.triu((apart <= 1e-4 * (size + size.T)) & (both > 0), 1)
     same = np.zeros_like(likely)
-    for one in np.flatnonzero(likely.any(axis=1)):
-        others = np.flatnonzero(likely[one])
-        far = np.abs(values[others] - values[one]) > 1e-9  # False where one of the two is NaN
-        same[one, others] = ~far.any(axis=1)
+    for row in np.flatnonzero(likely.any(axis=1)):
+        others = np.flatnonzero(likely[row])
+        far = np.abs(values[others] - values[row]) > 1e-9  # False where one of the two is NaN
+        same[row, others] = ~far.any(axis=1)
     return np.asarray(same | same.T)
 
 
@@ -230,7 +230,7 @@ def _products(a: NDArray[np.float32], b: NDArray[np.float32]) -> FloatArray:
 
 def _residuals(values: Matrix, easiness: FloatArray, kept: BoolArray) -> NDArray[np.float32]:
     """Residuals of each row from a straight line on the kept items' easiness, 0 where not run."""
-    found = np.zeros((values.shape[0], len(easiness)), dtype=np.float32)
+    residuals = np.zeros((values.shape[0], len(easiness)), dtype=np.float32)
     for at in range(0, len(values), _BLOCK):  # in parts, to need less memory
         part = values[at : at + _BLOCK]
         part = part if kept.all() else part[:, kept]
@@ -244,8 +244,8 @@ def _residuals(values: Matrix, easiness: FloatArray, kept: BoolArray) -> NDArray
         left = centred - slope[:, None] * line
         # Of a row that the line explains wholly only rounding is left.
         real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
-        found[at : at + _BLOCK] = np.where(real, left, 0.0)
-    return found
+        residuals[at : at + _BLOCK] = np.where(real, left, 0.0)
+    return residuals
 
 
 def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -273,7 +273,7 @@ def _own_correlations(values: Matrix) -> FloatArray:
     )
     norms = np.sqrt(squares)[:, None]
     constant = norms <= 1e-9 * np.sqrt(values.shape[1])
-    found = total(
+    matrix = total(
         rows @ rows.T
         for rows in (
             np.where(constant, 0.0, (values[:, items] - mean) / np.where(constant, 1.0, norms))
@@ -281,7 +281,7 @@ def _own_correlations(values: Matrix) -> FloatArray:
         )
     )
     first, flat = values[:, 0], constant[:, 0]
-    return np.where(np.equal.outer(first, first) & np.logical_and.outer(flat, flat), 1.0, found)
+    return np.where(np.equal.outer(first, first) & np.logical_and.outer(flat, flat), 1.0, matrix)
 
 
 def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -160,11 +160,11 @@ def _difficulty(values: Matrix, gone: BoolArray) -> tuple[FloatArray, FloatArray
     total = by_columns(values, lambda part: np.where(np.isnan(part), 0.0, part).sum(axis=0))
     ran = (~gone).sum(axis=0)
     for row in np.flatnonzero(gone.any(axis=1)):
-        own = np.where(gone[row], 0.0, values[row])
+        scores = np.where(gone[row], 0.0, values[row])
         others = ran - ~gone[row]
-        known = others > 0
-        mean = (total - own)[known] / others[known]
-        lacks = gone[row][known]
+        shared = others > 0
+        mean = (total - scores)[shared] / others[shared]
+        lacks = gone[row][shared]
         k, n = int(lacks.sum()), len(lacks)
         if not 0 < k < n:
             continue

@@ -208,17 +208,17 @@ def answered(
 ) -> Iterator[tuple[Request, MeasuredAnswer]]:
     """Yield requests with answers; if the batch fails, ask one by one and note what fails."""
     try:
-        found = asker.ask(requests)
+        answers = asker.ask(requests)
     except ModelError:
         raise
     except Exception as error:  # of any model of lm-eval
         if len(requests) == 1:
             failures.add(requests[0], error)
             return
-        yield from chain.from_iterable(answered(asker, [one], failures) for one in requests)
+        yield from chain.from_iterable(answered(asker, [request], failures) for request in requests)
         return
     failures.passed()
-    yield from zip(requests, found, strict=True)
+    yield from zip(requests, answers, strict=True)
 
 
 def chosen_score(values: tuple[float, ...], question: Question) -> tuple[float, str | None]:

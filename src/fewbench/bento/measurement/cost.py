@@ -104,7 +104,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Cost:
+class Costs:
     """What a design asks for.
 
     Parameters
@@ -145,7 +145,7 @@ class Cost:
         return {**asdict(self), "tokens": self.tokens}
 
 
-def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Cost:
+def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Costs:
     """Return what a design costs.
 
     Parameters
@@ -194,7 +194,7 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
         shared += sources * (lengths * (times - 1)).sum()
     benchmark = int(design.n_questions.sum())
     tokens, new = round(prompt / BYTES), round(completion)
-    return Cost(
+    return Costs(
         prompts=int(prompts),
         requests=int(requests),
         prompt_tokens=tokens,
@@ -225,7 +225,7 @@ def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
     return asked, repeats, written
 
 
-def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Cost:
+def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Costs:
     """Return the cost of the paper's design: all questions, 10 seeds, all possible columns."""
     columns = tuple(design.names[at] for at in design.possible_targets)
     full = replace(design, seeds=PAPER_SEEDS, questions=None, columns=columns)

@@ -93,9 +93,9 @@ def _imported(module: str, extra: str) -> Any:
 def _manager(harness: Any, names: Sequence[str], include_path: str | Path | None) -> Any:
     if include_path is not None:
         # lm-eval's own 14,000 names take 10 s to list; not needed for plain tasks of the folder
-        own = harness.TaskManager(include_path=str(include_path), include_defaults=False)
-        if set(names) <= set(own.all_subtasks):
-            return own
+        manager = harness.TaskManager(include_path=str(include_path), include_defaults=False)
+        if set(names) <= set(manager.all_subtasks):
+            return manager
         return harness.TaskManager(include_path=str(include_path))
     return harness.TaskManager()
 
@@ -155,13 +155,13 @@ def _converted(name: str, task: Any, where: str) -> MeasuredTask:
     pool = [_document(task, doc, f"pool-{i}", where, shots) for i, doc in enumerate(spared)]
     instruction, asides = _descriptions(task, scored_docs)
     if asides:
-        for found, aside in zip([*scored, *pool], asides, strict=False):
-            found.text = aside + found.text
+        for document, aside in zip([*scored, *pool], asides, strict=False):
+            document.text = aside + document.text
     _drop_cue([*scored, *pool])
     _mix_options(scored, pool)
-    questions = [_question(found, where) for found in scored]
-    known = {question.content for question in questions}
-    exemplars = [_question(found, where) for found in pool]
+    questions = [_question(doc, where) for doc in scored]
+    contents = {question.content for question in questions}
+    exemplars = [_question(doc, where) for doc in pool]
     alias = getattr(task.config, "task_alias", None)
     return made(
         MeasuredTask,
@@ -170,7 +170,7 @@ def _converted(name: str, task: Any, where: str) -> MeasuredTask:
         subject=subject_of(alias if isinstance(alias, str) and alias else name),
         instruction=instruction,
         questions=tuple(questions),
-        pool=tuple(one for one in exemplars if one.content not in known),
+        pool=tuple(exemplar for exemplar in exemplars if exemplar.content not in contents),
     )
 
 
@@ -201,22 +201,22 @@ def _document(task: Any, doc: Any, name: str, where: str, shots: Any = None) -> 
         [getattr(shots, kind, None)] if getattr(shots, kind, None) is not None else []
         for kind in ("doc_to_text", "doc_to_target", "doc_to_choice")
     )
-    said, right = task.doc_to_text(doc, *text), task.doc_to_target(doc, *target)
-    if not isinstance(said, str):
-        raise TransferError(f"{place}: its text is of type {type(said).__name__}, not a text")
+    question, right = task.doc_to_text(doc, *text), task.doc_to_target(doc, *target)
+    if not isinstance(question, str):
+        raise TransferError(f"{place}: its text is of type {type(question).__name__}, not a text")
     multiple = task.OUTPUT_TYPE == "multiple_choice"
     options: list[str] = []
     if multiple or getattr(task.config, "doc_to_choice", None) is not None:
         options = [str(option) for option in task.doc_to_choice(doc, *choice)]
     answers = [
-        options[one] if isinstance(one, int) and 0 <= one < len(options) and not multiple else one
-        for one in (right if isinstance(right, list) else [right])
+        options[key] if isinstance(key, int) and 0 <= key < len(options) and not multiple else key
+        for key in (right if isinstance(right, list) else [right])
     ]
     if not multiple:
-        texts = [str(one).strip() for one in answers]
+        texts = [str(value).strip() for value in answers]
         if not any(texts):
             raise TransferError(f"{place}: has no answer", hint=HIDDEN)
-        return _Doc(name, said, [], texts[0], tuple(texts[1:]))
+        return _Doc(name, question, [], texts[0], tuple(texts[1:]))
     if len(answers) != 1:
         raise TransferError(f"{place}: has {len(answers)} right options; only one is allowed")
     answer = options.index(answers[0]) if answers[0] in options else answers[0]
@@ -225,7 +225,7 @@ def _document(task: Any, doc: Any, name: str, where: str, shots: Any = None) -> 
             f"{place}: its answer {answer!r} is none of the options {some(options)}",
             hint=HIDDEN,
         )
-    return _Doc(name, said, [option.strip() for option in options], int(answer))
+    return _Doc(name, question, [option.strip() for option in options], int(answer))
 
 
 def _descriptions(task: Any, docs: Sequence[Any]) -> tuple[str | None, list[str]]:
@@ -348,13 +348,13 @@ def _dataset_of(path: Path, function: str) -> list[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spec.loader.exec_module(module)
-            found = getattr(module, function, None)
-            if not callable(found):
+            loader = getattr(module, function, None)
+            if not callable(loader):
                 raise TransferError(
                     f"{where}: the file has no function {function!r}",
                     hint="name a function that returns an Inspect task",
                 )
-            return list(found().dataset)
+            return list(loader().dataset)
     except TransferError:
         raise
     except (Exception, SystemExit) as error:  # the file's own code
@@ -399,11 +399,11 @@ def _question_of_sample(sample: Any, place: str, where: str) -> Question:
     return made(Question, where, **fields, answer=right_option(targets[0], options, where))
 
 
-def _text_of(given: Any, where: str) -> str:
-    if isinstance(given, str):
-        return given
+def _text_of(prompt: Any, where: str) -> str:
+    if isinstance(prompt, str):
+        return prompt
     parts = []
-    for message in given:
+    for message in prompt:
         if not isinstance(message.content, str) and any(
             part.type != "text" for part in message.content
         ):

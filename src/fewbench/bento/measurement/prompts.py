@@ -88,20 +88,20 @@ def check_apart(
     """
     first: dict[Any, str] = {}
     twins = []
-    for one in questions:
-        if first.setdefault(one.content, one.id) != one.id and not pool:
-            twins.append((first[one.content], one.id))
+    for item in questions:
+        if first.setdefault(item.content, item.id) != item.id and not pool:
+            twins.append((first[item.content], item.id))
     problem = "some questions appear twice, so an exemplar could equal a scored question"
     if pool:
         scored = {question.content: question.id for question in questions}
-        twins = [(one.id, scored[one.content]) for one in pool if one.content in scored]
+        twins = [(member.id, scored[member.content]) for member in pool if member.content in scored]
         problem = "the pool of exemplars holds questions that are scored too"
     if not twins:
         return
     if lines is None:
-        named = some(f"{one} = {other}" for one, other in twins)
+        named = some(f"{twin} = {other}" for twin, other in twins)
     else:
-        pairs = [f"lines {lines[one]} and {lines[other]}" for one, other in twins]
+        pairs = [f"lines {lines[twin]} and {lines[other]}" for twin, other in twins]
         more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
         named = ", ".join(pairs[:3]) + more
     raise TransferError(

@@ -13,7 +13,7 @@ import numpy as np
 from fewbench._names import counted
 from fewbench.bento.measurement.answers import MeasuredAnswers, notes_on
 from fewbench.bento.measurement.cost import (
-    Cost,
+    Costs,
     Prices,
     TaskUse,
     break_even,
@@ -42,7 +42,7 @@ class MeasurementCost(Shown):
     ----------
     design : Design
     model : HarnessModel
-    cost, paper : Cost
+    cost, paper : Costs
         Of the design, and of the paper's: all questions, 10 seeds, all possible columns.
     tasks : sequence of TaskUse
     answered : int
@@ -51,8 +51,8 @@ class MeasurementCost(Shown):
 
     design: Design
     model: HarnessModel
-    cost: Cost
-    paper: Cost
+    cost: Costs
+    paper: Costs
     tasks: Sequence[TaskUse]
     answered: int = 0
 

@@ -80,14 +80,14 @@ class Template(BaseModel):
     @classmethod
     def _check(cls, text: str, info: Any) -> str:
         allowed, needed = ALLOWED[info.field_name]
-        found = _placeholders(text)
+        names = _placeholders(text)
         named = " and ".join(f"{{{name}}}" for name in allowed) or "none"
-        if unknown := [name for name in found if name not in allowed]:
+        if unknown := [name for name in names if name not in allowed]:
             raise ValueError(
                 f"the placeholder {{{unknown[0]}}} is unknown; allowed here: {named} "
                 "(double the braces to show them)"
             )
-        if missing := [name for name in needed if name not in found]:
+        if missing := [name for name in needed if name not in names]:
             raise ValueError(f"{{{missing[0]}}} is missing; allowed here: {named}")
         if any({"options", "question"} <= set(_placeholders(line)) for line in text.split("\n")):
             raise ValueError("put {options} on a line of its own, not on the line of {question}")
@@ -95,13 +95,13 @@ class Template(BaseModel):
 
     def context(self, task: Topic, exemplars: Sequence[Question]) -> str:
         """Return the beginning that all questions with these exemplars of a task share."""
-        own = task.instruction
-        if own is None:
-            own = _filled(self.instruction, subject=task.subject)
-        elif own and not own.endswith("\n\n"):
-            own = own.rstrip("\n") + "\n\n"
+        text = task.instruction
+        if text is None:
+            text = _filled(self.instruction, subject=task.subject)
+        elif text and not text.endswith("\n\n"):
+            text = text.rstrip("\n") + "\n\n"
         between = _filled(self.between)
-        return own + "".join(self.ask(one) + self.continuation(one) + between for one in exemplars)
+        return text + "".join(self.ask(doc) + self.continuation(doc) + between for doc in exemplars)
 
     def ask(self, question: Question) -> str:
         """Return a question as it follows the context.

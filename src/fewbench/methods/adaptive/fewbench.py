@@ -20,7 +20,7 @@ from fewbench.algorithms.kriging import (
     PILOT,
     Draw,
     KrigingModel,
-    Run,
+    KrigingRun,
     SampledRun,
     SampleModel,
     next_together,
@@ -285,4 +285,4 @@ class FewbenchSession(Session):
 
 def _begin(model: SampleModel) -> SampledRun:
     """Start a target's run."""
-    return Run(model) if isinstance(model, KrigingModel) else SampledRun(model)
+    return KrigingRun(model) if isinstance(model, KrigingModel) else SampledRun(model)

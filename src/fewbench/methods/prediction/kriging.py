@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import FAR, Draw, KrigingModel, Run
+from fewbench.algorithms.kriging import FAR, Draw, KrigingModel, KrigingRun
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.kriging import LEAST, NEEDS, prediction_of, source_kriging
 from fewbench.methods.needs import require
@@ -65,8 +65,8 @@ class FittedKriging:
         runs = (self._heard(places, row) for row in answers.scores)
         return prediction_of(self.model, runs, tasks)
 
-    def _heard(self, places: IntArray, row: FloatArray) -> Run:
-        run = Run(self.model)
+    def _heard(self, places: IntArray, row: FloatArray) -> KrigingRun:
+        run = KrigingRun(self.model)
         run.hear(places, row)
         if self.chances is not None and (self.model.is_sampled or run.is_unlike()):
             chosen = places[np.isnan(self.chances[places])]

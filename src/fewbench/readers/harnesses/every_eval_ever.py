@@ -48,20 +48,20 @@ class _EvalRecord:
     n_rows: int | None = None
 
     def metric(self, task: str, result_id: str | None) -> _Metric:
-        known = self.metrics.get((task, result_id or ""))
-        return known or _Metric("score" if result_id in (None, task) else str(result_id))
+        metric = self.metrics.get((task, result_id or ""))
+        return metric or _Metric("score" if result_id in (None, task) else str(result_id))
 
 
 def _read_record(path: Path) -> _EvalRecord:
     data = load_object(path, "a record of Every Eval Ever")
     listed = data.get("evaluation_results")
-    results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    ran, made = data.get("evaluation_timestamp"), data.get("retrieved_timestamp")
+    results = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    ran, retrieved = data.get("evaluation_timestamp"), data.get("retrieved_timestamp")
     rows = object_at(data, "detailed_evaluation_results").get("total_rows")
     return _EvalRecord(
         _metrics(results),
         str(object_at(data, "eval_library").get("name") or ""),
-        _time_of(ran) or _time_of(made),
+        _time_of(ran) or _time_of(retrieved),
         rows if isinstance(rows, int) else None,
     )
 
@@ -87,30 +87,30 @@ def _time_of(value: Any) -> str:
 
 
 def _metrics(results: list[dict[str, Any]]) -> dict[tuple[str, str], _Metric]:
-    found: dict[tuple[str, str], _Metric] = {}
-    for one in results:
-        task, result_id = one.get("evaluation_name"), one.get("evaluation_result_id")
+    metrics: dict[tuple[str, str], _Metric] = {}
+    for result in results:
+        task, result_id = result.get("evaluation_name"), result.get("evaluation_result_id")
         if not isinstance(task, str):
             continue
         if not isinstance(result_id, str):
-            if any(name == task for name, _ in found):
+            if any(name == task for name, _ in metrics):
                 continue  # it is unknown to which of them a row belongs
             result_id = ""
-        config = object_at(one, "metric_config")
-        details = object_at(one, "score_details", "details")
+        config = object_at(result, "metric_config")
+        details = object_at(result, "score_details", "details")
         name, lower = config.get("metric_name"), config.get("lower_is_better")
-        found[task, result_id] = _Metric(
+        metrics[task, result_id] = _Metric(
             str(name or config.get("metric_id") or result_id or "score"),
             str(details.get("split") or "") or None,
             str(details.get("perturbation") or ""),
             not lower if isinstance(lower, bool) else None,
         )
     # Scorers of a task may report metrics of one name; then their ids are used.
-    meanings = {key: (key[0], m.name, m.split, m.perturbation) for key, m in found.items()}
+    meanings = {key: (key[0], m.name, m.split, m.perturbation) for key, m in metrics.items()}
     times = Counter(meanings.values())
     return {
         key: metric if times[meanings[key]] == 1 else replace(metric, name=key[1] or "score")
-        for key, metric in found.items()
+        for key, metric in metrics.items()
     }
 
 
@@ -163,8 +163,8 @@ class _SampleRow:
     @property
     def metric(self) -> _Metric:
         result_id = self.row.get("evaluation_result_id")
-        known = result_id if isinstance(result_id, str) and result_id else None
-        return self.record.metric(str(self.row["evaluation_name"]), known)
+        stated = result_id if isinstance(result_id, str) and result_id else None
+        return self.record.metric(str(self.row["evaluation_name"]), stated)
 
     @property
     def score(self) -> Any:
@@ -199,13 +199,13 @@ class _SampleRow:
             fields = {name: self.row.get(name) for name in ("sample_id", "sample_hash")}
             fields |= {name: self.row["input"].get(name) for name in ("raw", "formatted")}
             return field_value(fields | self.metadata, key, self.where)
-        known = self.metadata.get("doc_hash")
-        if isinstance(known, str) and known:
-            return known[:ID_LENGTH]
+        doc_hash = self.metadata.get("doc_hash")
+        if isinstance(doc_hash, str) and doc_hash:
+            return doc_hash[:ID_LENGTH]
         question = self.row["input"].get("raw")
-        if (found := self._key()) is None:
+        if (pair := self._key()) is None:
             raise ReaderError(f"{self.where}: 'choices' or 'reference' is not a list of texts")
-        options, right = found
+        options, right = pair
         if not isinstance(question, str) or not question.strip():
             raise ReaderError(f"{self.where}: 'input.raw' is {describe(question)}, not a text")
         return content_id(*(text.strip() for text in (question, *options, *right)))
@@ -213,15 +213,15 @@ class _SampleRow:
     def key(self) -> tuple[str | None, list[str]]:
         """Return the right answer or lm-eval's hash of it, and the options."""
         options, right = self._key() or ([], [])
-        known = self.metadata.get("target_hash")
-        if not isinstance(known, str) or not known:
-            known = "\x1f".join(text.strip() for text in right) or None
-        return known, options if len(options) > 1 else []
+        target_hash = self.metadata.get("target_hash")
+        if not isinstance(target_hash, str) or not target_hash:
+            target_hash = "\x1f".join(text.strip() for text in right) or None
+        return target_hash, options if len(options) > 1 else []
 
     def _key(self) -> tuple[list[str], list[str]] | None:
         """Return options and right answers, None if they are not texts."""
-        said = self.row["input"]
-        options, answers = said.get("choices") or [], said.get("reference")
+        asked = self.row["input"]
+        options, answers = asked.get("choices") or [], asked.get("reference")
         answers = [answers] if isinstance(answers, str) else answers or []
         for what in (options, answers):
             if not isinstance(what, list) or not all(isinstance(text, str) for text in what):
@@ -229,17 +229,17 @@ class _SampleRow:
         return options, [_spelt(answer, options) for answer in answers]
 
     def prompt(self) -> str:
-        known = self.metadata.get("prompt_hash")
-        said = self.row["input"]
-        seen = known or said.get("formatted") or said.get("raw")
+        prompt_hash = self.metadata.get("prompt_hash")
+        asked = self.row["input"]
+        seen = prompt_hash or asked.get("formatted") or asked.get("raw")
         return seen if isinstance(seen, str) else ""
 
 
 def _positions(samples: list[_EvalSample], record: _EvalRecord) -> list[int] | None:
-    given = [PLACED.fullmatch(sample.own_id) for sample in samples]
-    if record.library not in PLACING or not all(given):
+    matches = [PLACED.fullmatch(sample.own_id) for sample in samples]
+    if record.library not in PLACING or not all(matches):
         return None
-    places = [int(one[1]) for one in given if one]
+    places = [int(match[1]) for match in matches if match]
     rising = all(a < b for a, b in pairwise(places))
     return places if rising or record.library == "helm" else None
 
@@ -297,16 +297,16 @@ class EveryEvalEver:
                 continue
             if metric.higher_is_better is not None:
                 directions[name] = metric.higher_is_better
-            own = samples.setdefault(row.evaluation(), {})
+            by_item = samples.setdefault(row.evaluation(), {})
             identity = row.identity(wants.key)
-            if identity not in own:
+            if identity not in by_item:
                 content = identity[1] or row.content(wants.key)
-                own[identity] = _EvalSample(place, row.own_id, content, row.prompt(), row.key())
-            own[identity].scores.setdefault(name, []).append(row.score)
+                by_item[identity] = _EvalSample(place, row.own_id, content, row.prompt(), row.key())
+            by_item[identity].scores.setdefault(name, []).append(row.score)
         notes = (*lines.notes, *_notes(unit, record, count, errors))
         if perturbed:
-            said = f"{perturbed.total()} rows of perturbed samples ({some(perturbed)}) skipped"
-            notes = (*notes, said)
+            note = f"{perturbed.total()} rows of perturbed samples ({some(perturbed)}) skipped"
+            notes = (*notes, note)
         if not samples:
             raise ReaderError(
                 f"{unit.path}: {'no usable row' if count else 'empty'}"
@@ -314,8 +314,8 @@ class EveryEvalEver:
                 hint="skip the file with --damaged skip",
             )
         return [
-            _run(unit.path, evaluation, list(own.values()), record, directions, notes)
-            for evaluation, own in samples.items()
+            _run(unit.path, evaluation, list(group.values()), record, directions, notes)
+            for evaluation, group in samples.items()
         ]
 
 
@@ -342,7 +342,7 @@ def _run(
             choices=sample.key[1],
         )
     times = [max(map(len, sample.scores.values())) for sample in samples]
-    repeated = sum(one > 1 for one in times)
+    repeated = sum(n > 1 for n in times)
     if repeated:
         notes = (*notes, f"{repeated} samples have several rows of a metric, which are averaged")
     return rows.run(

@@ -55,8 +55,8 @@ def _named(path: Path) -> tuple[str, str] | None:
     ('harness|arc:challenge|25', '2023-07-19T16-22-31.218')
     >>> _named(Path("results_2023-07-19T16:22:31.218.parquet"))
     """
-    found = NAME.fullmatch(path.name)
-    return (found[1], found[2].replace(":", "-")) if found else None
+    match = NAME.fullmatch(path.name)
+    return (match[1], match[2].replace(":", "-")) if match else None
 
 
 def _home_of(path: Path) -> Path:
@@ -90,7 +90,7 @@ def _results_of(path: Path, stamp: str) -> Path | None:
     above = path.absolute().parent.parent
     folders = [path.absolute().parent, above]
     details = [folder for folder in list(above.parents)[:4] if folder.name == "details"]
-    folders += [one.parent / "results" / above.relative_to(one) for one in details[:1]]
+    folders += [folder.parent / "results" / above.relative_to(folder) for folder in details[:1]]
     day, _, time = stamp.partition("T")
     names = [f"results_{stamp}.json", f"results_{day}T{time.replace('-', ':')}.json"]
     there = (folder / name for folder in folders for name in names)
@@ -117,35 +117,35 @@ class _Results(JsonObject):
         return (logged if whole else None), None
 
     def version(self, task: str) -> str:
-        found = self.part("versions").get(task, self._config(task).get("version"))
-        return "" if found is None else str(found)
+        version = self.part("versions").get(task, self._config(task).get("version"))
+        return "" if version is None else str(version)
 
     def settings(self) -> tuple[tuple[str, str], ...]:
         general = self.part("config_general")
-        found = {key: value for key, value in general.items() if key not in ASIDE}
-        if isinstance(own := general.get("model_config"), dict):
-            found |= {key: value for key, value in own.items() if key not in ASIDE}
-        if isinstance(more := found.pop("generation_parameters", None), dict):
-            found |= more
-        return tuple((key, str(found[key])) for key in sorted(found) if found[key] is not None)
+        values = {key: value for key, value in general.items() if key not in ASIDE}
+        if isinstance(model_config := general.get("model_config"), dict):
+            values |= {key: value for key, value in model_config.items() if key not in ASIDE}
+        if isinstance(more := values.pop("generation_parameters", None), dict):
+            values |= more
+        return tuple((key, str(values[key])) for key in sorted(values) if values[key] is not None)
 
     def task_settings(self, task: str) -> tuple[tuple[str, str], ...]:
         """Return the settings of a task that change answers or scores."""
         config = self._config(task)
         names = {"generation_size": f"{GENERATION}max_gen_toks", "num_samples": f"{SCORING}repeats"}
         names |= {"stop_sequence": f"{GENERATION}stop_sequence", "version": "task version"}
-        found = {text: setting(config[name]) for name, text in names.items() if name in config}
-        return tuple(sorted(found.items()))
+        settings = {text: setting(config[name]) for name, text in names.items() if name in config}
+        return tuple(sorted(settings.items()))
 
     def scorers(self, task: str) -> dict[str, str]:
         """Return metric → its function with arguments, which lighteval logs since 0.11."""
-        found = {}
+        functions = {}
         for metric in self._metrics(task):
             how, names = str(metric.get("sample_level_fn")), metric.get("metric_name")
             if "(" in how:  # else only "compute"
                 for name in names if isinstance(names, list) else [names]:
-                    found[str(name)] = shortened(ADDRESS.sub("", how))
-        return found
+                    functions[str(name)] = shortened(ADDRESS.sub("", how))
+        return functions
 
     def _metrics(self, task: str) -> list[dict[str, Any]]:
         config = self._config(task)
@@ -154,21 +154,21 @@ class _Results(JsonObject):
         return [metric for metric in every if isinstance(metric, dict)]
 
     def higher_is_better(self, task: str) -> dict[str, bool]:
-        found = {}
+        directions = {}
         for metric in self._metrics(task):
             names, higher = metric.get("metric_name"), metric.get("higher_is_better")
             for name in names if isinstance(names, list) else [names]:
-                told = higher.get(name) if isinstance(higher, dict) else higher
-                if isinstance(name, str) and isinstance(told, bool):
-                    found[name] = told
-        return found
+                direction = higher.get(name) if isinstance(higher, dict) else higher
+                if isinstance(name, str) and isinstance(direction, bool):
+                    directions[name] = direction
+        return directions
 
     def _config(self, task: str) -> dict[str, Any]:
         configs = self.part("config_tasks")
         # Until 0.10 the key lacks the number of examples, which ends the task's name.
         for name in (task, task.rpartition("|")[0]):
-            if isinstance(found := configs.get(name), dict):
-                return found
+            if isinstance(config := configs.get(name), dict):
+                return config
         return {}
 
 
@@ -221,7 +221,7 @@ def _columns(path: Path, schema: Any) -> list[str]:
         for name in three[:2]:
             kind = schema.field(name).type
             parts = kind if pa.types.is_struct(kind) else ()
-            columns += [f"{name}.{one.name}" for one in parts if one.name not in UNREAD] or [name]
+            columns += [f"{name}.{sub.name}" for sub in parts if sub.name not in UNREAD] or [name]
         return columns
     if "full_prompt" in names:
         return [name for name in names if name not in UNREAD]
@@ -234,7 +234,7 @@ def _columns(path: Path, schema: Any) -> list[str]:
 def _nested(doc: Any, response: Any, metric: Any) -> _Detail:
     choices = [str(choice) for choice in doc.get("choices") or []]
     gold_index = _indices(doc.get("gold_index"))
-    own = str(doc.get("id") or "")
+    label = str(doc.get("id") or "")
     logprobs, alone = (response.get(name) or [] for name in LOGPROBS)
     likelihoods, unconditional = _halves(logprobs, len(choices))
     if alone:
@@ -250,7 +250,7 @@ def _nested(doc: Any, response: Any, metric: Any) -> _Detail:
         unconditional=unconditional,
         scores=_scores(metric),
         fields={**object_at(doc, "specific"), **doc},
-        position=int(own) if own.isascii() and own.isdigit() and len(own) < 10 else UNKNOWN,
+        position=int(label) if label.isascii() and label.isdigit() and len(label) < 10 else UNKNOWN,
         images=tuple(_digest(image) for image in doc.get("images") or []),
     )
 
@@ -260,11 +260,11 @@ def _flat(row: dict[str, Any]) -> _Detail:
     gold_index = _indices(row.get("gold_index"))
     golds = [choices[at] for at in gold_index if 0 <= at < len(choices)]
     if not golds:
-        golds = [str(one) for one in _listed(row.get("gold")) if one is not None]
+        golds = [str(gold) for gold in _listed(row.get("gold")) if gold is not None]
     predictions = row.get("predictions") or []
-    values = [one[0] if isinstance(one, list) and one else one for one in predictions]
-    known = len(choices) > 1 and all(isinstance(value, float | int) for value in values)
-    likelihoods, unconditional = _halves(values if known else [], len(choices))
+    values = [part[0] if isinstance(part, list) and part else part for part in predictions]
+    are_likelihoods = len(choices) > 1 and all(isinstance(value, float | int) for value in values)
+    likelihoods, unconditional = _halves(values if are_likelihoods else [], len(choices))
     prompt = _text(row.get("full_prompt"))
     metrics = row.get("metrics")
     if not isinstance(metrics, dict):
@@ -288,10 +288,10 @@ def _flat(row: dict[str, Any]) -> _Detail:
 
 def _halves(values: list[Any], count: int) -> tuple[list[float], list[float]]:
     """Split log-likelihoods of options into those with and without the question."""
-    found = [float(value) for value in values]
-    if len(found) == 2 * count:
-        return found[:count], found[count:]
-    return (found, []) if len(found) == count else ([], [])
+    numbers = [float(value) for value in values]
+    if len(numbers) == 2 * count:
+        return numbers[:count], numbers[count:]
+    return (numbers, []) if len(numbers) == count else ([], [])
 
 
 def _scores(metric: Any) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _indices(value: Any) -> list[int]:
-    return [int(one) for one in _listed(value) if one is not None]
+    return [int(index) for index in _listed(value) if index is not None]
 
 
 def _text(value: Any) -> str:
@@ -311,8 +311,8 @@ def _text(value: Any) -> str:
 
 
 def _digest(image: Any) -> str:
-    said = image.get("bytes") or image.get("path") if isinstance(image, dict) else image
-    raw = said if isinstance(said, bytes) else str(said).encode("utf-8", "surrogatepass")
+    content = image.get("bytes") or image.get("path") if isinstance(image, dict) else image
+    raw = content if isinstance(content, bytes) else str(content).encode("utf-8", "surrogatepass")
     return hashlib.sha256(raw).hexdigest()
 
 
@@ -400,7 +400,7 @@ def _options(detail: _Detail, texts: str) -> OptionTable | None:
     if len(detail.likelihoods) < 2:
         return None
     right = detail.gold_index[0] if len(detail.gold_index) == 1 else NO_ANSWER
-    named_texts = [one.lstrip(" ") if texts == "stripped" else one for one in detail.choices]
+    named_texts = [text.lstrip(" ") if texts == "stripped" else text for text in detail.choices]
     return OptionTable(detail.likelihoods, right, named_texts, detail.unconditional)
 
 
@@ -409,18 +409,18 @@ def _texts(details: Sequence[_Detail]) -> str:
 
     lighteval does either, so the logged scores decide.
     """
-    known = [
+    scored = [
         (detail, score)
         for detail in details
         if len(detail.likelihoods) > 1
         and (score := as_number(detail.scores.get("acc_norm"))) is not None
     ]
-    if not known:
+    if not scored:
         return "whole"
-    scores = np.array([score for _, score in known])
+    scores = np.array([score for _, score in scored])
     explained = {}
     for texts in ("whole", "stripped"):
-        tables = [_options(detail, texts) for detail, _ in known]
-        columns = OptionTable.columns([one for one in tables if one is not None])
+        tables = [_options(detail, texts) for detail, _ in scored]
+        columns = OptionTable.columns([table for table in tables if table is not None])
         explained[texts] = int((recomputed(columns, "acc_norm") == scores).sum())
     return max(explained, key=lambda texts: explained[texts])

@@ -80,20 +80,20 @@ class LmmsEval:
                 f"{some(parts)}"
             )
         n_documents = len({sample.doc_id for sample in samples})
-        said = _said(results, task, n_documents)
-        whole = said.get("total") == n_documents
+        of_task = _said(results, task, n_documents)
+        whole = of_task.get("total") == n_documents
         runs = []
         for part, some_of in parts.items():
             for time, rows in enumerate(_by_filter(log, some_of, filters, wants.key)):
-                known = {"stamp": log.stamp, "notes": tuple(notes), **said}
-                known["filter"] = filters[time] if filters else None
+                facts = {"stamp": log.stamp, "notes": tuple(notes), **of_task}
+                facts["filter"] = filters[time] if filters else None
                 if results:
-                    scoring = results.scoring(task, known["filter"])
-                    found = {**dict(said["task_settings"]), **scoring}
-                    known["task_settings"] = tuple(sorted(found.items()))
+                    scoring = results.scoring(task, facts["filter"])
+                    settings = {**dict(of_task["task_settings"]), **scoring}
+                    facts["task_settings"] = tuple(sorted(settings.items()))
                 if len(parts) > 1:
-                    known |= {"total": len(rows) if whole else None, "ran": None}
-                runs.append(rows.run(model, part, **known))
+                    facts |= {"total": len(rows) if whole else None, "ran": None}
+                runs.append(rows.run(model, part, **facts))
         return runs
 
 
@@ -148,8 +148,8 @@ def _samples(log: _LmmsLog, score_key: str) -> Iterator[_Sample]:
             raise ReaderError(f"{where}: not a JSON object")
         doc_id = row.get("doc_id")
         if not is_position(doc_id):
-            said = "absent" if "doc_id" not in row else describe(doc_id)
-            raise ReaderError(f"{where}: 'doc_id' is {said}, not the position of a document")
+            state = "absent" if "doc_id" not in row else describe(doc_id)
+            raise ReaderError(f"{where}: 'doc_id' is {state}, not the position of a document")
         if "target" not in row:
             raise ReaderError(f"{where}: no 'target', so not a row of lmms-eval")
         yield _Sample(where, place, row, _scores(row, score_key))
@@ -196,7 +196,7 @@ def _by_filter(
 ) -> list[Rows]:
     """Return the rows of each filter: a document's n-th row is of the n-th filter."""
     met: Counter[int] = Counter()
-    found: list[Rows] = []
+    by_filter: list[Rows] = []
     for sample in samples:
         time = met[sample.doc_id]
         met[sample.doc_id] += 1
@@ -212,9 +212,9 @@ def _by_filter(
                 "names several",
                 hint="add the run's TIME_results.json to the folder",
             )
-        if time == len(found):
-            found.append(Rows(log.path))
-        found[time].append(
+        if time == len(by_filter):
+            by_filter.append(Rows(log.path))
+        by_filter[time].append(
             sample.content(key),
             sample.scores,
             sample.place,
@@ -222,16 +222,16 @@ def _by_filter(
             prompt=sample.prompt,
             answer=str(sample.row.get("target")).strip(),
         )
-    return found
+    return by_filter
 
 
 def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
     if results is None:
         return {}
-    known = results.known(task, logged)
+    facts = results.known(task, logged)
     if results.part("config").get("offset"):
-        known["ran"] = None  # lmms-eval forgets that an offset leaves fewer
+        facts["ran"] = None  # lmms-eval forgets that an offset leaves fewer
     # Of chat templates and system prompts lmms-eval logs nothing.
     unlogged = ("chat template", "system prompt")
-    asked = known["task_settings"]
-    return known | {"task_settings": tuple(one for one in asked if one[0] not in unlogged)}
+    asked = facts["task_settings"]
+    return facts | {"task_settings": tuple(pair for pair in asked if pair[0] not in unlogged)}

@@ -60,14 +60,14 @@ def _place_of(path: Path) -> _Place | None:
         return None
     folders = [at for at, part in enumerate(parts[:-2]) if part in ("results", "predictions")]
     start = head(path).lstrip()
-    told = b'"details"' in start and any(word in start for word in DETAILS)
+    has_details = b'"details"' in start and any(word in start for word in DETAILS)
     if not folders:  # moved elsewhere
-        return _moved(path) if told else None
+        return _moved(path) if has_details else None
     at = folders[-1]
     # Relative where possible, so that messages name files as the user does.
     up = len(parts) - at - 1
     work = path.parents[up] if len(path.parents) > up else Path(*parts[:at])
-    if not told and not _is_work(work):
+    if not has_details and not _is_work(work):
         return None
     if parts[at] == "results":  # skip files of an evaluator, such as a judge, among the results
         results = Path(*parts[: at + 1])
@@ -113,23 +113,23 @@ def _configured(paths: tuple[Path, ...], place: _Place) -> _Config:
         for abbr, named in _named(path, path.stat().st_mtime_ns if path.is_file() else 0):
             if abbr == place.task and "reader_cfg" in named:
                 reader = next(_dicts(named["reader_cfg"]), {})
-                given = reader.get("test_range", ast.Constant(""))
-                value = given.value if isinstance(given, ast.Constant) else ast.unparse(given)
+                bounds = reader.get("test_range", ast.Constant(""))
+                value = bounds.value if isinstance(bounds, ast.Constant) else ast.unparse(bounds)
                 ranges.add(str(value or ""))
                 scoring.add(_scoring(named))
             elif abbr == place.model and "type" in named:
                 settings = tuple((key, ast.unparse(named[key])) for key in SETTINGS if key in named)
-    known = len(ranges) == 1
+    is_single = len(ranges) == 1
     scored = scoring.pop() if len(scoring) == 1 else ()
-    return _Config(known, ranges.pop() if known else "", settings, scored)
+    return _Config(is_single, ranges.pop() if is_single else "", settings, scored)
 
 
 def _scoring(named: dict[str, ast.expr]) -> tuple[tuple[str, str], ...]:
     """Return how a data set is scored: its evaluator and postprocessors, and repeats."""
-    found = {f"{SCORING}repeats": ast.unparse(named["n"]) if "n" in named else "1"}
+    scoring = {f"{SCORING}repeats": ast.unparse(named["n"]) if "n" in named else "1"}
     for name, part in next(_dicts(named["eval_cfg"]), {}).items() if "eval_cfg" in named else ():
-        found[SCORING + name] = _scorer(part)
-    return tuple(sorted(found.items()))
+        scoring[SCORING + name] = _scorer(part)
+    return tuple(sorted(scoring.items()))
 
 
 def _scorer(node: ast.expr) -> str:
@@ -137,18 +137,18 @@ def _scorer(node: ast.expr) -> str:
 
     Of a judge only the model counts. Modules do not: other versions arrange them anew.
     """
-    for one in ast.walk(node):
-        if isinstance(one, ast.Call):
-            one.keywords.sort(key=lambda pair: pair.arg or "")
-            for pair in one.keywords:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Call):
+            child.keywords.sort(key=lambda pair: pair.arg or "")
+            for pair in child.keywords:
                 if pair.arg == "judge_cfg":
                     pair.value = next(_dicts(pair.value), {}).get("path", pair.value)
-    given = next(_dicts(node), {})
+    arguments = next(_dicts(node), {})
     text = MODULE.sub(r"'\1'", ast.unparse(node))
-    if "type" not in given:
+    if "type" not in arguments:
         return shortened(text)
-    kind = ast.unparse(given["type"]).strip("'\"").rpartition(".")[2]
-    return f"{kind} {content_id(text)}" if len(given) > 1 else kind
+    kind = ast.unparse(arguments["type"]).strip("'\"").rpartition(".")[2]
+    return f"{kind} {content_id(text)}" if len(arguments) > 1 else kind
 
 
 @lru_cache(maxsize=16)
@@ -181,10 +181,10 @@ class _Item(NamedTuple):
     @property
     def labels(self) -> dict[str, dict[str, Any]]:
         """The entry of each option, {} if the task is not scored by perplexity."""
-        told = self.detail.get("origin_prediction")
+        original = self.detail.get("origin_prediction")
         return {
             name.removeprefix("label: "): value
-            for name, value in (told if isinstance(told, dict) else self.prediction).items()
+            for name, value in (original if isinstance(original, dict) else self.prediction).items()
             if isinstance(value, dict) and ("PPL" in value or "Loglikelihood" in value)
         }
 
@@ -198,10 +198,10 @@ class _Item(NamedTuple):
     @property
     def raw_gold(self) -> str | None:
         """The right answer before evaluators process it, None if it is not logged."""
-        told = self.detail.get("origin_prediction")
-        for known in (self.prediction, told if isinstance(told, dict) else {}):
-            if "gold" in known:
-                return str(_only(known["gold"]))
+        original = self.detail.get("origin_prediction")
+        for record in (self.prediction, original if isinstance(original, dict) else {}):
+            if "gold" in record:
+                return str(_only(record["gold"]))
         return None
 
     @property
@@ -217,11 +217,11 @@ class _Item(NamedTuple):
     def options(self) -> OptionTable | None:
         labels = self.labels
         values = [_likelihood(value) for value in labels.values()]
-        known = [value for value in values if value is not None]
-        if len(known) < max(2, len(values)):
+        likelihoods = [value for value in values if value is not None]
+        if len(likelihoods) < max(2, len(values)):
             return None
         names = list(labels)
-        return OptionTable(known, names.index(self.gold) if self.gold in names else NO_ANSWER)
+        return OptionTable(likelihoods, names.index(self.gold) if self.gold in names else NO_ANSWER)
 
     @property
     def position(self) -> int:
@@ -243,16 +243,16 @@ def _text(prompt: Any) -> str:
         return prompt.strip()
     if not isinstance(prompt, list) or not prompt:
         return ""
-    said = [one.get("prompt", one.get("content")) for one in prompt if isinstance(one, dict)]
-    if said:
-        return "\n".join(part for part in said if isinstance(part, str)).strip()
+    turns = [msg.get("prompt", msg.get("content")) for msg in prompt if isinstance(msg, dict)]
+    if turns:
+        return "\n".join(part for part in turns if isinstance(part, str)).strip()
     return _text(prompt[0])
 
 
-def _likelihood(told: dict[str, Any]) -> float | None:
-    if "Loglikelihood" in told:
-        return as_number(told["Loglikelihood"])
-    loss = as_number(told["PPL"])  # in fact the mean negative log-likelihood of a token
+def _likelihood(entry: dict[str, Any]) -> float | None:
+    if "Loglikelihood" in entry:
+        return as_number(entry["Loglikelihood"])
+    loss = as_number(entry["PPL"])  # in fact the mean negative log-likelihood of a token
     return None if loss is None else -loss
 
 
@@ -271,21 +271,21 @@ def _read_results(path: Path) -> dict[str, Any]:
     return data
 
 
-def _entries(path: Path, found: Any) -> list[dict[str, Any]]:
-    if isinstance(found, dict):
-        numbers = [key for key in found if key != "type"]
+def _entries(path: Path, details: Any) -> list[dict[str, Any]]:
+    if isinstance(details, dict):
+        numbers = [key for key in details if key != "type"]
         if sorted(numbers) != sorted(map(str, range(len(numbers)))):
             raise ReaderError(
                 f"{path}: entries are not numbered from 0 without gaps: {some(numbers)}",
                 hint="the file belongs to a custom evaluator, or was edited",
             )
-        found = [found[str(number)] for number in range(len(numbers))]
-    if not isinstance(found, list):
+        details = [details[str(number)] for number in range(len(numbers))]
+    if not isinstance(details, list):
         raise ReaderError(f"{path}: the details are neither a list nor an object")
-    for number, entry in enumerate(found):
+    for number, entry in enumerate(details):
         if not isinstance(entry, dict):
             raise ReaderError(f"{path}, entry {number + 1}: not an object")
-    return found
+    return details
 
 
 def _pair_up(path: Path, results: dict[str, Any], predictions: list[dict[str, Any]]) -> list[_Item]:
@@ -311,8 +311,8 @@ def _scores_of(
             item.labels and {"prediction", "gold"} <= item.prediction.keys() for item in items
         ):
             raise ReaderError(f"{path}: predictions that were not evaluated", hint=AGAIN.format(""))
-        found = [{METRIC: str(item.prediction["prediction"]) == item.gold} for item in items]
-        return found, ["not evaluated by OpenCompass; the option of least perplexity is the answer"]
+        cells = [{METRIC: str(item.prediction["prediction"]) == item.gold} for item in items]
+        return cells, ["not evaluated by OpenCompass; the option of least perplexity is the answer"]
     named = next((name for name in RIGHT if any(name in item.detail for item in items)), None)
     if named is not None:
         values = [item.detail.get(named) for item in items]
@@ -336,11 +336,11 @@ def _scores_of(
 
 
 def _mean(value: Any) -> Any:
-    numbers = [as_number(one) for one in value] if isinstance(value, list) else []
-    known = [number for number in numbers if number is not None]
-    if not known or len(known) < len(numbers):
+    numbers = [as_number(entry) for entry in value] if isinstance(value, list) else []
+    valid = [number for number in numbers if number is not None]
+    if not valid or len(valid) < len(numbers):
         return _only(value)
-    return sum(known) / len(known)
+    return sum(valid) / len(valid)
 
 
 def _compared(
@@ -360,7 +360,7 @@ def _compared(
         "the details do not say which items are right; an answer equal to the reference counts as "
         "right, which gives the stated accuracy"
     )
-    return [{METRIC: one} for one in right], [note]
+    return [{METRIC: is_right} for is_right in right], [note]
 
 
 class OpenCompass:
@@ -381,7 +381,7 @@ class OpenCompass:
 
     def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the results among files, and predictions that were never evaluated."""
-        found: dict[Path, LogUnit] = {}
+        units: dict[Path, LogUnit] = {}
         for path in files:
             place = _place_of(path)
             if place is None:
@@ -391,33 +391,33 @@ class OpenCompass:
             results = place.beside("results", place.task)
             beside = place.predictions()
             unit = path if place.part == "results" else results if results.is_file() else beside[0]
-            if unit not in found:
-                others = [one for one in beside if one != unit]
-                found[unit] = LogUnit(
+            if unit not in units:
+                others = [other for other in beside if other != unit]
+                units[unit] = LogUnit(
                     unit, (*others, *sorted((place.work / "configs").glob("*.py")))
                 )
-        return list(found.values())
+        return list(units.values())
 
     def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the run that a results file is."""
         path = unit.path
         place = _place_of(path) or _moved(path)  # moved if it was named with its form
-        beside = [one for one in unit.beside if one.suffix == ".json"]
+        beside = [file for file in unit.beside if file.suffix == ".json"]
         if place.part == "predictions":
             place = _evaluated(place)
             results: dict[str, Any] = {}
             beside = [path, *beside]
         else:
             results = _read_results(path)
-        predictions = [entry for one in beside for entry in _entries(one, load_json(one))]
+        predictions = [entry for file in beside for entry in _entries(file, load_json(file))]
         items = (
             _pair_up(path, results, predictions)
             if results
-            else [_Item({}, one) for one in predictions]
+            else [_Item({}, prediction) for prediction in predictions]
         )
         if not items:
             raise empty(path)
-        config = _configured(tuple(one for one in unit.beside if one.suffix == ".py"), place)
+        config = _configured(tuple(file for file in unit.beside if file.suffix == ".py"), place)
         return [_run(path, place, items, _scores_of(path, items, results), config, wants)]
 
 

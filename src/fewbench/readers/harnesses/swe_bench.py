@@ -34,8 +34,8 @@ def date_of(folder: str) -> str:
     >>> date_of("20240620_sweagent_claude3.5sonnet"), date_of("sweagent")
     ('2024-06-20', '')
     """
-    found = DATED.match(folder)
-    return "-".join(found.groups()) if found else ""
+    match = DATED.match(folder)
+    return "-".join(match.groups()) if match else ""
 
 
 class SweBench:
@@ -52,16 +52,16 @@ class SweBench:
 
     def find(self, files: Sequence[Path]) -> list[LogUnit]:
         """Return the submissions, each with the table of instances beside."""
-        found: dict[Path, Path] = {}
+        submissions: dict[Path, Path] = {}
         for path in files:
             if path.name == DETAILS and RESOLVED in head(path):
-                found[submission_of(path)] = path  # says more than lists
+                submissions[submission_of(path)] = path  # says more than lists
             elif path.name == LISTS and _has_lists(head(path)):
-                found.setdefault(submission_of(path), path)
-        if not found:
+                submissions.setdefault(submission_of(path), path)
+        if not submissions:
             return []
         tables = [path for path in files if path.suffix in TABLES and _has_instances(path)]
-        return [LogUnit(path, _nearest(tables, folder)) for folder, path in found.items()]
+        return [LogUnit(path, _nearest(tables, folder)) for folder, path in submissions.items()]
 
     def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return the one run of a submission."""
@@ -70,19 +70,19 @@ class SweBench:
             raise ReaderError(f"{path}: instances have no {wants.key!r}", hint="omit --key")
         folder = submission_of(path)
         split = folder.parent.name if folder.parent.name in SPLITS else ""
-        known = instances(unit.beside[0]) if unit.beside else ()
+        in_table = instances(unit.beside[0]) if unit.beside else ()
         notes = []
         if path.name == DETAILS:
             resolved, listed = _details(path)
         else:
             resolved, listed = _lists(path), ()
-            if not known:
+            if not in_table:
                 raise ReaderError(
                     f"{path}: lists resolved instances, but not which instances there are",
                     hint=f"pass a table with a column {INSTANCE} too, such as the Parquet file of "
                     "the data set SWE-bench/SWE-bench_Verified",
                 )
-        every = list(known or listed)
+        every = list(in_table or listed)
         if resolved and not resolved & set(every):
             raise ReaderError(
                 f"{path}: none of its resolved instances is in {unit.beside[0]}",
@@ -90,7 +90,7 @@ class SweBench:
             )
         if others := sorted((resolved | set(listed)) - set(every)):
             notes.append(f"{counted(len(others), 'instance')} not in the table: {some(others)}")
-        if known and listed and (lacking := sorted(set(known) - set(listed))):
+        if in_table and listed and (lacking := sorted(set(in_table) - set(listed))):
             what = counted(len(lacking), "instance")
             notes.append(f"{what} without a result, which count as not resolved: {some(lacking)}")
         rows = Rows(path, "instance")
@@ -151,7 +151,7 @@ def instances(path: Path) -> tuple[str, ...]:
 @lru_cache(maxsize=16)
 def _instances(path: Path, state: object) -> tuple[str, ...]:
     column = load_table(path, text=[INSTANCE])[INSTANCE]
-    ids = tuple(str(one) for one in column if isinstance(one, str) and one)
+    ids = tuple(str(instance) for instance in column if isinstance(instance, str) and instance)
     if not ids or len(ids) < len(column) or len(set(ids)) < len(ids):
         raise ReaderError(
             f"{path}: column {INSTANCE} has empty or repeated ids, or none",
@@ -161,10 +161,10 @@ def _instances(path: Path, state: object) -> tuple[str, ...]:
 
 
 def _details(path: Path) -> tuple[set[str], tuple[str, ...]]:
-    found = load_object(path, "an object of instances")
+    details = load_object(path, "an object of instances")
     resolved = set()
-    for instance, one in found.items():
-        value = one.get("resolved") if isinstance(one, dict) else None
+    for instance, detail in details.items():
+        value = detail.get("resolved") if isinstance(detail, dict) else None
         if not isinstance(value, bool):
             raise ReaderError(
                 f"{path}: 'resolved' of instance {instance!r} is {describe(value)}, not true or "
@@ -172,12 +172,12 @@ def _details(path: Path) -> tuple[set[str], tuple[str, ...]]:
             )
         if value:
             resolved.add(instance)
-    return resolved, tuple(found)
+    return resolved, tuple(details)
 
 
 def _lists(path: Path) -> set[str]:
-    found = load_object(path, "an object of lists")
-    resolved = found.get("resolved")
-    if not isinstance(resolved, list) or not all(isinstance(one, str) for one in resolved):
+    lists = load_object(path, "an object of lists")
+    resolved = lists.get("resolved")
+    if not isinstance(resolved, list) or not all(isinstance(name, str) for name in resolved):
         raise ReaderError(f"{path}: 'resolved' is {describe(resolved)}, not a list of instance ids")
     return set(resolved)

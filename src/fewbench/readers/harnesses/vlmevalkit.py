@@ -60,8 +60,8 @@ def _is_sheet(path: Path) -> bool:
     if suffix not in SHEETS or path.name == STATUS or HALF_WAY.fullmatch(path.stem):
         return False
     if not path.name.startswith(f"{_model_folder(path).name}_"):
-        found = MADE.fullmatch(path.stem)
-        is_judged = found and (found["judge"] or found["word"] == "_auxmatch")
+        match = MADE.fullmatch(path.stem)
+        is_judged = match and (match["judge"] or match["word"] == "_auxmatch")
         if not is_judged and b'"eval_id"' not in head(path.parent / STATUS):
             return False
     start = head(path)
@@ -82,8 +82,8 @@ def _is_predictions(stem: str) -> bool:
     >>> _is_predictions("m_MMBench"), _is_predictions("m_MMBench_exact_matching_result")
     (True, False)
     """
-    found = MADE.fullmatch(stem)
-    return found is None or (found["judge"] is None and found["word"] is None)
+    match = MADE.fullmatch(stem)
+    return match is None or (match["judge"] is None and match["word"] is None)
 
 
 def made_of(stem: str, stems: Iterable[str]) -> tuple[str, str]:
@@ -96,12 +96,12 @@ def made_of(stem: str, stems: Iterable[str]) -> tuple[str, str]:
     >>> made_of("m_a_b_mistral_result", ["m_a", "m_a_b"]), made_of("m_a_gpt-4o_result", [])
     (('m_a_b', 'mistral'), ('m_a', 'gpt-4o'))
     """
-    known = [name for name in stems if stem.startswith(f"{name}_")]
-    found = MADE.fullmatch(stem)
-    if not known:
-        return (found["predictions"], found["judge"] or "") if found else (stem, "")
-    predictions = max(known, key=len)
-    end = len(stem) - len(found["word"] or "") if found else len(stem)
+    prefixes = [name for name in stems if stem.startswith(f"{name}_")]
+    match = MADE.fullmatch(stem)
+    if not prefixes:
+        return (match["predictions"], match["judge"] or "") if match else (stem, "")
+    predictions = max(prefixes, key=len)
+    end = len(stem) - len(match["word"] or "") if match else len(stem)
     return predictions, stem[len(predictions) : end].strip("_")
 
 
@@ -144,9 +144,9 @@ def _text(value: Any) -> str:
     >>> _text(3.0), _text(" 3.0"), _text("Oslo "), _text(None), _text(0.5)
     ('3', '3', 'Oslo', '', '0.5')
     """
-    said = "" if value is None else str(value).strip()
-    whole = WHOLE.fullmatch(said)
-    return whole[1] if whole else said
+    text = "" if value is None else str(value).strip()
+    whole = WHOLE.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def _read_xlsx(path: Path) -> list[Row]:
@@ -293,8 +293,8 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
     for index, asked in _by_index(path, dataset, sheet).items():
         number, row = asked[0]
         where = f"{path}, row {number}"
-        scores = [_scores(one, metrics, dataset, f"{path}, row {at}") for at, one in asked]
-        failed += any(FAILED in _text(one.get("prediction")) for _, one in asked)
+        scores = [_scores(turn, metrics, dataset, f"{path}, row {at}") for at, turn in asked]
+        failed += any(FAILED in _text(turn.get("prediction")) for _, turn in asked)
         if any(value is None for score in scores for value in score.values()):
             unscored.append(index)
             continue
@@ -326,21 +326,21 @@ def _metrics(path: Path, sheet: list[Row]) -> list[str]:
         raise ReaderError(
             f"{path}: no column 'index', as VLMEvalKit writes it", hint=f"it has {some(columns)}"
         )
-    found = [name for name in SCORES if name in columns]
+    names = [name for name in SCORES if name in columns]
     if MATCH in columns and HIT not in columns:
-        found.append(MATCH)
-    if not found:
+        names.append(MATCH)
+    if not names:
         raise ReaderError(
             f"{path}: no column 'hit' or 'score': predictions without an evaluation of each item",
             hint="evaluate them with `run.py --mode eval --reuse`, or skip with --damaged skip",
         )
-    return [HIT if name == MATCH else name for name in found]
+    return [HIT if name == MATCH else name for name in names]
 
 
 def _by_index(path: Path, dataset: str, sheet: list[Row]) -> dict[str, list[tuple[int, Row]]]:
     """Return the numbered rows of each item: several if its options were rotated."""
     circular = any(word in dataset.lower() for word in CIRCULAR)
-    found: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    groups: dict[str, list[tuple[int, Row]]] = defaultdict(list)
     seen: set[str] = set()
     for number, row in enumerate(sheet, start=1):
         index = _text(row.get("index"))
@@ -355,10 +355,10 @@ def _by_index(path: Path, dataset: str, sheet: list[Row]) -> dict[str, list[tupl
         group = _text(row.get("g_index"))
         if circular and not group and index.isascii() and index.isdigit():
             group = str(int(index) % TURN) if len(index) < 16 else index
-        found[group or index].append((number, row))
-    for group, asked in found.items():
+        groups[group or index].append((number, row))
+    for group, asked in groups.items():
         asked.sort(key=lambda pair: _text(pair[1].get("index")) != group)  # not turned: first
-    return found
+    return groups
 
 
 def _scores(row: Row, metrics: list[str], dataset: str, where: str) -> dict[str, Any]:
@@ -377,15 +377,15 @@ def _hit_of_matches(matches: Any, dataset: str, where: str) -> float | None:
     except ValueError:
         listed = None
     values = [as_number(value) for value in listed] if isinstance(listed, list) else []
-    known = [value for value in values if value is not None and np.isfinite(value)]
-    if not known or len(known) < len(values):
+    finite = [value for value in values if value is not None and np.isfinite(value)]
+    if not finite or len(finite) < len(values):
         raise ReaderError(f"{where}: {MATCH} is {str(matches)[:40]!r}, not a list of numbers")
     if any(word in dataset for word in ("DocVQA", "InfoVQA")) and "TextVQA" not in dataset:
-        nearest = 1 - min(known)  # the match is a distance
+        nearest = 1 - min(finite)  # the match is a distance
         return nearest if nearest >= 0.5 else 0.0
     if any(word in dataset for word in ("ChartQA", "OCRVQA")) and "TextVQA" not in dataset:
-        return max(known)
-    return sum(known) / len(known)
+        return max(finite)
+    return sum(finite) / len(finite)
 
 
 def _least(scores: list[dict[str, Any]], name: str) -> Any:

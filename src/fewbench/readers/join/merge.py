@@ -76,26 +76,26 @@ def name_items(task: str, runs: Sequence[LogRun], key: str | None = None) -> Ite
         _layouts(runs), key=lambda layout: (not layout.has_positions, not layout.is_whole)
     )
     twins = _twins(sorted(layouts, key=lambda layout: not layout.is_whole))
-    found: dict[Key, None] = {}
-    own: dict[Key, str] = {}
+    names: dict[Key, None] = {}
+    own_ids: dict[Key, str] = {}
     stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
     for layout in layouts:
         for name, row in _keyed(layout, twins, task, key):
-            found[name] = None
-            if own.setdefault(name, row.own_id) != row.own_id:
-                own[name] = ""
+            names[name] = None
+            if own_ids.setdefault(name, row.own_id) != row.own_id:
+                own_ids[name] = ""
             if layout.has_positions:
                 stated[name][layout.is_whole].add(row.position)
-    believed = {name: stated[name][True] or stated[name][False] for name in found}
+    believed = {name: stated[name][True] or stated[name][False] for name in names}
     positions = {name: next(iter(at)) if len(at) == 1 else None for name, at in believed.items()}
     order = sorted(
-        found, key=lambda name: LAST if positions[name] is None else positions[name] or 0
+        names, key=lambda name: LAST if positions[name] is None else positions[name] or 0
     )
     column = {name: at for at, name in enumerate(order)}
     return Items(
         ids=[f"{task}/{content}" + (f"#{n + 1}" if n else "") for content, n in order],
         positions=[positions[name] for name in order],
-        own_ids=[own[name] for name in order],
+        own_ids=[own_ids[name] for name in order],
         columns={
             layout.run.layout: np.array(
                 [column[name] for name, _ in _keyed(layout, twins, task, key)]
@@ -197,13 +197,13 @@ def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: Sa
         of_model[run.model].append(at)
     choice = _Choice(runs, items, numbers, same_model, [0] * len(runs))
     taken: dict[int, Used] = {}
-    for own in of_model.values():
-        if len(own) == 1:
-            columns = items.columns[runs[own[0]].layout]
-            taken[own[0]] = Used(runs[own[0]], columns, np.arange(len(columns)))
+    for group in of_model.values():
+        if len(group) == 1:
+            columns = items.columns[runs[group[0]].layout]
+            taken[group[0]] = Used(runs[group[0]], columns, np.arange(len(columns)))
             continue
-        chosen = choice.of_model(own)
-        for at in own:
+        chosen = choice.of_model(group)
+        for at in group:
             columns = np.flatnonzero(chosen.run == at)
             taken[at] = Used(runs[at], columns, chosen.row[columns])
     return Merged([taken[at] for at in sorted(taken)], choice.replaced)
@@ -223,15 +223,15 @@ class _Choice:
             run = self.runs[at]
             key = "" if self.same_model == "newest" else (run.group, run.variant)
             groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
-        told = MergedCells.empty(self.items)
+        merged = MergedCells.empty(self.items)
         for members in groups.values():
             newest = MergedCells.empty(self.items)
             for at in members:
                 self._add(at, newest)
-            self._compare(told, newest)
-            fresh = (newest.run >= 0) & (told.run < 0)
-            told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
-        return told
+            self._compare(merged, newest)
+            fresh = (newest.run >= 0) & (merged.run < 0)
+            merged.run[fresh], merged.row[fresh] = newest.run[fresh], newest.row[fresh]
+        return merged
 
     def _add(self, at: int, newest: MergedCells) -> None:
         """Replace older runs of the group; a run of the same time must agree."""
@@ -247,13 +247,13 @@ class _Choice:
             self.replaced[gone] += count
         newest.run[columns], newest.row[columns] = at, rows
 
-    def _compare(self, told: MergedCells, new: MergedCells) -> None:
+    def _compare(self, merged: MergedCells, new: MergedCells) -> None:
         """Raise ReaderError if two runs of unknown order disagree on a cell."""
-        both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
-        pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
+        both = np.flatnonzero((merged.run >= 0) & (new.run >= 0))
+        pairs = {(int(a), int(b)) for a, b in zip(merged.run[both], new.run[both], strict=True)}
         for at, other in sorted(pairs):
-            columns = both[(told.run[both] == at) & (new.run[both] == other)]
-            a = self.numbers(self.runs[at])[told.row[columns]]
+            columns = both[(merged.run[both] == at) & (new.run[both] == other)]
+            a = self.numbers(self.runs[at])[merged.row[columns]]
             b = self.numbers(self.runs[other])[new.row[columns]]
             differ = np.flatnonzero(a != b)
             if len(differ):
@@ -262,16 +262,16 @@ class _Choice:
                 raise _disagree(self.runs[at], self.runs[other], item, len(differ), shared)
 
 
-def _disagree(one: LogRun, other: LogRun, item: str, differ: int, shared: int) -> ReaderError:
+def _disagree(run: LogRun, other: LogRun, item: str, differ: int, shared: int) -> ReaderError:
     why = ""
-    if one.variant != other.variant:
-        why = f"; settings: {one.variant or 'not stated'}, and {other.variant or 'not stated'}"
-    elif not (one.stamp and other.stamp):
+    if run.variant != other.variant:
+        why = f"; settings: {run.variant or 'not stated'}, and {other.variant or 'not stated'}"
+    elif not (run.stamp and other.stamp):
         why = "; one has no time, so the newer one is unknown"
-    elif one.stamp == other.stamp:
+    elif run.stamp == other.stamp:
         why = "; they have the same time"
     return ReaderError(
-        f"model {one.model!r} has two scores on item {item!r}: in {one.path} and in {other.path} "
+        f"model {run.model!r} has two scores on item {item!r}: in {run.path} and in {other.path} "
         f"({differ} of {shared} items differ{why})",
         hint="import only one of them; or use the newest with --same-model newest (if both have a "
         "time), or both as two models with --same-model apart",

@@ -27,7 +27,7 @@ def notes_on(
 ) -> tuple[str, ...]:
     """Return the notes on a reading; `accepted` are its `scoring_differences`."""
     runs = [run for task in tasks for run in task.runs]
-    found = [
+    notes = [
         *accepted,
         *_taken(tasks),
         *_cut(
@@ -48,10 +48,10 @@ def notes_on(
         *_cut(_positions(tasks)),
     ]
     if options.lacking is None:
-        found += _cut(_misfits(tasks, options))
+        notes += _cut(_misfits(tasks, options))
     else:
-        found.append(f"{NO_OPTIONS}: {options.lacking}")
-    return tuple(found)
+        notes.append(f"{NO_OPTIONS}: {options.lacking}")
+    return tuple(notes)
 
 
 def _cut(notes: Iterable[str]) -> Iterator[str]:
@@ -101,11 +101,11 @@ def _not_run(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -> 
 
 
 def _of_files(runs: list[LogRun]) -> Iterator[str]:
-    said: dict[str, dict[str, None]] = defaultdict(dict)
+    by_note: dict[str, dict[str, None]] = defaultdict(dict)
     for run in runs:
         for note in run.notes:
-            said[note][str(run.path)] = None
-    yield from _cut(f"{some(paths)}: {note}" for note, paths in said.items())
+            by_note[note][str(run.path)] = None
+    yield from _cut(f"{some(paths)}: {note}" for note, paths in by_note.items())
 
 
 def _settings(runs: list[LogRun]) -> Iterator[str]:
@@ -114,9 +114,9 @@ def _settings(runs: list[LogRun]) -> Iterator[str]:
         settings[run.model].add(run.settings)
     differing = {}
     for model, several in settings.items():
-        times = Counter(pair for one in several if one for pair in one)
-        known = sum(bool(one) for one in several)
-        if names := sorted({key for (key, _), n in times.items() if n < known}):
+        times = Counter(pair for of_run in several if of_run for pair in of_run)
+        stated = sum(bool(of_run) for of_run in several)
+        if names := sorted({key for (key, _), n in times.items() if n < stated}):
             differing[model] = names
     yield from _cut(
         f"runs of model {model!r} have different model arguments ({', '.join(names)}) and count as "
@@ -130,35 +130,35 @@ def scoring_differences(tasks: list[JoinedTask], models: dict[str, int]) -> list
 
     Only models of one harness are compared: each harness says it in its own words.
     """
-    found = list(_task_settings(tasks, scoring=True))
+    differences = list(_task_settings(tasks, scoring=True))
     for task in tasks:
         for what, other in task.other_keys(models).items():
             if other:
-                found.append(f"{_on_items(other)} of task {task.name!r} have {what}")
-    more = len(found) - MOST
-    return found if more <= 0 else [*found[:MOST], f"and {more} more"]
+                differences.append(f"{_on_items(other)} of task {task.name!r} have {what}")
+    more = len(differences) - MOST
+    return differences if more <= 0 else [*differences[:MOST], f"and {more} more"]
 
 
 def _task_settings(tasks: list[JoinedTask], *, scoring: bool) -> Iterator[str]:
-    found: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
     for task in tasks:
         values: dict[tuple[str, str], dict[str, dict[str, None]]]
         values = defaultdict(lambda: defaultdict(dict))
         runs = [taken.run for taken in task.merged.taken if len(taken.rows)]
-        known = [(run, task.settings_of(run)) for run in runs if run.task_settings]
-        found_in = {name for _, one in known for name in one} - {"task version", TEMPLATE}
+        stated = [(run, task.settings_of(run)) for run in runs if run.task_settings]
+        found_in = {name for _, of_run in stated for name in of_run} - {"task version", TEMPLATE}
         for name in sorted(name for name in found_in if name.startswith(SCORING) == scoring):
-            for run, one in known:
-                if not scoring or name in one:
+            for run, settings in stated:
+                if not scoring or name in settings:
                     harness = run.harness if scoring else ""
-                    values[shown(name), harness][one.get(name, "not set")][run.model] = None
+                    values[shown(name), harness][settings.get(name, "not set")][run.model] = None
         for (name, _), models in values.items():
             if len(models) > 1:
                 listed = tuple((value, tuple(those)) for value, those in models.items())
-                found[name, listed].append(task.name)
-    for (name, listed), names in found.items():
-        said = "; ".join(f"{value}: {some(models)}" for value, models in listed)
-        yield f"{name} of task {some(names)} differs between models ({said})"
+                groups[name, listed].append(task.name)
+    for (name, listed), names in groups.items():
+        listing = "; ".join(f"{value}: {some(models)}" for value, models in listed)
+        yield f"{name} of task {some(names)} differs between models ({listing})"
 
 
 def _versions(tasks: list[JoinedTask]) -> Iterator[str]:

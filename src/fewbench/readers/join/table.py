@@ -86,8 +86,8 @@ class Preference:
     @property
     def advice(self) -> str:
         """An option that decides every open task."""
-        known = [name for name in self.named if name in self._met]
-        first = dict.fromkeys([*known, *(names[0] for _, names in self._open)])
+        named = [name for name in self.named if name in self._met]
+        first = dict.fromkeys([*named, *(names[0] for _, names in self._open)])
         return f"--{self.option} {','.join(first)}"
 
 
@@ -110,9 +110,9 @@ def told_apart(runs: Sequence[LogRun]) -> list[LogRun]:
 
     For several settings in a folder, the newest keeps that name and the others are MODEL@SETTINGS.
     """
-    folders = {model: _folder_labels(own) for model, own in _by_model(runs).items()}
+    folders = {model: _folder_labels(of_model) for model, of_model in _by_model(runs).items()}
     named = [replace(run, model=run.model + folders[run.model][run.group]) for run in runs]
-    settings = {model: _other_settings(own) for model, own in _by_model(named).items()}
+    settings = {model: _other_settings(of_model) for model, of_model in _by_model(named).items()}
     return [
         replace(run, model=f"{run.model}@{run.variant.replace(', ', '+')}")
         if (run.task, run.variant) in settings[run.model]
@@ -122,10 +122,10 @@ def told_apart(runs: Sequence[LogRun]) -> list[LogRun]:
 
 
 def _by_model(runs: Sequence[LogRun]) -> dict[str, list[LogRun]]:
-    found: dict[str, list[LogRun]] = defaultdict(list)
+    by_model: dict[str, list[LogRun]] = defaultdict(list)
     for run in runs:
-        found[run.model].append(run)
-    return found
+        by_model[run.model].append(run)
+    return by_model
 
 
 def _folder_labels(runs: list[LogRun]) -> dict[str, str]:
@@ -138,12 +138,12 @@ def _folder_labels(runs: list[LogRun]) -> dict[str, str]:
     if not apart:
         return dict.fromkeys(parts, "")
     first = min(
-        sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*own, strict=False)))
-        for own in ([parts[one] for one in folders] for folders in apart)
+        sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False)))
+        for paths in ([parts[folder] for folder in folders] for folders in apart)
     )
     for last in range(first + 1, max(map(len, parts.values())) + 1):
-        labels = {folder: "/".join(own[first:last]) or "." for folder, own in parts.items()}
-        if all(len({labels[one] for one in folders}) == len(folders) for folders in apart):
+        labels = {folder: "/".join(path[first:last]) or "." for folder, path in parts.items()}
+        if all(len({labels[folder] for folder in folders}) == len(folders) for folders in apart):
             break
     return {folder: f"@{label}" for folder, label in labels.items()}
 
@@ -230,8 +230,8 @@ def join(
 def _of_task(like: Sources | None, column: str) -> dict[str, str]:
     if like is None or column not in like.items:
         return {}
-    known = like.items.drop_duplicates("task").set_index("task")[column]
-    return {str(task): str(name) for task, name in known.items() if name}
+    by_task = like.items.drop_duplicates("task").set_index("task")[column]
+    return {str(task): str(name) for task, name in by_task.items() if name}
 
 
 def _join_task(
@@ -296,7 +296,7 @@ def _values(tasks: list[JoinedTask], models: dict[str, int]) -> np.ndarray:
 
 def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
     sizes = [len(task.items.ids) for task in tasks]
-    told = {
+    of_tasks = {
         "harness": [task.runs[0].harness for task in tasks],
         HARNESS_VERSION: [
             ", ".join(sorted({run.harness_version for run in task.runs} - {""})) for task in tasks
@@ -307,20 +307,20 @@ def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
     }
     columns: dict[str, Any] = {
         name: np.repeat(np.array(values, dtype=object), sizes)
-        for name, values in told.items()
+        for name, values in of_tasks.items()
         if any(values)
     }
     positions = pd.array([at for task in tasks for at in task.items.positions], dtype="Int64")
-    own = [own_id for task in tasks for own_id in task.items.own_ids]
-    if not positions.isna().all() or not any(own):
+    own_ids = [own_id for task in tasks for own_id in task.items.own_ids]
+    if not positions.isna().all() or not any(own_ids):
         columns["doc_id"] = positions if positions.isna().any() else positions.to_numpy(np.int64)
-    if any(own):
-        columns["sample_id"] = np.array(own, dtype=object)
+    if any(own_ids):
+        columns["sample_id"] = np.array(own_ids, dtype=object)
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
         columns["group"] = np.repeat(np.array(suites, dtype=object), sizes)
     for name, hashed in ((PROMPTS, JoinedTask.prompts), (KEYS, JoinedTask.keys)):
-        hashes = [one for task in tasks for one in hashed(task)]
+        hashes = [text for task in tasks for text in hashed(task)]
         if any(hashes):
             columns[name] = np.array(hashes, dtype=object)
     return scores.changed(items=scores.items.assign(**columns))
@@ -328,13 +328,13 @@ def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
 
 def _reply_kinds(task: JoinedTask) -> list[str]:
     """Return for each item which models' replies are cut, filtered or another model's, as JSON."""
-    found: list[dict[str, str]] = [{} for _ in task.items.ids]
+    replies: list[dict[str, str]] = [{} for _ in task.items.ids]
     for taken in task.merged.taken:
         if "reply" in taken.run.columns:
             kinds = taken.run.columns["reply"][taken.rows]
             for at in np.flatnonzero(kinds != ""):
-                found[taken.columns[at]][taken.run.model] = str(kinds[at])
-    return [json.dumps(kinds) if kinds else "" for kinds in found]
+                replies[taken.columns[at]][taken.run.model] = str(kinds[at])
+    return [json.dumps(kinds) if kinds else "" for kinds in replies]
 
 
 def _named_as(like: Sources | None, scores: Scores) -> Scores:
@@ -342,21 +342,21 @@ def _named_as(like: Sources | None, scores: Scores) -> Scores:
 
     A run with only the second of two equal documents cannot know that there is a first.
     """
-    if like is None or not all("doc_id" in one.items for one in (like, scores)):
+    if like is None or not all("doc_id" in table.items for table in (like, scores)):
         return scores
 
     def places(table: Sources) -> list[tuple[str, Any]]:
-        said = [re.sub(r"#\d+$", "", item) for item in table.item_ids]
-        return list(zip(said, table.items["doc_id"], strict=True))
+        names = [re.sub(r"#\d+$", "", item) for item in table.item_ids]
+        return list(zip(names, table.items["doc_id"], strict=True))
 
-    often = {said for said, times in Counter(one for one, _ in places(like)).items() if times > 1}
-    known = {
+    often = {name for name, times in Counter(name for name, _ in places(like)).items() if times > 1}
+    item_at = {
         place: item
         for place, item in zip(places(like), like.item_ids, strict=True)
         if place[0] in often and not pd.isna(place[1])
     }
     pairs = zip(places(scores), scores.item_ids, strict=True)
-    ids = [item if pd.isna(place[1]) else known.get(place, item) for place, item in pairs]
+    ids = [item if pd.isna(place[1]) else item_at.get(place, item) for place, item in pairs]
     if len(set(ids)) < len(ids):
         return scores
     return scores.changed(items=scores.items.set_axis(ids))

@@ -50,15 +50,15 @@ class JoinedTask:
     def prompts(self) -> list[str]:
         """Return the text of prompt hashes for each item."""
 
-        def text(hashed: int, run: LogRun) -> str:
+        def hash_text(hashed: int, run: LogRun) -> str:
             return f"{hashed:016x}@{run.prompt_form}" if run.prompt_form else f"{hashed:016x}"
 
-        return self._hashes("prompt", text, self._alike("prompt", with_form=True))
+        return self._hashes("prompt", hash_text, self._alike("prompt", with_form=True))
 
     def keys(self) -> list[str]:
         """Return the text of key hashes for each item, of the harness that the table names."""
-        own = self.runs[0].harness
-        alike = [one for one in self._alike("key") if one[0].run.harness == own]
+        harness = self.runs[0].harness
+        alike = [several for several in self._alike("key") if several[0].run.harness == harness]
         return self._hashes("key", lambda key, _: key_text(key), alike)
 
     def _hashes(
@@ -89,13 +89,13 @@ class JoinedTask:
 
     def settings(self) -> str:
         """Return the settings of the runs that count, as text; scoring as for `keys`."""
-        own = self.runs[0].harness
+        harness = self.runs[0].harness
         runs = (taken.run for taken in self.merged.taken if len(taken.rows))
         different = {
             tuple(
                 pair
                 for pair in sorted(self.settings_of(run).items())
-                if run.harness == own or not pair[0].startswith(SCORING)
+                if run.harness == harness or not pair[0].startswith(SCORING)
             )
             for run in runs
         }
@@ -112,7 +112,7 @@ class JoinedTask:
             harnesses[several[0].run.harness].append(several)
         return {
             what: sum(
-                (self._others(models, "key", own, half) for own in harnesses.values()), Counter()
+                (self._others(models, "key", used, half) for used in harnesses.values()), Counter()
             )
             for what, half in zip(PARTS, KEY_HALVES, strict=True)
         }
@@ -131,10 +131,10 @@ class JoinedTask:
         sizes = [len(prompts) for prompts in seen]
         group = np.repeat(np.arange(len(members)), sizes)
         prompt, column = np.concatenate(seen), np.concatenate([m[0].columns for m in members])
-        known = prompt != 0
+        has_prompt = prompt != 0
         weights = np.array([len(several) for several in members])
-        differ = _unusual(column[known], prompt[known], group[known], weights)
-        counts = np.bincount(group[known][differ], minlength=len(members))
+        differ = _unusual(column[has_prompt], prompt[has_prompt], group[has_prompt], weights)
+        counts = np.bincount(group[has_prompt][differ], minlength=len(members))
         other: Counter[str] = Counter()
         for several, count in zip(members, counts.tolist(), strict=True):
             for taken in several if count else ():
@@ -212,8 +212,8 @@ def metric_of(run: LogRun, metric: str) -> FloatArray:
     """Return a metric of every row, as logged or else computed from log-likelihoods."""
     if run.has(metric) or metric not in COMPARED or not run.has_options:
         return run.numbers(metric)
-    found = recomputed(run.columns, metric)
-    lacking = np.flatnonzero(np.isnan(found))
+    values = recomputed(run.columns, metric)
+    lacking = np.flatnonzero(np.isnan(values))
     if len(lacking):
         place = int(run.columns["place"][lacking[0]])
         raise ReaderError(
@@ -221,7 +221,7 @@ def metric_of(run: LogRun, metric: str) -> FloatArray:
             "computed: the right option or a log-likelihood is unknown",
             hint=f"use one of {', '.join(run.metrics)}",
         )
-    return found
+    return values
 
 
 @dataclass
@@ -239,11 +239,11 @@ class Checked:
 
 def check_options(tasks: Sequence[JoinedTask]) -> Checked:
     """Check whether all runs have consistent options."""
-    found = Checked()
+    checked = Checked()
     for task in tasks:
-        if found.lacking is None:
-            found.lacking = _check_task(task, found)
-    return found
+        if checked.lacking is None:
+            checked.lacking = _check_task(task, checked)
+    return checked
 
 
 def write_probabilities(
@@ -278,7 +278,7 @@ def write_probabilities(
     return out
 
 
-def _check_task(task: JoinedTask, found: Checked) -> str | None:
+def _check_task(task: JoinedTask, checked: Checked) -> str | None:
     n_items = len(task.items.ids)
     n_options = np.zeros(n_items, np.intp)
     has_finite = np.zeros(n_items, bool)
@@ -309,8 +309,8 @@ def _check_task(task: JoinedTask, found: Checked) -> str | None:
             differ = np.isfinite(expected) & np.isin(score, (0.0, 1.0)) & (expected != score)
             if count := int(differ[taken.rows].sum()):
                 misfits[run.model] += count
-    found.n_options.append(n_options)
-    found.misfits.append(misfits)
+    checked.n_options.append(n_options)
+    checked.misfits.append(misfits)
     if not has_finite.all():
         return f"some items of task {task.name!r} have no finite log-likelihoods"
     return None

@@ -72,9 +72,9 @@ class Helm:
             if not named or head(path).lstrip()[:1] not in (b"", b"[", b"{"):
                 continue
             written = [path.with_name(f"{stem}.json") for stem in WRITTEN]
-            there = [one for one in written if one.is_file()]
+            there = [file for file in written if file.is_file()]
             source = there[0] if there else path
-            units.setdefault(source, LogUnit(source, tuple(one for one in there if one != source)))
+            units.setdefault(source, LogUnit(source, tuple(there[1:])))
         return list(units.values())
 
     def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
@@ -167,21 +167,21 @@ class _RunFiles:
 
     @property
     def task_settings(self) -> tuple[tuple[str, str], ...]:
-        known = [name for name in SETTINGS if name in self.adapter]
-        found = {SETTINGS[name]: setting(self.adapter[name]) for name in known}
+        names = [name for name in SETTINGS if name in self.adapter]
+        settings = {SETTINGS[name]: setting(self.adapter[name]) for name in names}
         specs = self.spec.get("metric_specs")
         if isinstance(specs, list):
             # Not the names of classes and statistics, which other versions of HELM arrange anew.
-            every = [object_at(one, "args").items() for one in specs]
-            given = [{key: value for key, value in one if key not in ARRANGED} for one in every]
-            listed = sorted(called("", one) for one in given if one)
-            found[f"{SCORING}metric arguments"] = shortened(" ".join(listed) or "none")
-        return tuple(sorted(found.items()))
+            every = [object_at(spec, "args").items() for spec in specs]
+            kept = [{key: value for key, value in pairs if key not in ARRANGED} for pairs in every]
+            listed = sorted(called("", arguments) for arguments in kept if arguments)
+            settings[f"{SCORING}metric arguments"] = shortened(" ".join(listed) or "none")
+        return tuple(sorted(settings.items()))
 
     @property
     def requests(self) -> list[dict[str, Any]]:
         listed = [] if self.state is None else self.state.get("request_states")
-        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(request, dict) for request in listed):
             raise ReaderError(
                 f"{self.folder / STATE}.json: 'request_states' is not a list of objects"
             )
@@ -190,11 +190,11 @@ class _RunFiles:
     @property
     def stamp(self) -> str:
         """The time of the newest answer."""
-        times = [at(one, "result", "request_datetime") for one in self.requests]
-        known = [time for time in times if isinstance(time, int | float) and time > 0]
-        if not known:
+        times = [at(request, "result", "request_datetime") for request in self.requests]
+        valid = [time for time in times if isinstance(time, int | float) and time > 0]
+        if not valid:
             return ""
-        return datetime.fromtimestamp(max(known), UTC).strftime("%Y-%m-%dT%H-%M-%S")
+        return datetime.fromtimestamp(max(valid), UTC).strftime("%Y-%m-%dT%H-%M-%S")
 
     @property
     def group(self) -> str:
@@ -232,14 +232,14 @@ def _arguments(name: str) -> list[tuple[str, str]]:
 
 
 def _counts(stats: Any) -> dict[str | None, int]:
-    found: dict[str | None, int] = {}
-    for one in stats if isinstance(stats, list) else []:
-        count, split = at(one, "mean"), at(one, "name", "split")
-        if at(one, "name", "name") != "num_instances" or not isinstance(count, int | float):
+    counts: dict[str | None, int] = {}
+    for stat in stats if isinstance(stats, list) else []:
+        count, split = at(stat, "mean"), at(stat, "name", "split")
+        if at(stat, "name", "name") != "num_instances" or not isinstance(count, int | float):
             continue
-        if at(one, "name", "perturbation") is None:
-            found[split if isinstance(split, str) else None] = round(count)
-    return found
+        if at(stat, "name", "perturbation") is None:
+            counts[split if isinstance(split, str) else None] = round(count)
+    return counts
 
 
 def _rows(
@@ -262,7 +262,7 @@ def _rows(
             answer=right,
             choices=choices,
             # HELM's own ids are positions among all instances of the scenario.
-            position=int(given[1]) if (given := GIVEN_ID.fullmatch(own_id)) else UNKNOWN,
+            position=int(match[1]) if (match := GIVEN_ID.fullmatch(own_id)) else UNKNOWN,
             own_id=own_id,
             prompt=instances.prompt(own_id),
             options=options,

@@ -45,30 +45,30 @@ class Instances:
     @classmethod
     def of_requests(cls, path: Path, requests: list[dict[str, Any]]) -> Self:
         """Return the instances of scenario_state.json."""
-        found = cls(str(path))
-        for place, made in enumerate(requests, start=1):
-            instance = made.get("instance")
+        instances = cls(str(path))
+        for place, request in enumerate(requests, start=1):
+            instance = request.get("instance")
             if at(instance, "perturbation") is not None:
                 continue
             own_id = _id_of(instance, f"{path}, request {place}")
-            found.known.setdefault(own_id, instance or {})
-            found.requests.setdefault(own_id, []).append(made)
-            found.failed += at(made, "result", "success") is False
-        return found
+            instances.known.setdefault(own_id, instance or {})
+            instances.requests.setdefault(own_id, []).append(request)
+            instances.failed += at(request, "result", "success") is False
+        return instances
 
     @classmethod
     def listed(cls, path: Path) -> Self:
         """Return the instances of instances.json."""
-        found = cls(str(path))
+        instances = cls(str(path))
         for place, instance in enumerate(_load_list(path), start=1):
             if at(instance, "perturbation") is None:
-                found.known[_id_of(instance, f"{path}, entry {place}")] = instance
-        return found
+                instances.known[_id_of(instance, f"{path}, entry {place}")] = instance
+        return instances
 
     def split(self, own_id: str) -> str | None:
         """Return the split of an instance, or None if unknown."""
-        found = self.known.get(own_id, {}).get("split")
-        return found if isinstance(found, str) else None
+        split = self.known.get(own_id, {}).get("split")
+        return split if isinstance(split, str) else None
 
     def size(self, split: str | None) -> int:
         """Return the number of instances of a split."""
@@ -85,10 +85,10 @@ class Instances:
                 hint="the files belong to different runs; copy them again",
             )
         if key is None:
-            said = instance_content(instance or {})
-            if not said:
+            content = instance_content(instance or {})
+            if not content:
                 self.wordless.add(own_id)
-            return said or own_id
+            return content or own_id
         fields = {"id": own_id} | object_at(instance, "extra_data")
         return field_value(fields, key, f"{self.where or own_id}, instance {own_id!r}")
 
@@ -97,15 +97,15 @@ class Instances:
 
         None if unknown; no references if every one is correct: then they are no options.
         """
-        said, right = _references(self.known.get(own_id, {}))
-        if not said:
+        texts, right = _references(self.known.get(own_id, {}))
+        if not texts:
             return None, []
-        return "\x1f".join(right), [] if len(right) == len(said) else said
+        return "\x1f".join(right), [] if len(right) == len(texts) else texts
 
     def prompt(self, own_id: str) -> str:
         """Return the prompts of all trials and options; "" if unknown."""
-        made = self.requests.get(own_id, [])
-        seen = [at(one, "request", "prompt") for one in made]
+        requests = self.requests.get(own_id, [])
+        seen = [at(request, "request", "prompt") for request in requests]
         return "\x1f".join(text for text in seen if isinstance(text, str))
 
 
@@ -126,21 +126,21 @@ def instance_content(instance: dict[str, Any]) -> str:
     '918839800a423f73'
     """
     question, media = at(instance, "input", "text"), at(instance, "input", "multimedia_content")
-    said, right = _references(instance)
-    if not isinstance(question, str) or not question.strip() or media is not None or said is None:
+    texts, right = _references(instance)
+    if not isinstance(question, str) or not question.strip() or media is not None or texts is None:
         return ""
     # If every reference is correct, references are answers, not options.
-    options = [] if len(right) == len(said) else said
+    options = [] if len(right) == len(texts) else texts
     return content_id(question.strip(), *options, *right)
 
 
 def _references(instance: dict[str, Any]) -> tuple[list[str] | None, list[str]]:
     """Return the references of an instance, None if they are not texts, and the correct ones."""
     listed = instance.get("references", [])
-    said = [at(one, "output", "text") for one in listed] if isinstance(listed, list) else [None]
-    if not all(isinstance(text, str) for text in said):
+    outputs = [at(ref, "output", "text") for ref in listed] if isinstance(listed, list) else [None]
+    if not all(isinstance(text, str) for text in outputs):
         return None, []
-    texts = [str(text).strip() for text in said]
+    texts = [str(text).strip() for text in outputs]
     return texts, [texts[i] for i in _correct(instance)]
 
 
@@ -148,8 +148,8 @@ def _correct(instance: dict[str, Any] | None) -> list[int]:
     references = at(instance, "references")
     if not isinstance(references, list):
         return []
-    tags = [at(one, "tags") for one in references]
-    return [i for i, one in enumerate(tags) if isinstance(one, list) and "correct" in one]
+    tags = [at(reference, "tags") for reference in references]
+    return [i for i, labels in enumerate(tags) if isinstance(labels, list) and "correct" in labels]
 
 
 def _id_of(instance: Any, where: str) -> str:
@@ -169,12 +169,12 @@ class Answer:
 
     def scores(self, names: list[str]) -> dict[str, Any]:
         """Return the mean of each statistic over trials."""
-        found: dict[str, Any] = {}
+        means: dict[str, Any] = {}
         for name in names:
             values = [trial.get(name) for trial in self.trials.values()]
             if any(name in trial for trial in self.trials.values()):
-                found[name] = mean_of(values)
-        return found
+                means[name] = mean_of(values)
+        return means
 
     def agreed(self, name: str) -> float | None:
         """Return a statistic, or None if there are several trials."""
@@ -211,13 +211,13 @@ def read_answers(path: Path) -> InstanceAnswers:
     ReaderError
         If the file is damaged or an entry is not what HELM writes.
     """
-    found = InstanceAnswers()
+    answers = InstanceAnswers()
     for place, entry in enumerate(_load_list(path), start=1):
         where = f"{path}, entry {place}"
         if not isinstance(entry, dict):
             raise ReaderError(f"{where}: {describe(entry)}, not an object as HELM writes it")
         if entry.get("perturbation") is not None:
-            found.perturbed[str(at(entry, "perturbation", "name"))] += 1
+            answers.perturbed[str(at(entry, "perturbation", "name"))] += 1
             continue
         own_id, trial = entry.get("instance_id"), entry.get("train_trial_index", 0)
         if not isinstance(own_id, str) or not own_id:
@@ -230,25 +230,25 @@ def read_answers(path: Path) -> InstanceAnswers:
             if not isinstance(stats, dict):
                 raise ReaderError(f"{where}: 'stats' is {describe(stats)}, not an object")
             pairs = ((name, value, None) for name, value in stats.items())
-        answer = found.by_id.setdefault(own_id, Answer(place, None))
+        answer = answers.by_id.setdefault(own_id, Answer(place, None))
         values = answer.trials.setdefault(trial, {})
         for name, value, split in pairs:
             if name in values and values[name] != value and name not in BOOKKEEPING:
                 value = [values[name], value]  # two metrics of one name
             values[name] = value
             answer.split = answer.split or split
-    return found
+    return answers
 
 
 def _statistics(listed: Any, where: str) -> Iterator[tuple[str, Any, str | None]]:
     if not isinstance(listed, list):
         raise ReaderError(f"{where}: 'stats' is {describe(listed)}, not a list of statistics")
-    for one in listed:
-        name, split = at(one, "name", "name"), at(one, "name", "split")
+    for statistic in listed:
+        name, split = at(statistic, "name", "name"), at(statistic, "name", "split")
         if not isinstance(name, str):
             raise ReaderError(f"{where}: a statistic has no name")
-        if at(one, "name", "perturbation") is None:
-            yield name, one.get("mean"), split if isinstance(split, str) else None
+        if at(statistic, "name", "perturbation") is None:
+            yield name, statistic.get("mean"), split if isinstance(split, str) else None
 
 
 def option_table(method: str, requests: list[dict[str, Any]], answer: Answer) -> OptionTable | None:
@@ -276,11 +276,11 @@ def option_table(method: str, requests: list[dict[str, Any]], answer: Answer) ->
 
 def _of_requests(method: str, requests: list[dict[str, Any]]) -> list[float] | None:
     likelihoods: dict[tuple[Any, Any], tuple[float, int]] = {}
-    for made in requests:
-        found = _likelihood(made)
-        if found is None:
+    for request in requests:
+        likelihood = _likelihood(request)
+        if likelihood is None:
             return None
-        likelihoods[made.get("reference_index"), made.get("request_mode")] = found
+        likelihoods[request.get("reference_index"), request.get("request_mode")] = likelihood
     count = len(at(requests[0], "instance", "references") or [])
     worths = []
     for option in range(count):
@@ -295,12 +295,12 @@ def _of_requests(method: str, requests: list[dict[str, Any]]) -> list[float] | N
     return worths or None
 
 
-def _likelihood(made: dict[str, Any]) -> tuple[float, int] | None:
-    index = made.get("reference_index")
+def _likelihood(request: dict[str, Any]) -> tuple[float, int] | None:
+    index = request.get("reference_index")
     if not isinstance(index, int):
         return None
-    option = at(made, "instance", "references", index, "output", "text")
-    tokens = at(made, "result", "completions", 0, "tokens")
+    option = at(request, "instance", "references", index, "output", "text")
+    tokens = at(request, "result", "completions", 0, "tokens")
     if not isinstance(option, str) or not isinstance(tokens, list):
         return None
     spelt = ""
@@ -324,10 +324,10 @@ def _of_letters(requests: list[dict[str, Any]]) -> list[float] | None:
     worths = []
     for letter in letters:
         values = [as_number(value) for token, value in listed.items() if token.strip() == letter]
-        known = [value for value in values if value is not None]
-        if not known:
+        numbers = [value for value in values if value is not None]
+        if not numbers:
             return None
-        worths.append(float(np.logaddexp.reduce(known)))
+        worths.append(float(np.logaddexp.reduce(numbers)))
     best = list(letters)[int(np.argmax(worths))] if worths else None
     return worths if best is not None and str(text).strip() == best else None
 

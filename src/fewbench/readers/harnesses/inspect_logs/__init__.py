@@ -165,16 +165,16 @@ def _read_log(path: Path, wants: Wants) -> _Log:
 
 def _needs_samples(header: Any, summaries: Sequence[Any], key: str | None) -> bool:
     asked = (header.plan.config, header.eval.model_generate_config)
-    if any(one and one.logprobs for one in asked) and any(one.choices for one in summaries):
+    if any(setup and setup.logprobs for setup in asked) and any(case.choices for case in summaries):
         return True
     if _version(header) < CHOICES_SINCE:
         return True
-    texts = [text for one in summaries for text in (*texts_of(one.input), *texts_of(one.target))]
+    texts = [text for case in summaries for text in (*texts_of(case.input), *texts_of(case.target))]
     if any(text.endswith(CUT) for text in texts):
         return True
     return key not in (None, "id", "input") and any(
         value is None or value == REMOVED or (isinstance(value, str) and len(value) > SHORTENED)
-        for value in (one.metadata.get(key) for one in summaries)
+        for value in (case.metadata.get(key) for case in summaries)
     )
 
 

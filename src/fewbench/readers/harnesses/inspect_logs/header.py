@@ -24,24 +24,24 @@ MARK = "fewbench"
 def variant_of(header: Any) -> str:
     """Return the task arguments and the solver, which tell runs of one task apart."""
     spec = header.eval
-    given = dict(sorted((spec.task_args_passed or {}).items()))
+    arguments = dict(sorted((spec.task_args_passed or {}).items()))
     if spec.solver:
-        given["solver"] = spec.solver
-        given |= {f"solver.{k}": v for k, v in sorted((spec.solver_args_passed or {}).items())}
-    return shortened(", ".join(f"{k}={_text(v)}" for k, v in given.items()))
+        arguments["solver"] = spec.solver
+        arguments |= {f"solver.{k}": v for k, v in sorted((spec.solver_args_passed or {}).items())}
+    return shortened(", ".join(f"{k}={_text(v)}" for k, v in arguments.items()))
 
 
 def settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     """Return how the model was run."""
     spec = header.eval
-    found: dict[str, Any] = {"model": spec.model, **(spec.model_args or {})}
+    settings: dict[str, Any] = {"model": spec.model, **(spec.model_args or {})}
     for config in (spec.model_generate_config, header.plan.config):
         if config is not None:
-            found |= config.model_dump(exclude_none=True)
+            settings |= config.model_dump(exclude_none=True)
     if spec.model_base_url:
-        found["model_base_url"] = spec.model_base_url
-    found |= {f"role {role}": _names_of(one) for role, one in (spec.model_roles or {}).items()}
-    return tuple((key, shortened(_text(found[key]))) for key in sorted(found))
+        settings["model_base_url"] = spec.model_base_url
+    settings |= {f"role {role}": _names_of(used) for role, used in (spec.model_roles or {}).items()}
+    return tuple((key, shortened(_text(settings[key]))) for key in sorted(settings))
 
 
 def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
@@ -53,35 +53,33 @@ def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     solvers = []
     for step in plan.steps:
         passed = getattr(step, "params_passed", None)  # absent in older logs
-        given = dict(step.params if passed is None else passed)
-        solvers.append(
-            " ".join([step.solver, *(f"{k}={setting(given[k])}" for k in sorted(given))])
-        )
-    found = {
+        args = dict(step.params if passed is None else passed)
+        solvers.append(" ".join([step.solver, *(f"{k}={setting(args[k])}" for k in sorted(args))]))
+    settings = {
         "task version": setting(str(spec.task_version)),
         "solver": shortened(", ".join(solvers)),
     }
-    found |= {
+    settings |= {
         f"task argument: {name}": setting(value)
         for name, value in (spec.task_args_passed or {}).items()
     }
     for config in (spec.model_generate_config, plan.config):
-        given = {} if config is None else config.model_dump(exclude_none=True)
-        found |= {GENERATION + name: setting(given[name]) for name in ARGUMENTS if name in given}
+        args = {} if config is None else config.model_dump(exclude_none=True)
+        settings |= {GENERATION + name: setting(args[name]) for name in ARGUMENTS if name in args}
     for name in LIMITS:
         if getattr(spec.config, name, None) is not None:
-            found[f"limit: {name}"] = setting(getattr(spec.config, name))
+            settings[f"limit: {name}"] = setting(getattr(spec.config, name))
     for role, models in (getattr(spec, "model_roles", None) or {}).items():
-        found[f"role: {role}"] = setting(_names_of(models))
+        settings[f"role: {role}"] = setting(_names_of(models))
     epochs = spec.config.epochs or 1
     reducer = f" ({own_reducer(spec.config.epochs_reducer) or 'mean'})" if epochs > 1 else ""
-    found[f"{SCORING}epochs"] = f"{epochs}{reducer}"
-    return tuple(sorted(found.items()))
+    settings[f"{SCORING}epochs"] = f"{epochs}{reducer}"
+    return tuple(sorted(settings.items()))
 
 
 def _names_of(models: Any) -> str:
     listed = models if isinstance(models, list) else [models]
-    return ", ".join(str(getattr(one, "model", one)) for one in listed)
+    return ", ".join(str(getattr(model, "model", model)) for model in listed)
 
 
 def scorer_of(header: Any, metric: str) -> str | None:
@@ -98,13 +96,13 @@ def scorer_of(header: Any, metric: str) -> str | None:
 
 def metrics_of(header: Any) -> list[str]:
     """Return the metrics that the scorers of a header give; SCORER.* where keys are not known."""
-    found = []
+    metrics = []
     for name, scorer in _named_scorers(header):
-        given = scorer.metrics or []
-        several = [given] if isinstance(given, dict) else given
-        keys = [key for one in several if isinstance(one, dict) for key in one]
-        found += [f"{name}.{key}" for key in keys] if keys else [name]
-    return found
+        stated = scorer.metrics or []
+        several = [stated] if isinstance(stated, dict) else stated
+        keys = [key for part in several if isinstance(part, dict) for key in part]
+        metrics += [f"{name}.{key}" for key in keys] if keys else [name]
+    return metrics
 
 
 def _named_scorers(header: Any) -> list[tuple[str, Any]]:
@@ -119,12 +117,12 @@ def _named_scorers(header: Any) -> list[tuple[str, Any]]:
 
 def _defaults_of(scorer: str) -> dict[str, str]:
     """Return the defaults of a scorer's options, {} if it is none of Inspect's own."""
-    made = getattr(import_module("inspect_ai.scorer"), scorer, None)
-    parameters = signature(made).parameters if callable(made) else {}
+    function = getattr(import_module("inspect_ai.scorer"), scorer, None)
+    parameters = signature(function).parameters if callable(function) else {}
     return {
-        name: setting(one.default)
-        for name, one in parameters.items()
-        if one.default is not Parameter.empty
+        name: setting(parameter.default)
+        for name, parameter in parameters.items()
+        if parameter.default is not Parameter.empty
     }
 
 

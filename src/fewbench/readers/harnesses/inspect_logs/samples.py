@@ -19,21 +19,21 @@ def texts_of(said: Any) -> list[str]:
     """Return the texts of an input or a target, of all its messages."""
     if isinstance(said, str):
         return [said]
-    found = []
-    for one in said:
-        content = one if isinstance(one, str) else one.content
+    texts = []
+    for message in said:
+        content = message if isinstance(message, str) else message.content
         parts = [content] if isinstance(content, str) else content
-        found += [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
-    return found
+        texts += [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
+    return texts
 
 
 def _answer_indices(sample: Any) -> list[int]:
     choices = sample.choices or []
     targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
-    letters = [one for target in targets for one in target.replace(",", " ").split()]
-    if not all(len(one) == 1 and one in LETTERS[: len(choices)] for one in letters):
+    letters = [letter for target in targets for letter in target.replace(",", " ").split()]
+    if not all(len(letter) == 1 and letter in LETTERS[: len(choices)] for letter in letters):
         return []
-    return [LETTERS.index(one) for one in letters]
+    return [LETTERS.index(letter) for letter in letters]
 
 
 def content_of(sample: Any) -> list[str]:
@@ -50,7 +50,7 @@ def content_of(sample: Any) -> list[str]:
                 texts.append(text.strip())
             else:
                 media += [str(getattr(part, name)) for name in MEDIA if hasattr(part, name)]
-    if any(NOT_LOGGED in one for one in media):  # then only the id tells such samples apart
+    if any(NOT_LOGGED in medium for medium in media):  # then only the id tells such samples apart
         media.append(str(sample.id))
     return ["\n".join(texts), *choices, *right, *media]
 
@@ -91,14 +91,14 @@ def option_table(sample: Any) -> OptionTable | None:
     output = getattr(sample, "output", None)
     if not 2 <= len(choices) <= len(LETTERS) or output is None or len(output.choices) != 1:
         return None
-    if any("shuffled" in (one.explanation or "") for one in (sample.scores or {}).values()):
+    if any("shuffled" in (score.explanation or "") for score in (sample.scores or {}).values()):
         return None
     logprobs = output.choices[0].logprobs
     tokens = logprobs.content if logprobs is not None else []
     letters = LETTERS[: len(choices)]
     for at in range(len(tokens) - 1, -1, -1):
-        said = tokens[at].token.strip()
-        if len(said) == 1 and said in letters:
+        text = tokens[at].token.strip()
+        if len(text) == 1 and text in letters:
             break
     else:
         return None

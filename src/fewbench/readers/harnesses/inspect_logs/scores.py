@@ -44,7 +44,7 @@ def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Sco
     An item without an answer, or without a score that most items have, counts as not run.
     ReaderError if two samples of one id and epoch have different scores.
     """
-    found = ScoredSamples()
+    scored = ScoredSamples()
     answered: dict[tuple[str, int], dict[str, Any]] = {}
     by_id: dict[str, list[tuple[int, Any, dict[str, Any]]]] = defaultdict(list)
     troubled: dict[str, bool] = {}
@@ -58,15 +58,15 @@ def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Sco
                     f"scores: {before} and {scores}",
                     hint="keep one of them",
                 )
-            found.copies += 1
+            scored.copies += 1
         elif scores:
             by_id[own_id].append((place, sample, scores))
-            found.despite_errors += bool(sample.error)
+            scored.despite_errors += bool(sample.error)
         else:
             troubled[own_id] = troubled.get(own_id, False) or bool(sample.error)
     for own_id, failed in troubled.items():
         if own_id not in by_id:
-            (found.failed if failed else found.unscored).append(own_id)
+            (scored.failed if failed else scored.unscored).append(own_id)
     counts: Counter[str] = Counter()
     for rows in by_id.values():
         counts.update({metric for _, _, scores in rows for metric in scores})
@@ -79,12 +79,12 @@ def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Sco
             scores = reduce_epochs([sample.scores for _, sample, _ in rows], reducer)
         absent = [metric for metric in usual if metric not in scores]
         for metric in absent:
-            found.lacking.setdefault(metric, []).append(own_id)
+            scored.lacking.setdefault(metric, []).append(own_id)
         if not absent:
             place, sample, _ = rows[0]
-            reply = next(filter(None, (reply_kind(one) for _, one, _ in rows)), "")
-            found.items.append(ScoredSample(sample, place, scores, len(rows), reply))
-    return found
+            reply = next(filter(None, (reply_kind(epoch) for _, epoch, _ in rows)), "")
+            scored.items.append(ScoredSample(sample, place, scores, len(rows), reply))
+    return scored
 
 
 def reduce_epochs(epochs: Sequence[Mapping[str, Any]], reducer: Any = None) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def reduce_epochs(epochs: Sequence[Mapping[str, Any]], reducer: Any = None) -> d
         return _mean([scores_of(scores) for scores in epochs])
     scorers = dict.fromkeys(name for scores in epochs for name in scores)
     return scores_of(
-        {name: reducer([one[name] for one in epochs if name in one]) for name in scorers}
+        {name: reducer([epoch[name] for epoch in epochs if name in epoch]) for name in scorers}
     )
 
 
@@ -114,10 +114,10 @@ def reducer_of(reducers: Sequence[str] | None) -> Any:
     if not name:
         return None
     try:
-        found = import_module("inspect_ai").Epochs(1, [name]).reducer
+        functions = import_module("inspect_ai").Epochs(1, [name]).reducer
     except Exception:  # of the registry, by version
         return None
-    return found[0]
+    return functions[0]
 
 
 def describe_reduction(reducers: Sequence[str] | None, epochs: int) -> str:
@@ -131,8 +131,8 @@ def describe_reduction(reducers: Sequence[str] | None, epochs: int) -> str:
     if reducer_of(reducers) is not None:
         return f"scores are {own_reducer(reducers)} of {epochs} epochs"
     listed = reducers or ["mean"]
-    own = "" if listed == ["mean"] else f"; Inspect's own score takes {', '.join(listed)}"
-    return f"scores are means over {epochs} epochs{own}"
+    note = "" if listed == ["mean"] else f"; Inspect's own score takes {', '.join(listed)}"
+    return f"scores are means over {epochs} epochs{note}"
 
 
 def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,20 +146,20 @@ def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
     >>> scores_of({"match": Score("C"), "parts": Score({"f1": 0.5, "em": "I"}), "b": Score([1])})
     {'match': 1.0, 'parts.f1': 0.5, 'parts.em': 0.0, 'b': [1]}
     """
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name, score in scores.items():
         value = score.value
         several = (
-            {f"{name}.{key}": one for key, one in value.items()}
+            {f"{name}.{key}": part for key, part in value.items()}
             if isinstance(value, dict)
             else {name: value}
         )
-        for metric, one in several.items():
-            number = _as_score(one)
+        for metric, raw in several.items():
+            number = _as_score(raw)
             # Inspect writes NaN for what a scorer left unscored.
             if number is not None and not (isinstance(number, float) and math.isnan(number)):
-                found[metric] = number
-    return found
+                numbers[metric] = number
+    return numbers
 
 
 def _as_score(value: Any) -> Any:
@@ -188,9 +188,9 @@ def _as_score(value: Any) -> Any:
 def _mean(epochs: list[dict[str, Any]]) -> dict[str, Any]:
     if len(epochs) == 1:
         return epochs[0]
-    found: dict[str, Any] = {}
-    for metric in dict.fromkeys(name for one in epochs for name in one):
-        values = [one[metric] for one in epochs if metric in one]
+    means: dict[str, Any] = {}
+    for metric in dict.fromkeys(name for epoch in epochs for name in epoch):
+        values = [epoch[metric] for epoch in epochs if metric in epoch]
         other = [value for value in values if not isinstance(value, float)]
-        found[metric] = other[0] if other else math.fsum(values) / len(values)
-    return found
+        means[metric] = other[0] if other else math.fsum(values) / len(values)
+    return means

@@ -53,9 +53,9 @@ class _Folder:
         # With --output_path X.json the results are X_TIME.json beside the samples.
         stamped = ((ENDING.search(path.name), path) for path in self.json)
         self.of_run = {
-            found["stamp"]: path
-            for found, path in reversed(list(stamped))
-            if found and not SAMPLES.fullmatch(path.name)
+            match["stamp"]: path
+            for match, path in reversed(list(stamped))
+            if match and not SAMPLES.fullmatch(path.name)
         }
 
     def beside(self, path: Path) -> tuple[Path, ...]:
@@ -197,8 +197,8 @@ def _model_in(written: str) -> str:
     'org/a'
     """
     pairs = dict(part.split("__", 1) for part in written.split(",") if "__" in part)
-    found = next((pairs[key] for key in NAMES if pairs.get(key)), written)
-    return found.replace("__", "/")
+    model = next((pairs[key] for key in NAMES if pairs.get(key)), written)
+    return model.replace("__", "/")
 
 
 class LmEval:
@@ -287,8 +287,8 @@ def _run(
     rows: Rows, named: str | None, origin: LogOrigin, notes: tuple[str, ...], in_context: bool
 ) -> LogRun:
     results, task = origin.results, origin.task
-    known = {} if results is None else results.known(task, len(rows))
-    total = known.get("total")
+    facts = {} if results is None else results.known(task, len(rows))
+    total = facts.get("total")
     if not _has_true_ids(rows.positions, total):
         rows.positions = [MIXED_UP] * len(rows)
     if total == len(rows):  # a whole run has the prompts of its own documents
@@ -296,14 +296,14 @@ def _run(
     if results is None:
         notes = (*notes, NO_RESULTS.format(origin.model))
         if origin.stamp:  # runs without a known model are not re-runs of each other
-            known = {"variant": f"run={origin.stamp}"}
+            facts = {"variant": f"run={origin.stamp}"}
     else:
         scoring = results.scoring(task, named, in_context=in_context)
-        known |= {
-            "task_settings": tuple(sorted({**dict(known["task_settings"]), **scoring}.items())),
+        facts |= {
+            "task_settings": tuple(sorted({**dict(facts["task_settings"]), **scoring}.items())),
             "suite": results.suite(task),
             "variant": results.variant(task),
-            "settings": tuple((key, setting(text)) for key, text in known["settings"]),
+            "settings": tuple((key, setting(text)) for key, text in facts["settings"]),
             "prompt_form": results.prompt_form,
             "harness_version": results.harness_version,
         }
@@ -311,7 +311,7 @@ def _run(
         notes = (*notes, UNNAMED_FILTER)
     if wrong := _wrong_scores(rows):
         notes = (*notes, f"{WRONG_SCORES} ({wrong} here)")
-    return rows.run(origin.model, task, filter=named, stamp=origin.stamp, notes=notes, **known)
+    return rows.run(origin.model, task, filter=named, stamp=origin.stamp, notes=notes, **facts)
 
 
 def _wrong_scores(rows: Rows) -> int:

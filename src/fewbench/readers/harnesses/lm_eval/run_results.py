@@ -76,14 +76,14 @@ class Results(JsonObject):
 
     def directions(self, task: str) -> dict[str, bool]:
         """Return metric → whether higher is better, where stated."""
-        told = self.part("higher_is_better", task)
-        return {name: value for name, value in told.items() if isinstance(value, bool)}
+        stated = self.part("higher_is_better", task)
+        return {name: value for name, value in stated.items() if isinstance(value, bool)}
 
     def filters(self, task: str) -> list[str]:
         """Return the task's filters in the order of a file's rows; [] if it names none."""
         listed = self.part("configs", task).get("filter_list")
         named = listed if isinstance(listed, list) else []
-        return [str(one.get("name")) for one in named if isinstance(one, dict)]
+        return [str(entry.get("name")) for entry in named if isinstance(entry, dict)]
 
     def version(self, task: str) -> str:
         """Return the task's version, "" if the file does not say."""
@@ -104,14 +104,14 @@ class Results(JsonObject):
 
     def variant(self, task: str) -> str:
         """Return the settings that make a run of the task a different run."""
-        found = {"shots": self.part("n-shot").get(task)}
+        settings = {"shots": self.part("n-shot").get(task)}
         for name in ("chat_template_sha", "system_instruction_sha"):
             if self.data.get(name):
-                found[name.removesuffix("_sha")] = str(self.data[name])[:8]
+                settings[name.removesuffix("_sha")] = str(self.data[name])[:8]
         if self.data.get("fewshot_as_multiturn"):
-            found["turns"] = True
-        found["generation"] = self.part("config").get("gen_kwargs") or None
-        return ", ".join(f"{name}={value}" for name, value in found.items() if value is not None)
+            settings["turns"] = True
+        settings["generation"] = self.part("config").get("gen_kwargs") or None
+        return ", ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
 
     def task_settings(self, task: str) -> dict[str, str]:
         """Return the task settings that change answers or scores, without the model's own.
@@ -124,25 +124,25 @@ class Results(JsonObject):
         shots = self.part("n-shot").get(task, config.get("num_fewshot"))
         template = self.data.get("chat_template")
         chat = template is not None
-        found = {
+        settings = {
             SHOTS: setting(shots or 0),
             "system prompt": setting(self.data.get("system_instruction") or None),
         }
         # Until 0.4.6 models without a template of their own log "" whether one is applied or not.
         if template != "" or self.data.get("lm_eval_version"):
-            found["chat template"] = "applied" if chat else "not applied"
+            settings["chat template"] = "applied" if chat else "not applied"
         if self.version(task) not in NO_VERSION:
-            found["task version"] = setting(self.version(task))
+            settings["task version"] = setting(self.version(task))
         if shots:
-            found[SAMPLER] = setting(at(config, "fewshot_config", "sampler") or "default")
+            settings[SAMPLER] = setting(at(config, "fewshot_config", "sampler") or "default")
             if chat:
-                found["examples as turns"] = setting(bool(self.data.get("fewshot_as_multiturn")))
+                settings["examples as turns"] = setting(bool(self.data.get("fewshot_as_multiturn")))
         kind = config.get("output_type")
         if kind in ("multiple_choice", "loglikelihood"):
-            found["target delimiter"] = repr(str(config.get("target_delimiter", " ")))
-        found["output type"] = setting(kind)
-        found[TEMPLATE] = setting({name: code(config.get(name) or "") for name in ASKED})
-        return found | _generation(config)
+            settings["target delimiter"] = repr(str(config.get("target_delimiter", " ")))
+        settings["output type"] = setting(kind)
+        settings[TEMPLATE] = setting({name: code(config.get(name) or "") for name in ASKED})
+        return settings | _generation(config)
 
     def scoring(
         self, task: str, filtered: str | None, *, in_context: bool = False
@@ -160,25 +160,25 @@ class Results(JsonObject):
         config = self.part("configs", task)
         if not config:
             return {}
-        found = {f"{SCORING}function": code(config.get("process_results") or "none")}
+        settings = {f"{SCORING}function": code(config.get("process_results") or "none")}
         if (steps := self._steps(task, filtered)) is not None:
-            found[f"{SCORING}filter"] = shortened(steps)
+            settings[f"{SCORING}filter"] = shortened(steps)
         if "repeats" in config:
-            found[f"{SCORING}repeats"] = setting(config["repeats"])
+            settings[f"{SCORING}repeats"] = setting(config["repeats"])
         if in_context:
-            found[f"{SCORING}right option"] = code(config.get("doc_to_text"))
+            settings[f"{SCORING}right option"] = code(config.get("doc_to_text"))
         elif config.get("output_type") == "generate_until":  # its options are in no request
-            found[f"{SCORING}options"] = code(config.get("doc_to_choice") or "none")
-        return found
+            settings[f"{SCORING}options"] = code(config.get("doc_to_choice") or "none")
+        return settings
 
     def _steps(self, task: str, filtered: str | None) -> str | None:
         """Return the steps of a filter with their arguments, None if the file has none so named."""
         listed = self.part("configs", task).get("filter_list")
         if listed is None:
             return "take_first" if filtered in (None, "none") else None
-        for one in listed if isinstance(listed, list) else []:
-            steps = one.get("filter") if isinstance(one, dict) else None
-            if isinstance(steps, list) and str(one.get("name")) == filtered:
+        for entry in listed if isinstance(listed, list) else []:
+            steps = entry.get("filter") if isinstance(entry, dict) else None
+            if isinstance(steps, list) and str(entry.get("name")) == filtered:
                 return ", ".join(
                     _called(step, "function", FILTER_UNSET)
                     for step in steps
@@ -189,12 +189,12 @@ class Results(JsonObject):
     def scorers(self, task: str) -> dict[str, str]:
         """Return metric → its name and arguments, where the file states them."""
         listed = self.part("configs", task).get("metric_list")
-        found = {}
-        for one in listed if isinstance(listed, list) else []:
-            if isinstance(one, dict) and (metric := one.get("metric")):
+        scorers = {}
+        for entry in listed if isinstance(listed, list) else []:
+            if isinstance(entry, dict) and (metric := entry.get("metric")):
                 named = re.search(r"\bdef (\w+)", str(metric))
-                found[named[1] if named else str(metric)] = _called(one, "metric")
-        return found
+                scorers[named[1] if named else str(metric)] = _called(entry, "metric")
+        return scorers
 
     @property
     def prompt_form(self) -> str:
@@ -216,8 +216,8 @@ class Results(JsonObject):
 
 
 def _called(step: Mapping[str, Any], name: str, unset: Mapping[str, str] | None = None) -> str:
-    given = {key: code(value) for key, value in step.items() if key not in (name, *NO_ARGUMENTS)}
-    return called(code(step.get(name)), given, unset, NOT_SET)
+    settings = {key: code(value) for key, value in step.items() if key not in (name, *NO_ARGUMENTS)}
+    return called(code(step.get(name)), settings, unset, NOT_SET)
 
 
 def code(value: Any) -> str:
@@ -263,14 +263,14 @@ def _generation(config: dict[str, Any]) -> dict[str, str]:
     arguments = config.get("generation_kwargs")
     if config.get("output_type") != "generate_until" or not isinstance(arguments, dict):
         return {}
-    found = {}
+    settings = {}
     for name, value in arguments.items():
         if name == "until":
             value = sorted(map(str, value)) if isinstance(value, list) else [str(value)]
         text = setting(value)
         if text not in ("none", UNSET.get(name)):
-            found[GENERATION + (LENGTHS[0] if name in LENGTHS else str(name))] = text
-    return found
+            settings[GENERATION + (LENGTHS[0] if name in LENGTHS else str(name))] = text
+    return settings
 
 
 def _count(value: Any) -> int | None:

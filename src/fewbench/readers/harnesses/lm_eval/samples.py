@@ -200,9 +200,9 @@ def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
 
 def prompt_of(row: dict[str, Any]) -> str:
     """Return the hash of the prompt; "" if unknown."""
-    known = row.get("prompt_hash")
-    if isinstance(known, str):
-        return known
+    prompt_hash = row.get("prompt_hash")
+    if isinstance(prompt_hash, str):
+        return prompt_hash
     requests = row.get("arguments")
     if isinstance(requests, list) and requests and isinstance(requests[0], list):
         prompt = requests[0][0] if requests[0] else None
@@ -212,9 +212,9 @@ def prompt_of(row: dict[str, Any]) -> str:
 
 def answer_of(row: dict[str, Any]) -> str | None:
     """Return lm-eval's hash of the right answer (computed where it was not logged), or None."""
-    known = row.get("target_hash")
-    if isinstance(known, str) and known:
-        return known
+    target_hash = row.get("target_hash")
+    if isinstance(target_hash, str) and target_hash:
+        return target_hash
     return _sha256(str(row["target"])) if "target" in row else None
 
 
@@ -231,9 +231,10 @@ def choices_of(requests: list[list[Any]]) -> list[str]:
     >>> choices_of([["Ann ate, for Ann", " was hungry"], ["Ann ate, for Bob", " was hungry"]])
     ['Ann', 'Bob']
     """
-    asked = [one[:2] for one in requests if all(isinstance(text, str) for text in one[:2])]
-    asked = [one for one in asked if one[0]] or asked  # acc_mutual_info asks options alone as well
-    if len(asked) < 2 or any(len(one) < 2 for one in asked):
+    asked = [query[:2] for query in requests if all(isinstance(text, str) for text in query[:2])]
+    # acc_mutual_info asks options alone as well
+    asked = [query for query in asked if query[0]] or asked
+    if len(asked) < 2 or any(len(query) < 2 for query in asked):
         return []
     if not is_in_context(asked):
         return [option for _, option in asked]
@@ -245,7 +246,7 @@ def choices_of(requests: list[list[Any]]) -> list[str]:
 
 def is_in_context(requests: list[list[Any]]) -> bool:
     """Whether the options of a document stand in its contexts (as in winogrande)."""
-    options = {one[1] for one in requests if len(one) > 1 and isinstance(one[1], str)}
+    options = {query[1] for query in requests if len(query) > 1 and isinstance(query[1], str)}
     return len(requests) > 1 and len(options) == 1
 
 
@@ -307,8 +308,8 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
         # Up to 0.4.4 the requests alternate, later all with the question come first.
         without = [request[:1] == [""] for request in requests]
         unconditional = tuple(compress(likelihoods, without))
-        given = [not bare for bare in without]
-        likelihoods, requests = tuple(compress(likelihoods, given)), list(compress(requests, given))
+        whole = [not bare for bare in without]
+        likelihoods, requests = tuple(compress(likelihoods, whole)), list(compress(requests, whole))
         if len(unconditional) != len(likelihoods):
             return None
     if len(likelihoods) < 2:
@@ -340,12 +341,12 @@ def _requests(arguments: Any, count: int) -> list[list[Any]]:
         arguments = [arguments.get(f"gen_args_{i}") for i in range(count)]
     if not isinstance(arguments, list):
         return [[]] * count
-    found = [
+    requests = [
         [request.get("arg_0"), request.get("arg_1")] if isinstance(request, dict) else request
         for request in arguments[:count]
     ]
-    found = [request if isinstance(request, list) else [] for request in found]
-    return found + [[]] * (count - len(found))
+    requests = [request if isinstance(request, list) else [] for request in requests]
+    return requests + [[]] * (count - len(requests))
 
 
 def _option_texts(requests: list[list[Any]], delimiter: str) -> tuple[str, ...]:
@@ -384,24 +385,24 @@ class DocumentCheck:
 
     def add(self, row: dict[str, Any], asked: RowStart, place: int) -> None:
         """Compare one row."""
-        found = asked.document
-        if not found:
+        document = asked.document
+        if not document:
             return
         self._n_rows += 1
-        if found == row["doc_hash"]:
-            self._agreeing.add(found)
-        elif found in self._other:
-            first, times, logged = self._other[found]
-            self._other[found] = first, times + 1, logged
+        if document == row["doc_hash"]:
+            self._agreeing.add(document)
+        elif document in self._other:
+            first, times, logged = self._other[document]
+            self._other[document] = first, times + 1, logged
         else:
-            self._other[found] = place, 1, row["doc_hash"]
+            self._other[document] = place, 1, row["doc_hash"]
             asked.texts = asked.texts or _texts_of(row)
             texts, shown, both = asked.texts
             for text in texts:
                 self._texts[text] = self._texts.get(text, 0) + 1
-            self._shown[found] = shown
+            self._shown[document] = shown
             if both:
-                self._with_text.add(found)
+                self._with_text.add(document)
 
     def check(self, path: Path, place_word: str) -> tuple[str, ...]:
         """Raise ReaderError if rows carry another document's prompt; return notes."""
@@ -410,17 +411,17 @@ class DocumentCheck:
         documents = self._agreeing | self._other.keys()
         swapped = any(logged in documents for _, _, logged in self._other.values())
         # A text of several documents, such as a passage, identifies none of them.
-        own = {
-            found
-            for found, shown in self._shown.items()
-            if any(self._texts[one] == 1 for one in shown)
+        identified = {
+            document
+            for document, shown in self._shown.items()
+            if any(self._texts[text] == 1 for text in shown)
         }
-        if not swapped and own and not self._agreeing:
+        if not swapped and identified and not self._agreeing:
             return ()
-        suspects = self._other.keys() - own
+        suspects = self._other.keys() - identified
         if not (swapped or (suspects if self._agreeing else suspects & self._with_text)):
             return () if self._agreeing else (OPEN,)
-        rows = [self._other[found] for found in suspects or self._other]
+        rows = [self._other[document] for document in suspects or self._other]
         raise ReaderError(
             f"{path}: {sum(times for _, times, _ in rows)} of {self._n_rows} rows carry the prompt "
             f"and the answer of another document, first {place_word} "
@@ -444,11 +445,11 @@ def indented(value: Any, gap: str = "\n") -> str:
         return encode_basestring(value)
     if value and kind is dict:
         inner = gap + "  "
-        pairs = [f"{encode_basestring(key)}: {indented(one, inner)}" for key, one in value.items()]
+        pairs = [f"{encode_basestring(key)}: {indented(sub, inner)}" for key, sub in value.items()]
         return f"{{{inner}{f',{inner}'.join(pairs)}{gap}}}"
     if value and kind is list:
         inner = gap + "  "
-        return f"[{inner}{f',{inner}'.join([indented(one, inner) for one in value])}{gap}]"
+        return f"[{inner}{f',{inner}'.join([indented(sub, inner) for sub in value])}{gap}]"
     if value is None or kind is bool:
         return WORDS[value]
     if kind is int or (kind is float and math.isfinite(value)):
