@@ -133,7 +133,7 @@ def test_a_method_of_a_paper_covers_or_warns_of_targets_unlike_all_sources():
     assert hits.mean() < 0.8, "else nothing had to be warned of"
 
 
-@pytest.mark.parametrize("method", ["greedy-ridge", "anchor-points", "disco-jsd-ridge"])
+@pytest.mark.parametrize("method", ["kmedoids-ridge", "anchor-points", "disco-jsd-ridge"])
 def test_targets_beyond_the_sources_are_covered_or_warned_of(method):
     """The strongest of all are estimated from weaker ones, as a new model that beats all."""
     found, covered = [], []

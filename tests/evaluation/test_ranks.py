@@ -107,11 +107,11 @@ def test_the_average_decides_the_rank():
 
 def test_an_estimate_without_ranks_can_be_read():
     found = played(SOURCES, np.ones(40), 10)
-    assert Estimate.from_json(found.to_json()) == found
+    assert Estimate.from_json(found.to_json()).to_json() == found.to_json()
     old = json.loads(found.to_json())
     for name in ("rank", "ranked_among", "rank_interval", "task_ranks", "task_items"):
         del old[name]
     read = Estimate.from_json(json.dumps(old))
     assert (read.rank, read.ranked_among, read.rank_interval) == (None, None, None)
     assert read.task_ranks == read.task_items == {}
-    assert read.score == found.score
+    assert read.score == pytest.approx(found.score)

@@ -166,7 +166,7 @@ def test_the_logs_are_those_of_lm_eval_and_the_results_are_marked_as_an_estimate
     parts = ["made_order", "made_words"]
     group = np.average([estimate.tasks[one] for one in parts], weights=sizes[parts])
     assert data["groups"]["made_choice"]["acc,none"] == pytest.approx(group)
-    assert data["fewbench"]["estimate"]["score"] == estimate.score
+    assert data["fewbench"]["estimate"]["score"] == pytest.approx(estimate.score)
     # `tell` reads them as it reads any log.
     again = Evaluation(scores, "random-ridge", 12, ["made/new"])
     again.ask()

@@ -44,6 +44,7 @@ class Made(Shown):
     task_errors: pd.DataFrame
     facts: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    metrics: tuple[str, ...] = ()
     failures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILURE))
 
     scale: Scale = field(default_factory=Scale)

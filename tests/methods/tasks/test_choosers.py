@@ -92,7 +92,7 @@ def test_bento_le_is_the_authors_program_or_the_printed_equations(printed):
         rest = [task for task in range(12) if task not in chosen]
         chosen.append(max(rest, key=lambda task: value([*chosen, task])))
     found = order(f"bento-le(components=4,printed={str(printed).lower()})", given, 5)
-    assert found.tasks.tolist() == chosen
+    assert found.tasks[:4].tolist() == chosen[:4]  # at the fifth, two tasks are as good
     assert found.coverage == pytest.approx(value(chosen)) == pytest.approx(found.gains.sum())
 
 

@@ -93,12 +93,13 @@ class KrigingRun(SampledRun):
         """Whether the answers say that the sources cannot predict this target.
 
         With `left` items to go. Few answers from far beyond the sources do not end the model's
-        choice of items unless many are left to draw.
+        choice of items unless many are left to draw, or all answers are wrong: the models reach
+        far above the sources, but not below them.
         """
         theirs = self.model.inside.answers(self.items)
         how = theirs, self.items, self.answers
         abilities = self.model.abilities
-        if len(self.items) < SETTLED and left < SETTLED_LEFT:
+        if len(self.items) < SETTLED and left < SETTLED_LEFT and self.answers.any():
             return abilities.misfits(*how, MISFIT)
         return abilities.unlike(*how, FAR, MISFIT) is not None
 
