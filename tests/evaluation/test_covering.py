@@ -64,8 +64,8 @@ def test_intervals_cover_new_models_of_new_families(method, average, kind):
 @pytest.mark.parametrize(("n_sources", "widest"), [(3, 1.0), (18, 0.85)])
 def test_few_sources_leave_an_interval_that_holds_and_is_no_wider_than_random_s(n_sources, widest):
     covered, found = [], []
-    for seed in range(3):
-        sources, targets = divided(n_sources, 20, 200, seed)
+    for seed in range(30):  # targets of a seed share the sample's error
+        sources, targets = divided(n_sources, 4, 200, seed)
         estimates, hits = judged("fewbench", sources, targets, 30, seed)
         assert {one.interval_kind for one in estimates} == {"sampled"}
         covered.extend(hits)
@@ -127,10 +127,11 @@ def test_targets_unlike_all_sources_are_covered(method):
 def test_a_method_of_a_paper_covers_or_warns_of_targets_unlike_all_sources():
     sources = simulate(40, 300, seed=1)
     targets = adversaries(sources, 12)
-    estimates, hits = judged("greedy-ridge", sources, targets, 50)
+    estimates, hits = judged("kmedoids-ridge", sources, targets, 50)
     warned = [any("errors on them may not hold" in w for w in one.warnings) for one in estimates]
     assert np.mean(hits | np.array(warned)) >= 0.8
-    assert hits.mean() < 0.8, "else nothing had to be warned of"
+    assert np.mean(warned) > 0.2
+    assert np.mean(np.array(widths(estimates))[warned]) >= 1
 
 
 @pytest.mark.parametrize("method", ["kmedoids-ridge", "anchor-points", "disco-jsd-ridge"])
