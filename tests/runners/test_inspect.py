@@ -334,7 +334,7 @@ def test_which_sample_is_which_item(scores):
 
 class TestFaults:
     def test_samples_that_fail_are_tried_again_then_skipped_and_named(
-        self, scores, tmp_path, asked, monkeypatch
+        self, scores, tmp_path, quiz, asked, monkeypatch
     ):
         chosen = Evaluation(scores, "random", 8, ["new"]).ask()["new"]
         failing = [question_of(scores, item) for item in chosen[:2]]
@@ -344,6 +344,12 @@ class TestFaults:
         assert "the service is down" in found.targets["new"].failed[chosen[0]]
         assert [asked().count(one) for one in failing] == [3, 3]
         assert (found.targets["new"].items_run, found.stopped) == (6, None)
+        monkeypatch.delenv("FAIL")
+        how = {"folder": tmp_path / "run", "target": "new", "retry_skipped": True}
+        task = estimated(quiz.quiz(), scores, "random", 8, **how)
+        inspect_ai.eval(task, model="scripted/new-9", log_dir=str(tmp_path), display="none")
+        assert result(task).targets["new"].items_run == 8
+        monkeypatch.setenv("FAIL", ",".join(failing))
         # The user's own policy counts: the first error ends the eval.
         own = run(scores, tmp_path / "own", "--fail-on-error", "1", method="random", tries=1)
         assert own.is_failed

@@ -61,6 +61,7 @@ def estimated(
     accept_fractions: bool = False,
     accept_changes: bool = False,
     strict: bool = False,
+    retry_skipped: bool = False,
 ) -> Any:
     """Return a task of Inspect that runs only the samples that an estimate needs.
 
@@ -96,6 +97,8 @@ def estimated(
         As for `fewbench.Evaluation.tell_table`.
     accept_changes : bool
         Resume in the folder although the model or the number of epochs has changed.
+    retry_skipped : bool
+        Ask again for the samples that were skipped.
 
     Raises
     ------
@@ -140,6 +143,7 @@ def estimated(
             accept_fractions=accept_fractions,
             accept_changes=accept_changes,
             strict=strict,
+            retry_skipped=retry_skipped,
         )
 
     settings = AnswerSettings(metric, accept_differences, accept_fractions, raises=True)
