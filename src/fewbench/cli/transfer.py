@@ -110,11 +110,7 @@ transfer.command("measure")(
         read={
             "tasks": (list[str], _tasks_of, f"Written as {FORMS}."),
             "output": (Path | None, lambda _, folder: folder, ""),
-            "template": (
-                str | None,
-                lambda _, name: read_template(name),
-                "Or a .json or .toml file.",
-            ),
+            "template": (str | None, _template_of, "Or a .json or .toml file."),
             "questions": (str | None, _number_or_all, ""),
             "columns": (str | None, _columns_of, "Comma-separated."),
         },

@@ -5,8 +5,6 @@ estimation in adaptive testing"). Each row is computed alone to the last bit, so
 not depend on the other models.
 """
 
-from typing import Literal
-
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
@@ -16,7 +14,6 @@ MOST_STEPS = 200
 CLOSE = 1e-10
 DIGITS = 9
 """Digits to which the information of equally good items is equal."""
-Grid = Literal["quantiles", "range"]
 
 
 def most_likely_abilities(
