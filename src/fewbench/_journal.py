@@ -101,10 +101,10 @@ class Lines:
 
     def read(self) -> Iterator[tuple[int, bytes]]:
         """Yield each whole line with its number, from 1."""
-        if not self.path.exists():
-            return
-        content = self.path.read_bytes()
-        yield from enumerate(content[: content.rfind(b"\n") + 1].splitlines(), start=1)
+        if self.path.exists():
+            with self.path.open("rb") as file:  # millions of lines need not be in memory at once
+                lines = enumerate(file, start=1)
+                yield from ((at, line[:-1]) for at, line in lines if line.endswith(b"\n"))
 
     def repair(self, is_sound: Callable[[bytes], bool]) -> int:
         """Drop damaged lines and a torn end; return how many lines were dropped.
