@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.auto import choose_method
-from fewbench.methods import Method, Prediction, Subset, find_method, kriging
+from fewbench.methods import Answers, Method, Prediction, Subset, find_method, kriging
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.sources import source_groups
 from fewbench.methods.static import StaticSession
@@ -20,6 +20,7 @@ from fewbench.study.cell import run_cell
 from fewbench.testing import simulate
 from fewbench.uncertainty import held_out
 from fewbench.uncertainty.held_out import HeldOut, deal, looks_of, measure, no_errors, units_of
+from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.sampling import standard_error
 
 
@@ -156,13 +157,16 @@ def test_errors_are_those_of_estimates_at_every_look():
 
 
 def test_a_unit_is_between_the_method_s_own_error_and_that_of_random_sampling():
-    table, items = simulate(9, 60, seed=1), np.arange(20)
-    estimates = np.full(4, 0.5)
-    plain = units_of(estimates, items, table, None, None)
+    table = simulate(9, 60, seed=1)
+
+    def units(n, spread=None, task_spread=None):
+        answers = Answers(np.arange(n), np.zeros((1, n)))
+        return units_of(Scored(answers, np.full(4, 0.5), spread, task_spread), table)
+
+    plain = units(20)
     assert plain[0] == standard_error(0.5, 20, 60)
-    own = units_of(estimates, items, table, plain[0] / 4, plain[1:] * 9)
-    np.testing.assert_allclose(own, plain * [0.5, 3, 3, 3])
-    assert units_of(estimates, np.arange(60), table, None, None).max() < 1e-9
+    np.testing.assert_allclose(units(20, plain[0] / 4, plain[1:] * 9), plain * [0.5, 3, 3, 3])
+    assert units(60).max() < 1e-9
 
 
 def test_a_sample_needs_no_errors_of_sources():

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from fewbench._progress import ESTIMATING, status_line
 from fewbench._text import echo, say
@@ -22,8 +21,8 @@ from fewbench.cli.options import (
     Seed,
     Strict,
     Targets,
-    budget_of,
     load_sources,
+    stop_of,
 )
 from fewbench.cli.outputs import (
     FORMATS,
@@ -148,24 +147,11 @@ class RunOptions:
 
         RunError if there are none, or one is not possible.
         """
-        limits = {name: getattr(self, name) for name in ("half_width", "cost", "tokens")}
-        limits["seconds"] = None if self.minutes is None else 60 * self.minutes
-        limits["items"] = budget_of(self.budget, scores)
-        if all(limit is None for limit in limits.values()):
-            if self.items_of is not None:
-                return None
-            raise RunError(
-                "no limit given", hint="give -n ITEMS, --half-width, --cost or --minutes"
-            )
-        try:
-            return Stop(level=self.level, **limits)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0]) if first["loc"] else "limits"
-            raise RunError(
-                f"the limit {name.replace('_', ' ')} is not possible: {first['msg'].lower()}",
-                hint="limits are above 0, the level is between 0 and 1",
-            ) from error
+        seconds = None if self.minutes is None else 60 * self.minutes
+        return stop_of(
+            self.budget, scores, is_needed=self.items_of is None, half_width=self.half_width,
+            level=self.level, cost=self.cost, tokens=self.tokens, seconds=seconds,
+        )  # fmt: skip
 
 
 def run_command(

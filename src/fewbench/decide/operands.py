@@ -15,7 +15,6 @@ from fewbench._files import folder_name
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.methods.sources import is_known
@@ -341,7 +340,7 @@ def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Oper
 
 def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
-    score = scored(prediction, 0, answers, scores)
+    score = Scored.of(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
     n_open = len(evaluation.record.open(target))
     if n_open and evaluation.stop.half_width is None:  # otherwise the width decides

@@ -253,6 +253,12 @@ class Choosing:
         return expected_costs(self.scores, answered, self.reported_costs.get(target, 0.0))
 
     def predict(self, targets: list[str], *, tasks: bool) -> Prediction:
-        """Return what the method predicts of the targets, in [0, 1], one row each."""
+        """Return what the method predicts of the targets, in [0, 1], one row each.
+
+        EvaluationError if it predicts no task scores although `tasks` are asked for.
+        """
         with self._working():
-            return self.session.predict(targets, tasks=tasks)
+            prediction = self.session.predict(targets, tasks=tasks)
+        if tasks and prediction.tasks is None:
+            raise EvaluationError("the method predicted no task scores")
+        return prediction

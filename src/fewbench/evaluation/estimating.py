@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 
 from fewbench._names import counted
-from fewbench.errors import EvaluationError
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, open_pool
-from fewbench.methods import Answers, Method, Prediction, Provenance, Record
+from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Sources, Unit
 from fewbench.scores.conditions import disagreements
-from fewbench.uncertainty.bounds import Past, bound_score, fit_tasks, past_scores, places
+from fewbench.uncertainty.bounds import Past, past_scores, places
 from fewbench.uncertainty.intervals import Scored, stricter
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.sampling import error_within, sampling_effect
@@ -28,29 +27,6 @@ OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score outside "
     "their range: compare with random-ridge or random-linear"
 )
-
-
-def scored(prediction: Prediction, row: int, answers: Answers, scores: Sources) -> Scored:
-    """Return a target's estimates, each one that the answers leave possible.
-
-    Task scores are shifted until their weighted mean is the full score. EvaluationError if the
-    method predicted none.
-    """
-    if prediction.tasks is None:
-        raise EvaluationError("the method predicted no task scores")
-    items, replies = answers.items, answers.scores[0]
-    full = bound_score(float(prediction.scores[row]), scores, items, replies)
-    tasks = fit_tasks(prediction.tasks[row], full, scores, items, replies)
-    spread, by_task = prediction.spread, prediction.task_spread
-    return Scored(
-        answers,
-        np.array([full, *tasks]),
-        None if spread is None else float(spread[row]),
-        None if by_task is None else by_task[row],
-        None if prediction.freedom is None else prediction.freedom[row],
-        prediction.samples[row] if prediction.samples else None,
-        prediction.is_plain,
-    )
 
 
 class Estimating:
@@ -107,7 +83,7 @@ class Estimating:
         past, estimates = past_scores(scores.whole), Estimates()
         general: list[str] | None = None
         for row, name in enumerate(names):
-            score = scored(prediction, row, record.answers(name), scores)
+            score = Scored.of(prediction, row, record.answers(name), scores)
             self._narrow[name] = self.judge.ends_run(score)
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,

@@ -15,7 +15,7 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.joining import LeadingRun, unnamed_target
-from fewbench.runners.result import Progress, RunResult
+from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of, limits_of
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
@@ -236,15 +236,3 @@ def run_with(
             return drive(run, runner, on_progress, on_end)
     finally:
         runner.close()
-
-
-__all__ = [
-    "Answered",
-    "ChecksItems",
-    "KnowsItems",
-    "OnProgress",
-    "Progress",
-    "Runner",
-    "drive",
-    "run_with",
-]

@@ -23,14 +23,12 @@ from fewbench._names import counted
 from fewbench._text import plain
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.evaluation import chosen_note
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import BENCHMARK, COST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
-from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batch, Batches
-from fewbench.runners.joining import LeadingRun, join_targets, reopened
+from fewbench.runners.joining import LeadingRun, opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Benchmark, Scores, Sources, open_sources
 from fewbench.scores.conditions import count_uncompared
@@ -189,22 +187,11 @@ class Run:
         with ExitStack() as locks:
             if place is not None:
                 locks.enter_context(_locked(place))
-            lead = None if items_of is None else LeadingRun.read(items_of)
-            if lead is not None and method == AUTO:
-                method = lead.header.provenance.method
-            if place is not None and (place / HEADER).exists():
-                evaluation = reopened(place, scores, method, stop, seed)
-            else:
-                evaluation = Evaluation(
-                    scores, method, targets=targets, seed=seed, stop=stop, is_run=True
-                )
-                if lead is not None:
-                    lead.check(evaluation)
-                if place is not None:
-                    evaluation.save(place, scores_path)
-            notes = [*evaluation.notes, *join_targets(evaluation, targets, lead)]
-            if evaluation.reason is not None:
-                notes.insert(0, chosen_note(evaluation))
+            evaluation, notes = opened(
+                place, scores, method, stop, targets, seed, items_of, is_run=True
+            )
+            if place is not None and evaluation.folder is None:
+                evaluation.save(place, scores_path)
             run = cls(
                 evaluation,
                 targets,

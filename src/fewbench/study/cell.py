@@ -28,9 +28,9 @@ from fewbench.uncertainty.contrast import (
     sample_correlation,
 )
 from fewbench.uncertainty.held_out import HeldOut
-from fewbench.uncertainty.intervals import Scored, Uncertainty
+from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
-from fewbench.uncertainty.replay import Replay, replay
+from fewbench.uncertainty.replay import replay
 
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]
@@ -184,7 +184,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     (truth, true_tasks), past = known_scores(scores, cell.split.targets), sources.full_scores()
     metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}
-    if replayed.tasks is not None:
+    if replayed.tasks.size:
         past_tasks = sources.task_scores()
         task_errors = np.abs(replayed.tasks - true_tasks).mean(axis=0)
         task_estimate = base64.b64encode(replayed.tasks.astype("<f8").tobytes()).decode()
@@ -202,7 +202,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     pair_half = ""
     if cell.level is not None:
         judge = Judge(method.for_sources(sources), sources, cell.budget, seed, held=cell.held)
-        scored = [_scored(replayed, row, targets) for row in range(len(truth))]
+        scored = replayed.scored
         sure = [judge.of(score) for score in scored]
         low, high = np.array([uncertainty.interval(cell.level) for uncertainty in sure]).T
         if cell.pairs:
@@ -233,20 +233,6 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         notes=(*chosen, *replayed.notes),
         metrics=metrics,
         pair_half=pair_half,
-    )
-
-
-def _scored(replayed: Replay, row: int, targets: Scores) -> Scored:
-    """Return a replayed target's estimates."""
-    assert replayed.tasks is not None
-    items = replayed.items[row]
-    return Scored(
-        Answers(items, targets.cells[[row]][:, items]),
-        np.array([replayed.scores[row], *replayed.tasks[row]]),
-        None if replayed.spread is None else float(replayed.spread[row]),
-        None if replayed.task_spread is None else replayed.task_spread[row],
-        None if replayed.freedom is None else replayed.freedom[row],
-        replayed.samples[row] if replayed.samples else None,
     )
 
 

@@ -31,6 +31,7 @@ from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores, Sources
+from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.replay import Replay, replays
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
@@ -371,52 +372,35 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
 
 
 def _errors(replay: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    assert replay.tasks is not None
-    estimates = np.column_stack([replay.scores, replay.tasks])
-    units = np.array(
-        [
-            units_of(
-                row,
-                items,
-                targets,
-                None if replay.spread is None else float(replay.spread[at]),
-                None if replay.task_spread is None else replay.task_spread[at],
-            )
-            for at, (row, items) in enumerate(zip(estimates, replay.items, strict=True))
-        ]
-    )
-    if replay.freedom is not None:
-        units = np.where(np.isfinite(replay.freedom), SAMPLED, units)
-    return truth - estimates, units
+    units = []
+    for score in replay.scored:
+        is_sampled = False if score.freedom is None else np.isfinite(score.freedom)
+        units.append(np.where(is_sampled, SAMPLED, units_of(score, targets)))
+    return truth - np.array([score.estimates for score in replay.scored]), np.array(units)
 
 
-def units_of(
-    estimates: FloatArray,
-    items: IntArray,
-    scores: Sources,
-    spread: float | None,
-    task_spread: FloatArray | None,
-) -> FloatArray:
+def units_of(score: Scored, scores: Sources) -> FloatArray:
     """Return the units of one target's errors, shape (1 + tasks,).
 
     The root of the method's own standard error times that of random sampling with as many items,
     or the latter alone. A task without items counts as one with half an item.
     """
     sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
+    items = score.answers.items
     run = np.bincount(scores.task_of[items], minlength=len(sizes))
     plain = np.array(
         [
-            standard_error(float(score), max(float(n), 0.5), size)
-            for score, n, size in zip(
-                estimates, [len(items), *run], [scores.n_items, *sizes], strict=True
+            standard_error(float(estimate), max(float(n), 0.5), size)
+            for estimate, n, size in zip(
+                score.estimates, [len(items), *run], [scores.n_items, *sizes], strict=True
             )
         ]
     )
     units = plain.copy()
-    if spread is not None:
-        units[0] = spread
-    if task_spread is not None:
-        units[1:] = task_spread
+    if score.spread is not None:
+        units[0] = score.spread
+    if score.task_spread is not None:
+        units[1:] = score.task_spread
     return np.asarray(np.sqrt(units * plain))
 
 

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
 from fewbench._types import FloatArray
 from fewbench.algorithms.assisted import SampleErrors
-from fewbench.methods.base import Answers
+from fewbench.methods.base import Answers, Prediction
+from fewbench.scores import Sources
+from fewbench.uncertainty.bounds import bound_score, fit_tasks
 
 Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
 
@@ -109,7 +111,7 @@ class Scored:
     ----------
     answers : Answers
         One row.
-    estimates : ndarray, shape (1 + tasks,)
+    estimates : ndarray, shape (1 + tasks,), or (1,) if the method predicted no task scores
         Within what the answers leave possible.
     spread : float or None
     task_spread : ndarray, shape (tasks,), or None
@@ -126,6 +128,27 @@ class Scored:
     freedom: FloatArray | None = None
     sample: SampleErrors | None = None
     is_plain: bool = False
+
+    @classmethod
+    def of(cls, prediction: Prediction, row: int, answers: Answers, scores: Sources) -> Self:
+        """Return a target's estimates, each one that the answers leave possible.
+
+        Task scores are shifted until their weighted mean is the full score.
+        """
+        items, replies = answers.items, answers.scores[0]
+        full, tasks = bound_score(float(prediction.scores[row]), scores, items, replies), []
+        if prediction.tasks is not None:
+            tasks = [*fit_tasks(prediction.tasks[row], full, scores, items, replies)]
+        spread, by_task = prediction.spread, prediction.task_spread
+        return cls(
+            answers,
+            np.array([full, *tasks]),
+            None if spread is None else float(spread[row]),
+            None if by_task is None else by_task[row],
+            None if prediction.freedom is None else prediction.freedom[row],
+            prediction.samples[row] if prediction.samples else None,
+            prediction.is_plain,
+        )
 
     @property
     def is_sampled(self) -> bool:

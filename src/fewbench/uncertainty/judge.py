@@ -265,7 +265,7 @@ class Judge:
     def _held_out(self, score: Scored, least: float, most: float) -> Uncertainty:
         items, estimate = score.answers.items, float(score.estimates[0])
         n = len(items)
-        units = units_of(score.estimates, items, self.scores, score.spread, score.task_spread)
+        units = units_of(score, self.scores)
         unit = float(units[0])
         quantiles = self.quantiles(n)
         plain = self._plain_error(estimate, n)
@@ -373,7 +373,7 @@ class Judge:
         task_of = scores.task_of[items]
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
         least, most = task_bounds(scores, items, replies)
-        units = units_of(one.estimates, items, scores, one.spread, one.task_spread)
+        units = units_of(one, scores)
         quantiles = None
         if not is_random and not one.is_sampled and (full := self.quantiles(len(items))):
             quantiles = self.quantiles(len(items), tasks=True)

@@ -9,11 +9,10 @@ import numpy as np
 from fewbench._names import some
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.algorithms.assisted import SampleErrors
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Method, Session
 from fewbench.scores import Scores
-from fewbench.uncertainty.bounds import bound_score, fit_tasks
+from fewbench.uncertainty.intervals import Scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,32 +21,36 @@ class Replay:
 
     Attributes
     ----------
-    scores : ndarray, shape (targets,)
-        Predicted full scores, within what the answers leave possible.
-    tasks : ndarray, shape (targets, tasks), optional
+    scored : list of Scored
+        Each target's estimates.
     outside : ndarray of bool, shape (targets,), optional
         Whether a target is unlike all sources, for methods that judge it.
-    items : list of ndarray of int
-        Positions of each target's items, in the order asked.
     notes : tuple of str
         The method's notes on its predictions.
     seconds_fit, seconds_predict : float
         Seconds to choose the items, and to fit the predictor and predict.
-    spread, task_spread, freedom, samples : optional
-        The method's own standard errors (see `fewbench.methods.Prediction`).
     """
 
-    scores: FloatArray
-    tasks: FloatArray | None
+    scored: list[Scored]
     outside: BoolArray | None
-    items: list[IntArray]
     notes: tuple[str, ...]
     seconds_fit: float
     seconds_predict: float
-    spread: FloatArray | None = None
-    task_spread: FloatArray | None = None
-    freedom: FloatArray | None = None
-    samples: tuple[SampleErrors | None, ...] = ()
+
+    @property
+    def scores(self) -> FloatArray:
+        """Predicted full scores, shape (targets,)."""
+        return np.array([score.estimates[0] for score in self.scored])
+
+    @property
+    def tasks(self) -> FloatArray:
+        """Predicted task scores, shape (targets, tasks), or (targets, 0) if there are none."""
+        return np.array([score.estimates[1:] for score in self.scored])
+
+    @property
+    def items(self) -> list[IntArray]:
+        """Positions of each target's items, in the order asked."""
+        return [score.answers.items for score in self.scored]
 
 
 def replay(
@@ -124,28 +127,5 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         )
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    scores = [
-        bound_score(score, sources, answers.items, answers.scores[0])
-        for score, answers in zip(prediction.scores.tolist(), answered, strict=True)
-    ]
-    of_tasks = None
-    if prediction.tasks is not None:
-        of_tasks = np.array(
-            [
-                fit_tasks(estimates, full, sources, answers.items, answers.scores[0])
-                for estimates, full, answers in zip(prediction.tasks, scores, answered, strict=True)
-            ]
-        )
-    return Replay(
-        np.array(scores),
-        of_tasks,
-        prediction.outside,
-        [answers.items for answers in answered],
-        prediction.notes,
-        chosen - started,
-        done - chosen,
-        prediction.spread,
-        prediction.task_spread,
-        prediction.freedom,
-        prediction.samples,
-    )
+    scored = [Scored.of(prediction, row, answers, sources) for row, answers in enumerate(answered)]
+    return Replay(scored, prediction.outside, prediction.notes, chosen - started, done - chosen)

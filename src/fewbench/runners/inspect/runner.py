@@ -119,10 +119,8 @@ def estimated(
     >>> len(task.dataset), task.tags  # fewbench gives out the samples as the task runs
     (0, ['fewbench'])
     """
-    table, path = _opened(scores, folder)
+    table, path = _opened(scores, folder, method)
     limits = limits_of(stop, table, folder, items_of)
-    if isinstance(method, str) and method != AUTO:
-        find_method(method)  # a name that is none is named now
 
     def open_run(table: Sources, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
@@ -245,14 +243,12 @@ def run_inspect(
         )
     place = Path(folder)
     is_new = not place.exists()
-    table = _opened(scores, place)[0]
+    table = _opened(scores, place, method)[0]
     limits = limits_of(stop, table, place, settings.get("items_of"))
     accepted = {
         name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
     }
     facts = dict(zip(names, ran, strict=True))
-    if isinstance(method, str) and method != AUTO:
-        find_method(method)  # a name that is none is named now
     runs: list[Run] = []
 
     def open_run(table: Sources, _: Any) -> Run:
@@ -291,8 +287,11 @@ def run_inspect(
 
 
 def _opened(
-    scores: Sources | Benchmark | str | Path | None, folder: str | Path | None
+    scores: Sources | Benchmark | str | Path | None, folder: str | Path | None, method: str | Method
 ) -> tuple[Sources | None, Path | None]:
+    """Return the scores and their file; a method of a name that is none is refused now."""
+    if isinstance(method, str) and method != AUTO:
+        find_method(method)
     if isinstance(scores, str | Path):
         return open_sources(Path(scores)), Path(scores)
     return (saved_benchmark(folder) if scores is None else as_sources(scores)), None
