@@ -60,9 +60,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         try:
             yield temporary
             if path.suffix in TEXT:
-                written = temporary.read_bytes()
-                if (clean := masked_bytes(written)) != written:
-                    temporary.write_bytes(clean)
+                temporary.write_bytes(masked_bytes(temporary.read_bytes()))
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # before the name says that it is there
             mask = os.umask(0)
