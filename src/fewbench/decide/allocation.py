@@ -72,7 +72,7 @@ def own_variances(errors: FloatArray) -> FloatArray:
     squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
     sums = squares.sum(axis=1)
     if n == 2:  # one equation: any split of the variance gives the same
-        return sums / 2
+        return np.asarray(sums / 2)
     return np.asarray(np.maximum((sums - sums.sum() / (2 * n - 2)) / (n - 2), 0.0))
 
 
