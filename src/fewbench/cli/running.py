@@ -35,7 +35,7 @@ from fewbench.cli.outputs import (
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine, shown
-from fewbench.runners.run import set_aside
+from fewbench.runners.run_folder import set_aside
 from fewbench.scores import Sources
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.joining import LeadingRun, unnamed_target
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run, items_of, limits_of
+from fewbench.runners.run import Run, items_of
+from fewbench.runners.run_folder import limits_of
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 

@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,10 +34,10 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
 from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.inspect.pool import Loss, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
-from fewbench.runners.run import check_score
+from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Scores, Sources, from_arrays
-from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
+from fewbench.scores.conditions import NAMES, SCORING, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
 LOG = logging.getLogger(__name__)
@@ -325,14 +326,7 @@ class Feed:
         self, before: Sources, items: list[str], names: tuple[str, str] = NAMES
     ) -> None:
         now = self._table(items, [before.scale.low] * len(items))
-        differences = compare_conditions(before, now, items, names).differences
-        if differences and not self.pool.settings.accept_differences:
-            raise RunError(
-                f"samples would be asked or scored in another way than in {names[0]}: "
-                + "; ".join(differences),
-                hint=f"run the task as for {names[0]}, or pass --accept-differences to use "
-                "the answers anyway (in Python accept_differences=True)",
-            )
+        check_alike(before, now, items, names, accept=self.pool.settings.accept_differences)
 
     def _table(
         self,
@@ -466,27 +460,19 @@ def inspect_with_sources() -> Any:
     return inspect_ai
 
 
+@cache
 def _watch_tasks() -> None:
-    """Have Inspect say when a task starts, and with which settings."""
+    """Have Inspect say when a task starts, and with which settings; once is enough."""
     from inspect_ai.hooks import Hooks, TaskStart, hooks
-
-    if _watch_tasks.__dict__.get("done"):
-        return
 
     @hooks(name="fewbench", description="chooses the samples of estimated tasks")
     class Watch(Hooks):
         async def on_task_start(self, data: TaskStart) -> None:
-            if (feed := _feed_of(data.spec)) is not None:
+            if (feed := feed_of(data.spec)) is not None:
                 feed.begin(data.spec, data.plan)
 
-    _watch_tasks.__dict__["done"] = True
 
-
-def _feed_of(spec: Any) -> Feed | None:
-    mark = (spec.metadata or {}).get(MARK)
+def feed_of(task: Any) -> Feed | None:
+    """Return the feed of a task that `adapt` made, or of Inspect's specification of it."""
+    mark = (task.metadata or {}).get(MARK)
     return FEEDS.get(mark.get("id", "")) if isinstance(mark, dict) else None
-
-
-def feed_of_task(task: Any) -> Feed | None:
-    """Return the feed of a task that `Pool.adapt` made."""
-    return _feed_of(task)
