@@ -8,7 +8,7 @@ models may run at the same time.
 
 import logging
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,12 +24,11 @@ from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task_settings_of
-from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table, reply_kind
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table
 from fewbench.readers.harnesses.inspect_logs.scores import (
     describe_reduction,
-    reduce_epochs,
     reducer_of,
-    scores_of,
+    score_samples,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.inspect.pool import Loss, SharedRun
@@ -155,52 +154,37 @@ class Feed:
 
     async def sample_complete(self, sample: Any) -> None:
         """Take up one epoch of a sample; Inspect calls it again for reused samples."""
-        self._settle_sample(sample, failure_of(sample))
-
-    def _settle_sample(self, sample: Any, failure: str) -> None:
-        scores, spent = sample.scores or {}, _spent_on(sample)
-        options, reply = option_table(sample), reply_kind(sample)
-        text = getattr(getattr(sample, "output", None), "completion", None)
-        self._settle(str(sample.id), sample.epoch, scores, failure, spent, options, reply, text)
+        self._settle(str(sample.id), sample.epoch, sample, failure_of(sample))
 
     async def sample_abandoned(self, sample: Any, epoch: int) -> None:
         """Take up an epoch that was cancelled before it began."""
-        self._settle(str(sample.id), epoch, {}, "cancelled", Loss())
+        self._settle(str(sample.id), epoch, None, "cancelled")
 
-    def _settle(
-        self,
-        own_id: str,
-        epoch: int,
-        scores: Mapping[str, Any],
-        failure: str,
-        spent: Loss,
-        options: OptionTable | None = None,
-        reply: str = "",
-        text: str | None = None,
-    ) -> None:
+    def _settle(self, own_id: str, epoch: int, sample: Any, failure: str) -> None:
+        """Take up what became of an epoch, and of the sample once all epochs have ended."""
         item = self._items.get(own_id)
         if item is None or self.pool.error is not None:
             return
-        self._seen.setdefault(own_id, {})[epoch] = (scores, failure, spent, reply)
-        epochs = self._seen[own_id].values()
+        epochs = self._seen.setdefault(own_id, {})
+        epochs[epoch] = sample
         if len(epochs) < self._epochs:
             return
         self.out.discard(item)
-        whole = Loss(cost=sum(loss.cost for *_, loss, _ in epochs))
-        whole.tokens = sum(loss.tokens for *_, loss, _ in epochs)
-        scored = [sample for sample, *_ in epochs if scores_of(sample)]
+        samples = [ended for ended in self._seen.pop(own_id).values() if ended is not None]
+        spent = _spent_on(samples)
         try:
-            value = self._value(scored) if scored else None
+            scored = score_samples(samples, self.spec.config.epochs_reducer).items
+            value = self._value(scored[0].scores) if scored else None
         except FewbenchError as error:
             self.pool.fail(error)
             return
         if value is None:
-            self.pool.lose(self.target, item, failure, whole)
-        else:
-            chances = self._chances(options if self._epochs == 1 else None)
-            reply = next(filter(None, (reply_of for *_, reply_of in epochs)), "")
-            answer = self._table([item], [value], chances)
-            self.pool.take(self.target, answer, whole, reply, text)
+            self.pool.lose(self.target, item, failure, spent)
+            return
+        chances = self._chances(option_table(samples[0]) if self._epochs == 1 else None)
+        text = getattr(getattr(sample, "output", None), "completion", None)
+        answer = self._table([item], [value], chances)
+        self.pool.take(self.target, answer, spent, scored[0].reply, text)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -210,9 +194,8 @@ class Feed:
         chances = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
         return None if np.isnan(chances).any() else chances[None].astype(np.float64)
 
-    def _value(self, epochs: list[Mapping[str, Any]]) -> float | None:
+    def _value(self, values: Mapping[str, Any]) -> float | None:
         """Return the score of a sample under the sources' metric; None if it has none."""
-        values = reduce_epochs(epochs, self._reducer)
         metric = self._metric
         if metric is None and len(values) == 1:
             metric = next(iter(values))
@@ -392,9 +375,8 @@ class Feed:
                 is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
                 if item in unanswered and is_whole and any(epoch.scores for epoch in epochs):
                     for summary in epochs:  # summaries lack how replies ended
-                        self._settle_sample(
-                            read_eval_log_sample(str(path), summary.id, summary.epoch), ""
-                        )
+                        sample = read_eval_log_sample(str(path), summary.id, summary.epoch)
+                        self._settle(own_id, summary.epoch, sample, "")
                     unanswered.discard(item)
 
 
@@ -427,9 +409,9 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
     return why
 
 
-def _spent_on(sample: Any) -> Loss:
-    """Return what a sample cost: dollars, where Inspect knows prices, and tokens."""
-    used = (sample.model_usage or {}).values()
+def _spent_on(samples: Iterable[Any]) -> Loss:
+    """Return what samples cost: dollars, where Inspect knows prices, and tokens."""
+    used = [usage for sample in samples for usage in (sample.model_usage or {}).values()]
     return Loss(
         cost=sum(usage.total_cost or 0.0 for usage in used),
         tokens=sum(usage.total_tokens for usage in used),
