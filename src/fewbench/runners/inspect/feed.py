@@ -18,6 +18,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
+import pandas as pd
 
 from fewbench._names import some
 from fewbench._types import FloatArray
@@ -35,12 +36,13 @@ from fewbench.runners.inspect.pool import Loss, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
-from fewbench.scores import Scores, Sources, from_arrays
+from fewbench.scores import Benchmark, Sources, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
 LOG = logging.getLogger(__name__)
 BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
+LOGGED = "the logs of this run"
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
 
@@ -183,7 +185,12 @@ class Feed:
             return
         chances = self._chances(option_table(samples[0]) if self._epochs == 1 else None)
         text = getattr(getattr(sample, "output", None), "completion", None)
-        answer = self._table([item], [value], chances)
+        answer = from_arrays(
+            np.array([[value]]), models=[self.target], items=[item], tasks=[self._task],
+            probabilities=chances, scale=self.pool.scores.scale,
+        )  # fmt: skip
+        asked = self._asked({item: self.samples[item]}, self._settings)
+        answer = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
         self.pool.take(self.target, answer, spent, scored[0].reply, text)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
@@ -194,7 +201,7 @@ class Feed:
         chances = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
         return None if np.isnan(chances).any() else chances[None].astype(np.float64)
 
-    def _value(self, values: Mapping[str, Any]) -> float | None:
+    def _value(self, values: dict[str, Any]) -> float | None:
         """Return the score of a sample under the sources' metric; None if it has none."""
         metric = self._metric
         if metric is None and len(values) == 1:
@@ -292,9 +299,10 @@ class Feed:
 
     def _check_conditions(self) -> None:
         sources, settings = self.pool.scores, self.pool.settings
-        items = list(self.samples)
-        self._check_alike(sources, items, NAMES if sources.n_models else BEFORE)
-        values = sources.columns(sources.positions(items))
+        names = NAMES if sources.n_models else BEFORE
+        now = self._asked(self.samples, self._settings)
+        check_alike(sources, now, self.samples, names, accept=settings.accept_differences)
+        values = sources.columns(sources.positions(self.samples))
         whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
         means = self._epochs > 1 and self._reducer is None
         if sources.n_models and means and whole and not settings.accept_fractions:
@@ -305,36 +313,14 @@ class Feed:
                 "accept_fractions=True)",
             )
 
-    def _check_alike(
-        self, before: Sources, items: list[str], names: tuple[str, str] = NAMES
-    ) -> None:
-        now = self._table(items, [before.scale.low] * len(items))
-        check_alike(before, now, items, names, accept=self.pool.settings.accept_differences)
-
-    def _table(
-        self,
-        items: list[str],
-        values: list[float],
-        chances: FloatArray | None = None,
-        *,
-        samples: Mapping[str, Any] | None = None,
-        settings: str | None = None,
-    ) -> Scores:
-        """Return answers as scores read from a log, with keys and the settings of the task."""
-        table = from_arrays(
-            np.array([values], dtype=np.float64),
-            models=[self.target],
-            items=items,
-            tasks=[self._task] * len(items),
-            probabilities=chances,
-            scale=self.pool.scores.scale,
-        )
-        samples_of = self.samples if samples is None else samples
+    def _asked(self, samples: Mapping[str, Any], settings: str) -> Benchmark:
+        """Return items with their keys and the settings of the task, as an import has them."""
         columns = {
-            SETTINGS: self._settings if settings is None else settings,
-            KEYS: [key_text(key_of(*answer_key(samples_of[item]))) for item in items],
+            "task": self._task,
+            SETTINGS: settings,
+            KEYS: [key_text(key_of(*answer_key(sample))) for sample in samples.values()],
         }
-        return replace(table, items=table.items.assign(**columns))
+        return Benchmark(pd.DataFrame(columns, index=pd.Index(samples, dtype=object)))
 
     # -- logs of earlier runs ----------------------------------------------------------------
 
@@ -362,14 +348,10 @@ class Feed:
                 self._items[sample]: logged[sample][0] for sample in logged if sample in self._items
             }
             if ran:
-                then = self._table(
-                    list(ran),
-                    [scores.scale.low] * len(ran),
-                    samples=ran,
-                    settings=self._settings_of(header),
-                )
-                names = "the logs of this run", "the task now"
-                self._check_alike(then, list(ran), names)
+                then = self._asked(ran, self._settings_of(header))
+                now, names = self._asked(self.samples, self._settings), (LOGGED, BEFORE[1])
+                accept = self.pool.settings.accept_differences
+                check_alike(then, now, ran, names, accept=accept)
             for own_id, epochs in logged.items():
                 item = self._items.get(own_id)
                 is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
