@@ -200,13 +200,29 @@ def _program_name(command: Sequence[str]) -> str:
 
 
 def _files_of(command: Sequence[str]) -> dict[str, str]:
-    """Return what the files that a command names contain, also as in --OPTION=FILE."""
+    """Return what the files that a command names contain, also in --OPTION=FILE and sh -c "…"."""
     contents = {}
-    for word in command:
+    inner = [part for word in command for part in _shell_words(word)]
+    for word in [*command, *inner]:
         path = next((part for part in (word, word.partition("=")[2]) if os.path.isfile(part)), None)
         if path is not None:
             contents[f"file {path}"] = _content_of(Path(path))
     return contents
+
+
+def _shell_words(text: str) -> list[str]:
+    """Return the words of a command within a word; none if it is a single one.
+
+    >>> _shell_words("cd tasks && python 'my agent.py'; rm x"), _shell_words("agent.py")
+    (['cd', 'tasks', '&&', 'python', 'my agent.py', ';', 'rm', 'x'], [])
+    """
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        parts = list(words)
+    except ValueError:  # a quote that does not end
+        parts = text.split()
+    return parts if len(parts) > 1 else []
 
 
 def _content_of(path: Path) -> str:
