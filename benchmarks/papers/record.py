@@ -46,6 +46,7 @@ PERCENT = (
     "pairwise_accuracy",
     "task_top10_recall",
 )
+ERRORS = tuple(metric for metric in HEADINGS if metric.endswith("mae"))
 CORRELATIONS = ("kendall_tau", "spearman")
 TAU, MAE, SPEARMAN = "kendall_tau", "mae", "spearman"
 NONE = float("nan")
@@ -116,6 +117,8 @@ class Table:
     """Whether duplicate models are dropped first."""
     every: int = 1
     """Only every n-th item is the benchmark."""
+    z: str | None = None
+    """Method whose one-sided z over seeds is given against the others: above 0 it is better."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -198,6 +201,11 @@ class Table:
         if against is not None and row.method != against:
             less = mine - scale * wide[against]
             yield f"| | difference | {' | '.join(means(less, metric, '+'))} |"
+        if self.z is not None and row.method != self.z:
+            ahead = wide[self.z] - wide[row.method]
+            gain = ahead.mean() * (-1 if metric in ERRORS else 1)
+            z = gain / np.hypot(wide[self.z].sem(), wide[row.method].sem())
+            yield f"| | z of `{self.z}` | {' | '.join(f'{value:.1f}' for value in z)} |"
 
 
 @dataclass(frozen=True)
