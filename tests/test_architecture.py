@@ -313,9 +313,7 @@ def test_each_setting_is_set_by_an_entry_an_example_or_a_benchmark():
     unset = set()
     for name, part in parts.items():
         for setting in (one.name for one in fields(part)):
-            owner = next(
-                c for c in part.__mro__ if setting in inspect.get_annotations(c)
-            )
+            owner = next(c for c in part.__mro__ if setting in inspect.get_annotations(c))
             alike = [other for other in parts if issubclass(parts[other], owner)]
             if not any(setting in changed[key] for key in (*alike, part.__name__)):
                 unset.add(f"{name}({setting})")
