@@ -492,7 +492,7 @@ SECTIONS = (
             Row(BY_CONFIDENCE.get(method, method), "", {TAU: tau, MAE: error})
             for method, (tau, error) in TABLE_5.items()
         ),
-        z="tailored",
+        z=BY_CONFIDENCE["tailored"],
     ),
 )
 PAPER = Paper("tailoredbench", "TailoredBench: printed figures and those of fewbench", SECTIONS)
