@@ -20,12 +20,13 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
-from fewbench.runners.inspect.feed import adapt, close_logs, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import task_in
 from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run, limits_of, saved_benchmark
+from fewbench.runners.run import Run
+from fewbench.runners.run_folder import limits_of, saved_benchmark
 from fewbench.scores import Benchmark, Sources, open_sources
 from fewbench.scores.table import as_sources
 
@@ -164,7 +165,7 @@ def result(task: Any) -> RunResult:
     RunError
         If it is no such task, or was not evaluated.
     """
-    feed = feed_of_task(task)
+    feed = feed_of(task)
     if feed is None:
         raise RunError("not a task made by estimated", hint="pass the task that estimated returns")
     if feed.pool.run is None:
