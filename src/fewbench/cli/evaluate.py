@@ -151,7 +151,7 @@ def start(
     lead = None if items_of is None else LeadingRun.read(items_of)
     if lead is not None:
         method = method or lead.header.provenance.method
-    with at_work("choosing items"):
+    with at_work(f"learning from {counted(scores.n_models, 'source model')}, choosing items"):
         if joins:
             evaluation = reopened(output, scores, method or AUTO, stop, seed)
         else:
@@ -175,7 +175,7 @@ def start(
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
-        with at_work(ESTIMATING):
+        with at_work("measuring the method's error on the source models (--no-check skips this)"):
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
