@@ -60,9 +60,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         try:
             yield temporary
             if path.suffix in TEXT:
-                written = temporary.read_bytes()
-                if (clean := masked_bytes(written)) != written:
-                    temporary.write_bytes(clean)
+                temporary.write_bytes(masked_bytes(temporary.read_bytes()))
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # before the name says that it is there
             mask = os.umask(0)
@@ -86,9 +84,10 @@ def reserve(path: Path) -> None:
 
 @contextmanager
 def only_process(
-    lock: Path, busy: str, hint: str = "wait for it, or write to another file"
-) -> Iterator[None]:
-    """Hold a lock until the block ends, or the process; FewbenchError(busy) if another holds it.
+    lock: Path, busy: str, hint: str = "wait for it, or write to another file",
+    error: type[FewbenchError] = FewbenchError,
+) -> Iterator[None]:  # fmt: skip
+    """Hold a lock until the block ends, or the process; `error` (busy) if another holds it.
 
     The file says which process holds it, and the error repeats that. Where the system has no such
     locks, nothing is held. The folder is made. After an error in the block, a file and folders that
@@ -97,7 +96,7 @@ def only_process(
     missing = [folder for folder in (lock, *lock.parents) if not folder.exists()]
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("a+", encoding="utf-8") as file:
-        _hold(file, busy, hint)
+        _hold(file, busy, hint, error)
         try:
             yield
         except BaseException:
@@ -107,17 +106,17 @@ def only_process(
             raise
 
 
-def _hold(file: TextIO, busy: str, hint: str) -> None:
+def _hold(file: TextIO, busy: str, hint: str, error: type[FewbenchError]) -> None:
     try:
         import fcntl
     except ImportError:
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except OSError as problem:
         file.seek(0)
         holder = file.read().strip()
-        raise FewbenchError(f"{busy} ({holder})" if holder else busy, hint=hint) from error
+        raise error(f"{busy} ({holder})" if holder else busy, hint=hint) from problem
     file.truncate(0)
     file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
     file.flush()

@@ -101,10 +101,10 @@ class Lines:
 
     def read(self) -> Iterator[tuple[int, bytes]]:
         """Yield each whole line with its number, from 1."""
-        if not self.path.exists():
-            return
-        content = self.path.read_bytes()
-        yield from enumerate(content[: content.rfind(b"\n") + 1].splitlines(), start=1)
+        # Millions of lines need not be in memory at once.
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            lines = enumerate(file, start=1)
+            yield from ((at, line[:-1]) for at, line in lines if line.endswith(b"\n"))
 
     def repair(self, is_sound: Callable[[bytes], bool]) -> int:
         """Drop damaged lines and a torn end; return how many lines were dropped.
@@ -112,8 +112,7 @@ class Lines:
         The file as it was is kept under the same name with `.damaged` added.
         """
         content = self.path.read_bytes()
-        torn = content[content.rfind(b"\n") + 1 :]
-        lines = [line for _, line in self.read()]
+        *lines, torn = content.split(b"\n")
         sound = [line for line in lines if is_sound(line)]
         dropped = len(lines) - len(sound) + bool(torn)
         if dropped:

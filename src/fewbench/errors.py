@@ -2,6 +2,7 @@
 
 FewbenchError
 ├── ScoresError        a score table that cannot be used as it stands
+│   └── RangeError     scores that need another range than the one that was stated
 ├── ReaderError        a file that cannot be read, or not as asked
 ├── MethodError        an unknown method, a wrong setting, a budget that does not fit
 ├── AnswersError       a target's answers that do not fit what was asked
@@ -28,6 +29,7 @@ __all__ = [
     "ModelError",
     "PackError",
     "PublicError",
+    "RangeError",
     "ReaderError",
     "RunError",
     "ScoresError",
@@ -85,6 +87,10 @@ def first_line(error: BaseException | str) -> str:
 
 class ScoresError(FewbenchError):
     """A score table that cannot be used as it stands."""
+
+
+class RangeError(ScoresError):
+    """Scores that need another range than the one that was stated."""
 
 
 class ReaderError(FewbenchError):

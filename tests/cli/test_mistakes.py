@@ -80,7 +80,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("start s.parquet -m random -n 4 -o run", "already contains an evaluation"),
         ("start s.parquet -o new", "no limit given"),
         ("start s.parquet -m random -o new", "no limit given"),
-        ("start s.parquet -m random --half-width 0 -o new", "half width 0"),
+        ("start s.parquet -m random --half-width 0 -o new", "the limit half width is not possible"),
         ("start s.parquet -m random --half-width 70 -o new", "half width below 0.5"),
         ("start s.parquet -m greedy-ridge --half-width 0.1 -o new", "needs a number of items"),
         ("start s.parquet -m random --cost 9 -o new", "no column 'cost'"),

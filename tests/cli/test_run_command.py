@@ -1,6 +1,7 @@
 """fewbench run: programs through the command line."""
 
 import json
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -74,12 +75,14 @@ def test_a_rerun_says_that_nothing_was_run_and_a_fresh_one_keeps_the_old_folder(
     assert kept[1] == kept[2] != kept[0]
 
 
-def test_a_changed_file_of_the_program_is_refused_by_name(cli, scores, tmp_path):
+@pytest.mark.parametrize("shell", [False, True])
+def test_a_changed_file_of_the_program_is_refused_by_name(cli, scores, tmp_path, shell):
     script, settings = tmp_path / "answer.py", tmp_path / "settings.json"
     script.write_text(PROGRAM)
     settings.write_text("{}")
     words = ("run", "command", scores, "-m", "random", "-n", 9, "-o", "run", "--accept-changes")
-    program = ("--", sys.executable, "-S", "answer.py", f"--settings={settings}")
+    program = [sys.executable, "-S", "answer.py", f"--settings={settings}"]
+    program = ["--", *(["sh", "-c", f"exec {shlex.join(program)}"] if shell else program)]
     assert cli(*words, *program).code == 0
     for path in (script, settings):
         path.write_text(path.read_text() + " ")

@@ -83,7 +83,7 @@ def difference(scores, rows, n, seeds):
 
 @pytest.fixture(scope="module")
 def world():
-    """A benchmark alone, three source models of it, and the answers of another model."""
+    """A benchmark alone, three or forty source models of it, and the answers of another model."""
     rng = np.random.default_rng(3)
     logits = rng.normal(0, 1.5, N) + np.repeat([-1.0, 0.0, 0.5, 1.0], N // 4)
     rows = rng.random((4, N)) < 1 / (1 + np.exp(-logits - rng.normal(0, 0.5, (4, 1))))
@@ -91,7 +91,10 @@ def world():
     alone = as_sources(Benchmark(pd.DataFrame({"task": tasks}, index=ids)))
     models = ["s0", "s1", "s2"]
     few = from_arrays(rows[:3].astype(float), models=models, items=ids, tasks=tasks)
-    return {"none": alone, "few": few}, rows[3].astype(float)
+    clear = 3 * logits + rng.normal(0, 1, (40, 1))
+    sure = (rng.random((40, N)) < 1 / (1 + np.exp(-clear))).astype(float)
+    many = from_arrays(sure, models=[f"m{at}" for at in range(40)], items=ids, tasks=tasks)
+    return {"none": alone, "few": few, "many": many}, rows[3].astype(float)
 
 
 @pytest.mark.parametrize("sources", ["none", "few"])
@@ -154,6 +157,33 @@ def test_differences_of_near_copies_are_covered(world, share, gained):
         low, high = difference(scores, (copy, answers), n, (0, 0)).interval(0.9)
         covered += chances[hits] * (low <= gained / N <= high)
     assert covered > 0.9
+
+
+def test_near_copies_are_compared_by_their_paired_answers(world):
+    """Source models say that most items are sure; a copy changed at random differs there too.
+
+    By the answers alone: Agresti & Min 2005 for the items in common, and the errors of the models.
+    """
+    scores, rng, n = world[0]["many"], np.random.default_rng(5), 240
+    answers = scores.cells[7]
+    sources = scores.take(models=np.delete(np.arange(40), 7))
+    covered = []
+    for _ in range(12):
+        copy = answers.copy()
+        copy[rng.permutation(np.flatnonzero(answers == 0))[:8]] = 1
+        copy[rng.permutation(np.flatnonzero(answers == 1))[:4]] = 0
+        sides = [
+            operand((evaluated(sources, name, row, n), name), sources)
+            for name, row in (("a", copy), ("b", answers))
+        ]
+        made = contrast(*sides)
+        items = np.intersect1d(sides[0].items, sides[1].items)
+        apart = copy[items] - answers[items]
+        variance = (((apart - apart.mean()) ** 2).sum() + 2) / (len(items) + 1)
+        error = np.sqrt(variance * (1 / len(items) - 1 / N))
+        assert made.half(0.9) >= np.hypot(1.64 * error, apart.mean() - made.difference)
+        covered.append(abs(made.difference - 0.01) <= made.half(0.9) + 1e-9)
+    assert np.mean(covered) > 0.7
 
 
 @pytest.mark.slow

@@ -165,8 +165,8 @@ class TaskAnalysis(Shown):
     def _unstable(self) -> list[str]:
         """Warn if the selection depends on the seeds."""
         stability, noise = self.selection.stability, self.selection.noise
-        notes = self.selection.matrix.get("notes", "").split("\n")
-        warnings = [note for note in notes if "guessing" in note]
+        guesses = self.selection.matrix.get("guesses")
+        warnings = [guesses] if guesses else []
         if noise and noise.p_value > UNLIKELY:
             warnings.append(
                 "the matrix does not exceed noise: its sources differ no more than its seeds "

@@ -22,9 +22,9 @@ from fewbench.cli.options import (
     Seed,
     TargetName,
     Targets,
-    budget_of,
     load_sources,
     open_evaluation,
+    stop_of,
 )
 from fewbench.cli.outputs import (
     FORMATS,
@@ -101,14 +101,10 @@ def start(
         Measure the method's error on the source models and warn if it is not below that of random
         sampling.
     """
-    from pydantic import ValidationError
-
-    from fewbench.evaluation import Evaluation, Stop
-    from fewbench.evaluation.evaluation import chosen_note
     from fewbench.evaluation.journal import HEADER, Journal
     from fewbench.methods import Subset
     from fewbench.methods.base import AUTO
-    from fewbench.runners.joining import LeadingRun, join_targets, reopened
+    from fewbench.runners.joining import opened
 
     check_output_folder(output, inputs=[scores_path])
     joins = bool(target) and (output / HEADER).exists()
@@ -134,37 +130,15 @@ def start(
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
     scores = load_sources(scores_path, average, items=True)
-    items = budget_of(budget, scores)
-    if items is None and half_width is None and cost is None:
-        raise EvaluationError(
-            "no limit given",
-            hint="give --budget (or --half-width, --cost), or --subset FILE",
-        )
-    try:
-        limits = {"items": items, "half_width": half_width, "level": level, "cost": cost}
-        stop = Stop.model_validate(limits)
-    except ValidationError as error:
-        raise EvaluationError(
-            f"cannot stop by half width {half_width}, level {level}, cost {cost}",
-            hint="half width and cost are above 0, the level is between 0 and 1",
-        ) from error
-    lead = None if items_of is None else LeadingRun.read(items_of)
-    if lead is not None:
-        method = method or lead.header.provenance.method
+    stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
+    assert stop is not None
+    names = target or ["target"]
     with at_work(f"learning from {counted(scores.n_models, 'source model')}, choosing items"):
-        if joins:
-            evaluation = reopened(output, scores, method or AUTO, stop, seed)
-        else:
-            evaluation = Evaluation(
-                scores, method or AUTO, targets=target or ["target"], seed=seed, stop=stop,
-                subset=chosen,
-            )  # fmt: skip
-        for note in join_targets(evaluation, target or ["target"], lead):
-            say(f"note: {note}")
-    for note in () if joins else evaluation.notes:
+        evaluation, notes = opened(
+            output, scores, method or AUTO, stop, names, seed, items_of, subset=chosen
+        )
+    for note in notes:
         say(f"note: {note}")
-    if evaluation.reason is not None:
-        say(f"note: {chosen_note(evaluation)}")
     method = evaluation.provenance.method
     asked = evaluation.ask()
     if not asked:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,10 +10,10 @@ from fewbench._names import split_names
 from fewbench._progress import at_work
 from fewbench._text import say
 from fewbench.cli import completion
-from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
+from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError, RunError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
-    from fewbench.evaluation import Evaluation
+    from fewbench.evaluation import Evaluation, Stop
     from fewbench.scores import Average, Scale, Scores, Sources
 
 ScoresOrPack = Annotated[
@@ -148,6 +148,36 @@ def budget_of(budget: str | None, scores: "Sources | None") -> int | None:
     n_items = count_items(budget, scores)
     say_shares([budget], scores)
     return n_items
+
+
+def stop_of(
+    budget: str | None, scores: "Sources | None", *, is_needed: bool = True, **limits: Any
+) -> "Stop | None":
+    """Return the limits that are typed; RunError if there are none or one is not possible.
+
+    None if there are none and none `is_needed`. `limits` are fields of `Stop`.
+    """
+    from pydantic import ValidationError
+
+    from fewbench.evaluation import Stop
+
+    limits["items"] = budget_of(budget, scores)
+    if all(limit is None for name, limit in limits.items() if name != "level"):
+        if not is_needed:
+            return None
+        raise RunError(
+            "no limit given",
+            hint="give -n ITEMS, --half-width or --cost; --help lists all limits",
+        )
+    try:
+        return Stop(**limits)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "limits"
+        raise RunError(
+            f"the limit {name.replace('_', ' ')} is not possible: {first['msg'].lower()}",
+            hint="limits are above 0, the level is between 0 and 1",
+        ) from error
 
 
 def say_shares(budgets: Iterable[int | str], scores: "Sources | None") -> None:

@@ -20,7 +20,7 @@ from fewbench.cli.options import (
     open_evaluation,
     split_texts,
 )
-from fewbench.errors import AnswersError, ScoresError
+from fewbench.errors import AnswersError, RangeError
 
 if TYPE_CHECKING:
     from fewbench.evaluation import Evaluation
@@ -99,7 +99,6 @@ def tell(
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
-    from fewbench.readers.join.notes import NO_OPTIONS
 
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
@@ -133,15 +132,12 @@ def tell(
                 accept_differences=accept_differences and is_logs,
                 scale=scale,
             )
-        except ScoresError as error:
-            if "--range" not in (error.hint or ""):
-                raise
+        except RangeError as error:
             ends = f"{scale.low:g} to {scale.high:g}"
             hint = f"write scores on the scale of the source models, {ends}"
             raise AnswersError(error.message, hint=hint) from error  # tell has no --range
         for note in reading.notes:
-            if not note.startswith(NO_OPTIONS):  # a new model needs none
-                say(f"note: {note}")
+            say(f"note: {note}")
         for note in _other_scores(evaluation.scores, reading.scores):
             say(f"warning: {note}")
         moved = _moved(evaluation, reading.scores) if is_logs else ""

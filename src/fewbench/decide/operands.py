@@ -20,9 +20,12 @@ from fewbench.evaluation.journal import Journal
 from fewbench.methods.sources import is_known
 from fewbench.scores import Sources
 from fewbench.uncertainty.contrast import (
+    FEW_COMMON,
     Contrast,
+    NearCopies,
     held_out_correlation,
     look_factor,
+    near_copies,
     sample_correlation,
 )
 from fewbench.uncertainty.held_out import looks_of
@@ -31,8 +34,6 @@ from fewbench.uncertainty.intervals import Scored, Uncertainty
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
 
-FEW_COMMON = 0.5
-"""Share of the items of a target below which it shares few with another one."""
 PRIOR_PAIRS = 10.0
 """So many pairs of answers count for errors that do not move together, where few are common."""
 ONE_LOOK = (
@@ -109,7 +110,8 @@ def contrast(
     a verdict at this level.
     """
     wider = _wider(one, other, level) if sequential else 1.0
-    return Contrast(one.score, other.score, _correlation(one, other), wider)
+    alike = _near_copies(one, other)
+    return Contrast(one.score, other.score, _correlation(one, other), wider, alike)
 
 
 def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
@@ -213,6 +215,13 @@ def _correlation(first: Operand, other: Operand) -> float:
     return held_out_correlation(
         first.evaluation.estimating.judge.errors(n), n, a.estimate - b.estimate
     )
+
+
+def _near_copies(first: Operand, other: Operand) -> NearCopies | None:
+    if first.evaluation is None or first.scored is None or other.scored is None:
+        return None
+    weights = first.evaluation.scores.item_weights
+    return near_copies(first.scored.answers, other.scored.answers, weights)
 
 
 def _wider(first: Operand, other: Operand, level: float) -> float:

@@ -15,8 +15,9 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.joining import LeadingRun, unnamed_target
-from fewbench.runners.result import Progress, RunResult
-from fewbench.runners.run import Run, items_of, limits_of
+from fewbench.runners.result import RunResult
+from fewbench.runners.run import Run, items_of
+from fewbench.runners.run_folder import limits_of
 from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 
@@ -26,7 +27,7 @@ INTERRUPTED = "interrupted"
 OnProgress = Callable[[Run, str], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Answered:
     """What became of a batch of items.
 
@@ -42,15 +43,29 @@ class Answered:
       the model has failed as a whole, and no item is skipped.
     """
 
-    answers: Mapping[str, float] | Scores
-    failed: Mapping[str, str] = field(default_factory=dict)
+    answers: dict[str, float] | Scores = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
     cost: float = 0.0
     tokens: int = 0
     probabilities: Mapping[str, ArrayLike] | None = None
     replies: Mapping[str, str] | None = None
     texts: Mapping[str, str] | None = None
     stopped: str | None = None
-    last_failed: Mapping[str, str] = field(default_factory=dict)
+    last_failed: dict[str, str] = field(default_factory=dict)
+
+    def add(self, answers: Mapping[str, float], failed: Mapping[str, str]) -> None:
+        """Add what became of items; what failed before or with an answer is the items' failure."""
+        assert isinstance(self.answers, dict)
+        self.answers |= answers
+        self.last_failed |= failed
+        if answers:
+            self.failed |= self.last_failed
+            self.last_failed = {}
+
+    @property
+    def ended(self) -> set[str]:
+        """The items that were answered or failed."""
+        return items_of(self.answers) | self.failed.keys() | self.last_failed.keys()
 
 
 class Runner(Protocol):
@@ -152,10 +167,7 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
         if answered.stopped is None:
-            lacking = (
-                set(items) - items_of(answered.answers) - set(failed) - set(answered.last_failed)
-            )
-            failed |= dict.fromkeys(lacking, NO_ANSWER)
+            failed |= dict.fromkeys(set(items) - answered.ended, NO_ANSWER)
         run.take(
             target,
             answered.answers,
@@ -236,15 +248,3 @@ def run_with(
             return drive(run, runner, on_progress, on_end)
     finally:
         runner.close()
-
-
-__all__ = [
-    "Answered",
-    "ChecksItems",
-    "KnowsItems",
-    "OnProgress",
-    "Progress",
-    "Runner",
-    "drive",
-    "run_with",
-]

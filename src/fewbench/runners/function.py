@@ -63,10 +63,7 @@ class FunctionRunner:
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Call the function for all items."""
         call = self._of(target)
-        answers: dict[str, float] = {}
-        failed: dict[str, str] = {}
-        last_failed: dict[str, str] = {}
-        stopped = None
+        reply = Answered()
         try:
             for asked, result in self._results(call, items):
                 scores: Mapping[str, Any] = {} if isinstance(result, BaseException) else result
@@ -74,16 +71,10 @@ class FunctionRunner:
                 if isinstance(result, BaseException):
                     why = f"{type(result).__name__}: {first_line(result)}"
                 answered = {item: scores[item] for item in asked if scores.get(item) is not None}
-                lacking = {item: why for item in asked if item not in answered}
-                if answered:
-                    answers |= answered
-                    failed |= last_failed | lacking
-                    last_failed = {}
-                else:
-                    last_failed |= lacking
+                reply.add(answered, {item: why for item in asked if item not in answered})
         except KeyboardInterrupt:
-            stopped = INTERRUPTED
-        return Answered(answers, failed, stopped=stopped, last_failed=last_failed)
+            reply.stopped = INTERRUPTED
+        return reply
 
     def finish(self, result: RunResult) -> None:
         """Write nothing."""

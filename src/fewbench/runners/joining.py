@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fewbench._files import folder_name
 from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
+from fewbench.evaluation.evaluation import chosen_note
 from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
 from fewbench.evaluation.opening import check_followed, started_scores
 from fewbench.methods import Method
@@ -63,6 +65,34 @@ class LeadingRun:
         self.check(evaluation)
         other = Evaluation.open(self.folder, evaluation.scores, evaluation.method)
         evaluation.follow(target, self.target, other)
+
+
+def opened(
+    folder: Path | None,
+    scores: Sources,
+    method: str | Method,
+    stop: Stop,
+    targets: Sequence[str],
+    seed: int,
+    items_of: str | Path | None,
+    **new: Any,
+) -> tuple[Evaluation, list[str]]:
+    """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
+
+    Targets that are new are asked the items of another first. `new` are further arguments of an
+    `Evaluation` that is started.
+    """
+    lead = None if items_of is None else LeadingRun.read(items_of)
+    if lead is not None and method == AUTO:
+        method = lead.header.provenance.method
+    if folder is not None and (folder / HEADER).exists():
+        evaluation = reopened(folder, scores, method, stop, seed)
+    else:
+        evaluation = Evaluation(scores, method, targets=targets, seed=seed, stop=stop, **new)
+        if lead is not None:
+            lead.check(evaluation)
+    notes = [] if evaluation.reason is None else [chosen_note(evaluation)]
+    return evaluation, [*notes, *evaluation.notes, *join_targets(evaluation, targets, lead)]
 
 
 def join_targets(

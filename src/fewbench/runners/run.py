@@ -7,38 +7,33 @@ cost and which items failed, and `run.lock` keeps a second process out.
 """
 
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewbench._files import only_process
 from fewbench._names import counted
 from fewbench._text import plain
-from fewbench.errors import FewbenchError, RunError
+from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.evaluation import chosen_note
-from fewbench.evaluation.journal import HEADER, Journal
-from fewbench.evaluation.opening import BENCHMARK, COST
+from fewbench.evaluation.opening import COST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
-from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batch, Batches
-from fewbench.runners.joining import LeadingRun, join_targets, reopened
+from fewbench.runners.joining import opened
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.scores import Benchmark, Scores, Sources, open_sources
-from fewbench.scores.conditions import count_uncompared
+from fewbench.runners.run_folder import limits_of, locked
+from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores.benchmark import ItemTable
+from fewbench.scores.conditions import compare_conditions, count_uncompared
 from fewbench.scores.costs import amount
 from fewbench.scores.table import as_sources
 from fewbench.uncertainty.intervals import FEWEST
 
-LOCK = "run.lock"
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
 LONG = 100  # characters of a reply that are kept
@@ -188,23 +183,12 @@ class Run:
         started = time.monotonic()
         with ExitStack() as locks:
             if place is not None:
-                locks.enter_context(_locked(place))
-            lead = None if items_of is None else LeadingRun.read(items_of)
-            if lead is not None and method == AUTO:
-                method = lead.header.provenance.method
-            if place is not None and (place / HEADER).exists():
-                evaluation = reopened(place, scores, method, stop, seed)
-            else:
-                evaluation = Evaluation(
-                    scores, method, targets=targets, seed=seed, stop=stop, is_run=True
-                )
-                if lead is not None:
-                    lead.check(evaluation)
-                if place is not None:
-                    evaluation.save(place, scores_path)
-            notes = [*evaluation.notes, *join_targets(evaluation, targets, lead)]
-            if evaluation.reason is not None:
-                notes.insert(0, chosen_note(evaluation))
+                locks.enter_context(locked(place))
+            evaluation, notes = opened(
+                place, scores, method, stop, targets, seed, items_of, is_run=True
+            )
+            if place is not None and evaluation.folder is None:
+                evaluation.save(place, scores_path)
             run = cls(
                 evaluation,
                 targets,
@@ -585,6 +569,23 @@ def check_score(score: float, scores: Sources, what: str) -> None:
         )
 
 
+def check_alike(
+    before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
+) -> str:
+    """Return how items would be asked or scored in another way; RunError unless it is accepted.
+
+    `names` are those of the two tables in messages.
+    """
+    differ = "; ".join(compare_conditions(before, now, items, names).differences)
+    if differ and not accept:
+        raise RunError(
+            f"items would be asked or scored in another way than in {names[0]}: {differ}",
+            hint=f"give the arguments, the task and the version of {names[0]}; or pass "
+            "--accept-differences to use the answers anyway (in Python accept_differences=True)",
+        )
+    return differ
+
+
 def _beginning(text: str) -> str:
     """Return a reply in a line; a long reply as its beginning and its length."""
     line = plain(" ".join(text.split()))
@@ -596,79 +597,3 @@ def items_of(answers: Mapping[str, float] | Scores) -> set[str]:
     if isinstance(answers, Scores):
         return set(answers.item_ids[~np.isnan(answers.values).all(axis=0)])
     return set(answers)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder until the block ends; RunError if one is at work there."""
-    busy = f"{folder}: another fewbench run is at work in this folder"
-    hint = "wait until it ends or stop it, or use another folder"
-    with ExitStack() as locks:
-        try:
-            locks.enter_context(only_process(folder / LOCK, busy, hint))
-        except FewbenchError as error:
-            raise RunError(error.message, hint=error.hint) from error
-        yield
-
-
-def set_aside(folder: Path) -> Path | None:
-    """Rename the folder of a run to the first free of FOLDER.1, FOLDER.2, …, and return that.
-
-    None if it has no run. RunError if a run is at work there, or it is the working directory.
-    """
-    if not (folder / HEADER).exists():
-        return None
-    place = folder.resolve()
-    if Path.cwd().is_relative_to(place):
-        raise RunError(
-            f"{folder}: the working directory is in this folder, which would be renamed",
-            hint="change to another directory first",
-        )
-    names = (f"{place.name}.{n}" for n in count(1))
-    kept = next(place.with_name(name) for name in names if name not in os.listdir(place.parent))
-    with _locked(folder):
-        place.rename(kept)
-    return kept
-
-
-def saved_benchmark(folder: str | Path | None) -> Sources | None:
-    """Return the items of the run without source models in a folder; None if none was started.
-
-    RunError if the run there has source models.
-    """
-    if folder is None or not (Path(folder) / HEADER).exists():
-        return None
-    path = Path(folder) / BENCHMARK
-    if not path.exists():
-        raise RunError(
-            f"{folder}: the evaluation there has scores of source models",
-            hint="pass these scores to resume, or use another folder",
-        )
-    return open_sources(path)
-
-
-def limits_of(
-    stop: Stop | int | None,
-    scores: Sources | Benchmark | None,
-    folder: str | Path | None,
-    items_of: str | Path | None = None,
-) -> Stop | None:
-    """Return when a run stops: as given, or as in its folder or in the run whose items it is asked.
-
-    None for the limit of a pack.
-
-    Raises RunError without any.
-    """
-    if stop is not None:
-        return Stop(items=stop) if isinstance(stop, int) else stop
-    if folder is not None and (Path(folder) / HEADER).exists():
-        return Journal(Path(folder)).header().stop
-    if getattr(scores, "origin", None) is not None:
-        return None
-    if items_of is None:
-        raise RunError(
-            "no limit for the run",
-            hint="pass a number of items, as in stop=100, or the half width of the interval, as in "
-            "stop=Stop(half_width=0.03)",
-        )
-    return LeadingRun.read(items_of).header.stop

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._types import FloatArray
-from fewbench.errors import ScoresError
+from fewbench.errors import RangeError, ScoresError
 from fewbench.scores.scale import Scale
 
 EMPTY = ("", "nan", "NaN")
@@ -55,7 +55,7 @@ class CellWords:
                 hint="name it once: as missing, right or wrong",
             )
         if numbers := [text for text in (*self.right, *self.wrong) if _number(text) is not None]:
-            raise ScoresError(
+            raise RangeError(
                 f"{numbers[0]!r} is a number, not a text for right or wrong",
                 hint="pass the range of the scores: --range LOW,HIGH (in Python scale=)",
             )

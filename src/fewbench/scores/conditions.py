@@ -72,8 +72,14 @@ def join_hashes(hashes: Iterable[str]) -> str:
     >>> join_hashes(["9f00", "ab12@3c"])
     '9f00 ab12@3c'
     """
-    listed = list(hashes)
-    return " ".join(listed[:MOST] + [MORE] * (len(listed) > MOST))
+    return " ".join(_first(hashes))
+
+
+def _first(values: Iterable[str]) -> list[str]:
+    """Return the first values, each once; `MORE` stands for others."""
+    listed = dict.fromkeys(values)
+    kept = [value for value in listed if value and value != MORE]
+    return kept[:MOST] + [MORE] * (len(kept) > MOST or MORE in listed)
 
 
 def join_settings(runs: Iterable[Mapping[str, str]]) -> str:
@@ -87,17 +93,20 @@ def join_settings(runs: Iterable[Mapping[str, str]]) -> str:
     >>> join_settings([{"few-shot examples": "0"}, {"few-shot examples": "2"}, {}])
     '{"few-shot examples": ["0", "2"]}'
     """
-    stated = [run for run in runs if run]
-    by_name: dict[str, list[str]] = {}
-    for name in sorted({name for run in stated for name in run}):
-        values = [run.get(name, _absent(name)) for run in stated]
-        kept = list(dict.fromkeys(value for value in values if value))
-        by_name[name] = [*kept[:MOST], *([MORE] if len(kept) > MOST else [])]
+    return _settings_text({name: [run[name]] for name in run} for run in runs)
+
+
+def _settings_text(settings: Iterable[Settings]) -> str:
+    stated = [of_runs for of_runs in settings if of_runs]
+    by_name = {
+        name: _first(value for of_runs in stated for value in of_runs.get(name, _absent(name)))
+        for name in sorted({name for of_runs in stated for name in of_runs})
+    }
     return json.dumps(by_name, ensure_ascii=False) if by_name else ""
 
 
-def _absent(name: str) -> str:
-    return "not set" if ": " in name else ""
+def _absent(name: str) -> list[str]:
+    return ["not set"] if ": " in name else []
 
 
 def recorded_conditions(
@@ -133,34 +142,19 @@ def with_conditions(sources: Scores, told: Scores) -> Scores:
         if name in (PROMPTS, KEYS):
             hashes = column.loc[new.index].astype(str)
             pairs = zip(hashes, new[name].astype(str), strict=True)
-            column.loc[new.index] = [_joined_hashes(*texts) for texts in pairs]
+            column.loc[new.index] = [join_hashes(" ".join(texts).split()) for texts in pairs]
         else:
-            join = _joined_settings if name == SETTINGS else _joined_versions
             for task, texts in new[name].groupby(tasks.loc[new.index]):
                 mine = tasks == task
-                column[mine] = join([*column[mine].unique(), *texts.unique()])
+                every = map(str, [*column[mine].unique(), *texts.unique()])
+                column[mine] = (
+                    _settings_text(map(_parsed, every)) if name == SETTINGS else _versions(every)
+                )
         columns[name] = column
     return sources.changed(items=sources.items.assign(**columns)) if columns else sources
 
 
-def _joined_hashes(*texts: str) -> str:
-    listed = [hashed for text in texts for hashed in text.split()]
-    hashes = [hashed for hashed in dict.fromkeys(listed) if hashed != MORE]
-    return join_hashes([*hashes, *([MORE] if MORE in listed else [])])
-
-
-def _joined_settings(texts: Iterable[str]) -> str:
-    parsed = [settings for text in texts if (settings := _parsed(str(text)))]
-    joined = {}
-    for name in sorted({name for settings in parsed for name in settings}):
-        absent = [_absent(name)] if _absent(name) else []
-        values = dict.fromkeys(value for settings in parsed for value in settings.get(name, absent))
-        kept = [value for value in values if value != MORE]
-        joined[name] = [*kept[:MOST], *([MORE] if len(kept) > MOST or MORE in values else [])]
-    return json.dumps(joined, ensure_ascii=False) if joined else ""
-
-
-def _joined_versions(texts: Iterable[str]) -> str:
+def _versions(texts: Iterable[str]) -> str:
     return ", ".join(sorted({version for text in texts for version in text.split(", ")} - {""}))
 
 
@@ -312,8 +306,7 @@ def _other_settings(
         if not (mine and source):
             continue
         for name in sorted({*mine, *source}):
-            absent = [_absent(name)] if _absent(name) else []
-            new, old = mine.get(name, absent), source.get(name, absent)
+            new, old = (side.get(name, _absent(name)) for side in (mine, source))
             if name == TEMPLATE and task not in unlike_prompts:
                 continue
             if name.startswith(SCORING) and task in foreign:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.errors import PackError, ScoresError
+from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
 from fewbench.scores.cells import Cells, Unread, compact
 from fewbench.scores.probabilities import OptionProbabilities
@@ -544,7 +544,7 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
         gone = np.isnan(values)
         lacking.append(gone.all(axis=1))
     if outside:
-        raise ScoresError(
+        raise RangeError(
             f"{outside} scores lie outside the stated range, first: model "
             f"{models[first[0]]!r}, item {items[first[1]]!r}",
             hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",

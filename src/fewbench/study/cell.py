@@ -21,7 +21,12 @@ from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
-from fewbench.uncertainty.contrast import Contrast, held_out_correlation, sample_correlation
+from fewbench.uncertainty.contrast import (
+    Contrast,
+    held_out_correlation,
+    near_copies,
+    sample_correlation,
+)
 from fewbench.uncertainty.held_out import HeldOut
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
@@ -242,7 +247,8 @@ def _pair_halves(
         if a.kind == b.kind == "held-out":
             n = min(len(answers[i].items), len(answers[j].items))
             correlation = held_out_correlation(judge.errors(n), n, a.estimate - b.estimate)
-        halves[i, j] = halves[j, i] = Contrast(a, b, correlation).half(level)
+        alike = near_copies(answers[i], answers[j], judge.scores.item_weights)
+        halves[i, j] = halves[j, i] = Contrast(a, b, correlation, alike=alike).half(level)
     return halves
 
 

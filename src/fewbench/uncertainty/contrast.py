@@ -11,6 +11,9 @@ have in common by chance (`sample_correlation`); for a method whose errors are m
 sources, it is measured on pairs of them. Else r is 0. Targets that answered all common items alike
 may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
+Of near copies no pair of sources says how far they may differ: their interval is at least that of
+the paired answers (`NearCopies`).
+
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
 """
@@ -23,8 +26,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
+from fewbench.methods.base import Answers
 from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
-from fewbench.uncertainty.intervals import TINY, Uncertainty
+from fewbench.uncertainty.intervals import TINY, Uncertainty, student
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""
@@ -33,9 +37,77 @@ PRIOR = 10.0
 """So many groups of sources count for errors that do not move together."""
 PRIOR_ITEMS = 1.0
 """So many items count for answers that do not."""
+FEW_COMMON = 0.5
+"""Share of the items of a target below which it shares few with another one."""
+ALIKE = 0.07, 0.1
+"""Near copies differ on up to this share of the common items; from the second one targets are
+none."""
+EXTRA_ITEMS = 2.0
 STEPS = 30
 DIGITS = 12
 """Decimals to which differences are rounded: sums in another order are then equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class NearCopies:
+    """What the common items say of the difference of two targets that answer nearly alike.
+
+    Attributes
+    ----------
+    difference, error, freedom : float
+        Mean difference of the answers, its standard error and degrees of freedom.
+    share : float
+        1 where they differ on up to 7% of the items, 0 from 10% on.
+    """
+
+    difference: float
+    error: float
+    freedom: float
+    share: float
+
+    def half(self, difference: float, level: float) -> float:
+        """Return the least half width of an interval around another estimate of the difference."""
+        apart = abs(difference - self.difference)
+        return self.share * math.hypot(student(self.error, self.freedom)(level), apart)
+
+
+def near_copies(one: Answers, other: Answers, weights: FloatArray) -> NearCopies | None:
+    """Return what the common items say of two targets that answer nearly alike, or None.
+
+    None also where they are less than half of a target's items.
+
+    The standard error counts two more items on which they differ, as Agresti & Min 2005 do
+    (Biometrics 61(2)), and the items of which nothing is left to differ:
+
+        s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
+
+    Parameters
+    ----------
+    one, other : Answers
+        One row each.
+    weights : ndarray, shape (items,)
+        Of the items in the full score.
+
+    Examples
+    --------
+    >>> items, right = np.arange(50), np.ones((1, 50))
+    >>> pair = near_copies(Answers(items, right), Answers(items, right), np.ones(100))
+    >>> pair is not None and round(pair.half(0.0, 0.9), 3)
+    0.033
+    """
+    items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
+    n = len(items)
+    if n < max(2, FEW_COMMON * min(len(one.items), len(other.items))):
+        return None
+    apart = one.scores[0][at] - other.scores[0][there]
+    low, high = ALIKE
+    share = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
+    if not share:
+        return None
+    apart = apart * weights[items] / weights.mean()
+    squares = float(((apart - apart.mean()) ** 2).sum()) + EXTRA_ITEMS
+    error = math.sqrt(squares / (n + 1) * (1 / n - 1 / len(weights)))
+    return NearCopies(float(apart.mean()), error, n - 1.0, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +122,15 @@ class Contrast:
         Of the two errors.
     wider : float
         Factor of the half width, for one of several looks.
+    alike : NearCopies, optional
+        Of two targets that answer nearly alike.
     """
 
     one: Uncertainty | float
     other: Uncertainty | float
     correlation: float = 0.0
     wider: float = 1.0
+    alike: NearCopies | None = None
 
     @cached_property
     def difference(self) -> float:
@@ -92,7 +167,8 @@ class Contrast:
         for side, half in zip(self._sides, (a, b), strict=True):
             if isinstance(side, Uncertainty) and side.sample is not None:
                 squared += max(self.correlation, 0.0) * side.sample.item_share * half**2
-        return self.wider * math.sqrt(squared)
+        least = 0.0 if self.alike is None else self.alike.half(self.difference, level)
+        return self.wider * max(math.sqrt(squared), least)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference, within what the answers leave possible."""

@@ -181,10 +181,11 @@ def test_choices_that_hang_on_the_seeds_are_warned_of(transfer):
 def test_a_matrix_of_noise_is_warned_of(transfer):
     noise = Transferability(
         np.random.default_rng(0).random((4, 6, 6)), transfer.tasks, transfer.targets,
-        transfer.n_questions,
+        transfer.n_questions, about={"guesses": "the model only guesses"},
     )  # fmt: skip
     warned = found("bento-sim", noise, 2)["warnings"]
     assert any("the matrix does not exceed noise" in said for said in warned)
+    assert "the model only guesses" in warned
     shift = np.arange(6)[:, None] * 0.2 + noise.values * 0.01
     signal = Transferability(shift, transfer.tasks, transfer.targets, transfer.n_questions)
     warned = found("bento-sim", signal, 2)["warnings"]

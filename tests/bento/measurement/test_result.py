@@ -9,6 +9,7 @@ from fewbench.bento.measurement.answers import (
     MeasuredAnswer,
     MeasuredAnswers,
     check_not_smaller,
+    guesses,
     notes_on,
     transferability,
 )
@@ -157,5 +158,5 @@ def test_a_model_that_guesses_is_warned_of(design, task, right, warned):
     def said(request):
         return MeasuredAnswer(float(request.place * 7919 % 1000 < 1000 * level), "A")
 
-    notes = " ".join(notes_on(filled(made, said)))
-    assert ("guessing" in notes) == warned
+    answers = filled(made, said)
+    assert ("guessing" in " ".join(notes_on(answers))) == bool(guesses(answers)) == warned

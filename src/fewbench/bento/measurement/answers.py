@@ -188,14 +188,14 @@ def notes_on(answers: MeasuredAnswers, *, partial: bool = False) -> list[str]:
         notes.append(f"{counted(missing, 'answer')} of {len(design):,} missing")
     if not (partial or answers.complete):
         return notes
-    notes += _guesses(answers)
+    notes += guesses(answers)
     if lacking := int(np.isnan(answers.means()).sum()):
         entries = "entry of the matrix has" if lacking == 1 else "entries of the matrix have"
         notes.append(f"{lacking:,} {entries} no score (an entry is a seed, source and target)")
     return notes
 
 
-def _guesses(answers: MeasuredAnswers) -> list[str]:
+def guesses(answers: MeasuredAnswers) -> list[str]:
     """Return a note if the model only guesses: exemplars then make no difference."""
     design = answers.design
     if design.metric == "loss":

@@ -151,7 +151,7 @@ def read(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswers:
         If a line is damaged, or no line answers a request of the design.
     """
     answers, seen = MeasuredAnswers(design), set[str]()
-    for number, line in enumerate(_whole_lines(folder), start=1):
+    for number, line in Lines(folder / ANSWERS).read():
         try:
             request, answer = _parsed(line)
             place = hashes.place(request)
@@ -196,16 +196,9 @@ def _is_score(value: Any, metric: str) -> bool:
     return value is None or (type(value) in (int, float) and least <= value <= most)
 
 
-def _whole_lines(folder: Path) -> Iterator[bytes]:
-    path = folder / ANSWERS
-    if path.is_file():
-        with path.open("rb") as file:  # millions of lines need not be in memory at once
-            yield from (line for line in file if line.endswith(b"\n"))
-
-
 def is_measurement(folder: Path) -> bool:
     """Whether a folder holds answers of a measurement."""
-    return any(b'"request":' in line for line in _whole_lines(folder))
+    return any(b'"request":' in line for _, line in Lines(folder / ANSWERS).read())
 
 
 def repair_measurement(folder: Path) -> int:

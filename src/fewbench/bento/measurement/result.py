@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbench._names import counted
-from fewbench.bento.measurement.answers import MeasuredAnswers, notes_on
+from fewbench.bento.measurement.answers import MeasuredAnswers, guesses, notes_on
 from fewbench.bento.measurement.cost import (
     Costs,
     Prices,
@@ -233,6 +233,7 @@ class Measurement(Shown):
             "answers": f"{self.answers.n_done} of {len(design)}",
             "most questions": str(max(drawn)),
             "notes": "\n".join(self.notes),
+            "guesses": "\n".join(guesses(self.answers)),
         }
 
     @cached_property

@@ -14,7 +14,6 @@ from fewbench.readers.join.task import Checked, JoinedTask
 from fewbench.scores.conditions import SCORING, TEMPLATE, shown
 
 MEETING = 0.1  # least share of common items for models to count as comparable
-NO_OPTIONS = "no option probabilities are kept"
 MOST = 5  # notes of one kind
 
 
@@ -24,8 +23,12 @@ def notes_on(
     models: dict[str, int],
     options: Checked,
     accepted: Iterable[str] = (),
+    are_sources: bool = True,
 ) -> tuple[str, ...]:
-    """Return the notes on a reading; `accepted` are its `scoring_differences`."""
+    """Return the notes on a reading; `accepted` are its `scoring_differences`.
+
+    Models that are not `are_sources` need no option probabilities.
+    """
     runs = [run for task in tasks for run in task.runs]
     notes = [
         *accepted,
@@ -49,8 +52,8 @@ def notes_on(
     ]
     if options.lacking is None:
         notes += _cut(_misfits(tasks, options))
-    else:
-        notes.append(f"{NO_OPTIONS}: {options.lacking}")
+    elif are_sources:
+        notes.append(f"no option probabilities are kept: {options.lacking}")
     return tuple(notes)
 
 

@@ -223,7 +223,7 @@ def join(
         column = np.array(kinds, dtype=object)
         scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))
     scores = _named_as(like, scores)
-    notes = notes_on(tasks, values, models, checked, differences)
+    notes = notes_on(tasks, values, models, checked, differences, are_sources=like is None)
     return Reading(scores, notes, _files(runs, tasks))
 
 

@@ -8,8 +8,9 @@ models may run at the same time.
 
 import logging
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,30 +18,31 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
+import pandas as pd
 
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
 from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task_settings_of
-from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table, reply_kind
+from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table
 from fewbench.readers.harnesses.inspect_logs.scores import (
     describe_reduction,
-    reduce_epochs,
     reducer_of,
-    scores_of,
+    score_samples,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.inspect.pool import Loss, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
-from fewbench.runners.run import check_score
+from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
-from fewbench.scores import Scores, Sources, from_arrays
-from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
+from fewbench.scores import Benchmark, Sources, from_arrays
+from fewbench.scores.conditions import NAMES, SCORING, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
 LOG = logging.getLogger(__name__)
 BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
+LOGGED = "the logs of this run"
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
 
@@ -154,52 +156,42 @@ class Feed:
 
     async def sample_complete(self, sample: Any) -> None:
         """Take up one epoch of a sample; Inspect calls it again for reused samples."""
-        self._settle_sample(sample, failure_of(sample))
-
-    def _settle_sample(self, sample: Any, failure: str) -> None:
-        scores, spent = sample.scores or {}, _spent_on(sample)
-        options, reply = option_table(sample), reply_kind(sample)
-        text = getattr(getattr(sample, "output", None), "completion", None)
-        self._settle(str(sample.id), sample.epoch, scores, failure, spent, options, reply, text)
+        self._settle(str(sample.id), sample.epoch, sample, failure_of(sample))
 
     async def sample_abandoned(self, sample: Any, epoch: int) -> None:
         """Take up an epoch that was cancelled before it began."""
-        self._settle(str(sample.id), epoch, {}, "cancelled", Loss())
+        self._settle(str(sample.id), epoch, None, "cancelled")
 
-    def _settle(
-        self,
-        own_id: str,
-        epoch: int,
-        scores: Mapping[str, Any],
-        failure: str,
-        spent: Loss,
-        options: OptionTable | None = None,
-        reply: str = "",
-        text: str | None = None,
-    ) -> None:
+    def _settle(self, own_id: str, epoch: int, sample: Any, failure: str) -> None:
+        """Take up what became of an epoch, and of the sample once all epochs have ended."""
         item = self._items.get(own_id)
         if item is None or self.pool.error is not None:
             return
-        self._seen.setdefault(own_id, {})[epoch] = (scores, failure, spent, reply)
-        epochs = self._seen[own_id].values()
+        epochs = self._seen.setdefault(own_id, {})
+        epochs[epoch] = sample
         if len(epochs) < self._epochs:
             return
         self.out.discard(item)
-        whole = Loss(cost=sum(loss.cost for *_, loss, _ in epochs))
-        whole.tokens = sum(loss.tokens for *_, loss, _ in epochs)
-        scored = [sample for sample, *_ in epochs if scores_of(sample)]
+        samples = [ended for ended in self._seen.pop(own_id).values() if ended is not None]
+        spent = _spent_on(samples)
         try:
-            value = self._value(scored) if scored else None
+            scored = score_samples(samples, self.spec.config.epochs_reducer).items
+            value = self._value(scored[0].scores) if scored else None
         except FewbenchError as error:
             self.pool.fail(error)
             return
         if value is None:
-            self.pool.lose(self.target, item, failure, whole)
-        else:
-            chances = self._chances(options if self._epochs == 1 else None)
-            reply = next(filter(None, (reply_of for *_, reply_of in epochs)), "")
-            answer = self._table([item], [value], chances)
-            self.pool.take(self.target, answer, whole, reply, text)
+            self.pool.lose(self.target, item, failure, spent)
+            return
+        chances = self._chances(option_table(samples[0]) if self._epochs == 1 else None)
+        text = getattr(getattr(sample, "output", None), "completion", None)
+        answer = from_arrays(
+            np.array([[value]]), models=[self.target], items=[item], tasks=[self._task],
+            probabilities=chances, scale=self.pool.scores.scale,
+        )  # fmt: skip
+        asked = self._asked({item: self.samples[item]}, self._settings)
+        answer = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
+        self.pool.take(self.target, answer, spent, scored[0].reply, text)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -209,9 +201,8 @@ class Feed:
         chances = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
         return None if np.isnan(chances).any() else chances[None].astype(np.float64)
 
-    def _value(self, epochs: list[Mapping[str, Any]]) -> float | None:
+    def _value(self, values: dict[str, Any]) -> float | None:
         """Return the score of a sample under the sources' metric; None if it has none."""
-        values = reduce_epochs(epochs, self._reducer)
         metric = self._metric
         if metric is None and len(values) == 1:
             metric = next(iter(values))
@@ -308,9 +299,10 @@ class Feed:
 
     def _check_conditions(self) -> None:
         sources, settings = self.pool.scores, self.pool.settings
-        items = list(self.samples)
-        self._check_alike(sources, items, NAMES if sources.n_models else BEFORE)
-        values = sources.columns(sources.positions(items))
+        names = NAMES if sources.n_models else BEFORE
+        now = self._asked(self.samples, self._settings)
+        check_alike(sources, now, self.samples, names, accept=settings.accept_differences)
+        values = sources.columns(sources.positions(self.samples))
         whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
         means = self._epochs > 1 and self._reducer is None
         if sources.n_models and means and whole and not settings.accept_fractions:
@@ -321,43 +313,14 @@ class Feed:
                 "accept_fractions=True)",
             )
 
-    def _check_alike(
-        self, before: Sources, items: list[str], names: tuple[str, str] = NAMES
-    ) -> None:
-        now = self._table(items, [before.scale.low] * len(items))
-        differences = compare_conditions(before, now, items, names).differences
-        if differences and not self.pool.settings.accept_differences:
-            raise RunError(
-                f"samples would be asked or scored in another way than in {names[0]}: "
-                + "; ".join(differences),
-                hint=f"run the task as for {names[0]}, or pass --accept-differences to use "
-                "the answers anyway (in Python accept_differences=True)",
-            )
-
-    def _table(
-        self,
-        items: list[str],
-        values: list[float],
-        chances: FloatArray | None = None,
-        *,
-        samples: Mapping[str, Any] | None = None,
-        settings: str | None = None,
-    ) -> Scores:
-        """Return answers as scores read from a log, with keys and the settings of the task."""
-        table = from_arrays(
-            np.array([values], dtype=np.float64),
-            models=[self.target],
-            items=items,
-            tasks=[self._task] * len(items),
-            probabilities=chances,
-            scale=self.pool.scores.scale,
-        )
-        samples_of = self.samples if samples is None else samples
+    def _asked(self, samples: Mapping[str, Any], settings: str) -> Benchmark:
+        """Return items with their keys and the settings of the task, as an import has them."""
         columns = {
-            SETTINGS: self._settings if settings is None else settings,
-            KEYS: [key_text(key_of(*answer_key(samples_of[item]))) for item in items],
+            "task": self._task,
+            SETTINGS: settings,
+            KEYS: [key_text(key_of(*answer_key(sample))) for sample in samples.values()],
         }
-        return replace(table, items=table.items.assign(**columns))
+        return Benchmark(pd.DataFrame(columns, index=pd.Index(samples, dtype=object)))
 
     # -- logs of earlier runs ----------------------------------------------------------------
 
@@ -385,22 +348,17 @@ class Feed:
                 self._items[sample]: logged[sample][0] for sample in logged if sample in self._items
             }
             if ran:
-                then = self._table(
-                    list(ran),
-                    [scores.scale.low] * len(ran),
-                    samples=ran,
-                    settings=self._settings_of(header),
-                )
-                names = "the logs of this run", "the task now"
-                self._check_alike(then, list(ran), names)
+                then = self._asked(ran, self._settings_of(header))
+                now, names = self._asked(self.samples, self._settings), (LOGGED, BEFORE[1])
+                accept = self.pool.settings.accept_differences
+                check_alike(then, now, ran, names, accept=accept)
             for own_id, epochs in logged.items():
                 item = self._items.get(own_id)
                 is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
                 if item in unanswered and is_whole and any(epoch.scores for epoch in epochs):
                     for summary in epochs:  # summaries lack how replies ended
-                        self._settle_sample(
-                            read_eval_log_sample(str(path), summary.id, summary.epoch), ""
-                        )
+                        sample = read_eval_log_sample(str(path), summary.id, summary.epoch)
+                        self._settle(own_id, summary.epoch, sample, "")
                     unanswered.discard(item)
 
 
@@ -433,9 +391,9 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
     return why
 
 
-def _spent_on(sample: Any) -> Loss:
-    """Return what a sample cost: dollars, where Inspect knows prices, and tokens."""
-    used = (sample.model_usage or {}).values()
+def _spent_on(samples: Iterable[Any]) -> Loss:
+    """Return what samples cost: dollars, where Inspect knows prices, and tokens."""
+    used = [usage for sample in samples for usage in (sample.model_usage or {}).values()]
     return Loss(
         cost=sum(usage.total_cost or 0.0 for usage in used),
         tokens=sum(usage.total_tokens for usage in used),
@@ -466,27 +424,19 @@ def inspect_with_sources() -> Any:
     return inspect_ai
 
 
+@cache
 def _watch_tasks() -> None:
-    """Have Inspect say when a task starts, and with which settings."""
+    """Have Inspect say when a task starts, and with which settings; once is enough."""
     from inspect_ai.hooks import Hooks, TaskStart, hooks
-
-    if _watch_tasks.__dict__.get("done"):
-        return
 
     @hooks(name="fewbench", description="chooses the samples of estimated tasks")
     class Watch(Hooks):
         async def on_task_start(self, data: TaskStart) -> None:
-            if (feed := _feed_of(data.spec)) is not None:
+            if (feed := feed_of(data.spec)) is not None:
                 feed.begin(data.spec, data.plan)
 
-    _watch_tasks.__dict__["done"] = True
 
-
-def _feed_of(spec: Any) -> Feed | None:
-    mark = (spec.metadata or {}).get(MARK)
+def feed_of(task: Any) -> Feed | None:
+    """Return the feed of a task that `adapt` made, or of Inspect's specification of it."""
+    mark = (task.metadata or {}).get(MARK)
     return FEEDS.get(mark.get("id", "")) if isinstance(mark, dict) else None
-
-
-def feed_of_task(task: Any) -> Feed | None:
-    """Return the feed of a task that `Pool.adapt` made."""
-    return _feed_of(task)

@@ -20,12 +20,13 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
-from fewbench.runners.inspect.feed import adapt, close_logs, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import task_in
 from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import Run, limits_of, saved_benchmark
+from fewbench.runners.run import Run
+from fewbench.runners.run_folder import limits_of, saved_benchmark
 from fewbench.scores import Benchmark, Sources, open_sources
 from fewbench.scores.table import as_sources
 
@@ -119,10 +120,8 @@ def estimated(
     >>> len(task.dataset), task.tags  # fewbench gives out the samples as the task runs
     (0, ['fewbench'])
     """
-    table, path = _opened(scores, folder)
+    table, path = _opened(scores, folder, method)
     limits = limits_of(stop, table, folder, items_of)
-    if isinstance(method, str) and method != AUTO:
-        find_method(method)  # a name that is none is named now
 
     def open_run(table: Sources, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
@@ -166,7 +165,7 @@ def result(task: Any) -> RunResult:
     RunError
         If it is no such task, or was not evaluated.
     """
-    feed = feed_of_task(task)
+    feed = feed_of(task)
     if feed is None:
         raise RunError("not a task made by estimated", hint="pass the task that estimated returns")
     if feed.pool.run is None:
@@ -245,14 +244,12 @@ def run_inspect(
         )
     place = Path(folder)
     is_new = not place.exists()
-    table = _opened(scores, place)[0]
+    table = _opened(scores, place, method)[0]
     limits = limits_of(stop, table, place, settings.get("items_of"))
     accepted = {
         name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
     }
     facts = dict(zip(names, ran, strict=True))
-    if isinstance(method, str) and method != AUTO:
-        find_method(method)  # a name that is none is named now
     runs: list[Run] = []
 
     def open_run(table: Sources, _: Any) -> Run:
@@ -291,8 +288,11 @@ def run_inspect(
 
 
 def _opened(
-    scores: Sources | Benchmark | str | Path | None, folder: str | Path | None
+    scores: Sources | Benchmark | str | Path | None, folder: str | Path | None, method: str | Method
 ) -> tuple[Sources | None, Path | None]:
+    """Return the scores and their file; a method of a name that is none is refused now."""
+    if isinstance(method, str) and method != AUTO:
+        find_method(method)
     if isinstance(scores, str | Path):
         return open_sources(Path(scores)), Path(scores)
     return (saved_benchmark(folder) if scores is None else as_sources(scores)), None

@@ -29,9 +29,9 @@ from fewbench.runners.lm_eval.sources import SourceDocuments, without_sampler
 from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, run_documents
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import OUTAGE
+from fewbench.runners.run import OUTAGE, check_alike
 from fewbench.scores import Benchmark, Scores, Sources
-from fewbench.scores.conditions import NAMES, compare_conditions
+from fewbench.scores.conditions import NAMES
 from fewbench.scores.table import SETTINGS
 
 Places = dict[str, dict[int, str]]
@@ -197,15 +197,8 @@ class LmEvalRunner:
         """Compare what would run with the sources or earlier answers, before the model is asked."""
         now = self._sources.now(hashes, self._logs[target].header, self._tasks)
         table = self._sources.scores if before is None else before
-        differ = "; ".join(compare_conditions(table, now, hashes, names).differences)
-        if differ and self._accept_differences:
+        if differ := check_alike(table, now, hashes, names, accept=self._accept_differences):
             self._accepted[f"accepted items asked or scored in another way: {differ}"] = None
-        elif differ:
-            raise RunError(
-                f"items would be asked or scored in another way than in {names[0]}: {differ}",
-                hint="give lm-eval the arguments, the task and the version of the source models; "
-                "or pass --accept-differences, and the estimate carries a warning",
-            )
 
     def _places(self, items: Iterable[str]) -> Places:
         places: Places = {}

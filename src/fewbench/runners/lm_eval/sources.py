@@ -20,7 +20,7 @@ from fewbench.runners.exports import POSITION, check_origin
 from fewbench.runners.lm_eval.logs import dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
-from fewbench.scores import Scores, Sources, from_arrays
+from fewbench.scores import Benchmark, Scores, Sources, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
 from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
 
@@ -150,8 +150,8 @@ class SourceDocuments:
         hashes: Mapping[str, tuple[str, str]],
         header: Mapping[str, Any],
         tasks: Mapping[str, LmTask],
-    ) -> Scores:
-        """Return a table of items with how they would be asked and scored, without real scores.
+    ) -> Benchmark:
+        """Return items with how they would be asked and scored.
 
         Parameters
         ----------
@@ -172,14 +172,13 @@ class SourceDocuments:
                 for column in ("metric", "filter")
             )
             settings[name] = without_sampler(settings_of(results, tasks[name], metric, filtered))
-        zeros = np.zeros((1, len(hashes)))
-        table = from_arrays(zeros, models=["target"], items=list(hashes), tasks=names)
         columns = {
+            "task": names,
             PROMPTS: [prompt[:16] + form if prompt else "" for prompt, _ in hashes.values()],
             KEYS: [key for _, key in hashes.values()],
             SETTINGS: [settings[name] for name in names],
         }
-        return table.changed(items=table.items.assign(**columns))
+        return Benchmark(pd.DataFrame(columns, index=pd.Index(hashes, dtype=object)))
 
     def benchmark(self) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:
         """Return metric, weight in the full score, and groups of each task of the scores."""
