@@ -133,7 +133,8 @@ def start(
     stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
-    with at_work(f"learning from {counted(scores.n_models, 'source model')}, choosing items"):
+    size = f"{counted(scores.n_models, 'source model')} × {counted(scores.n_items, 'item')}"
+    with at_work(f"choosing items ({size})"):
         evaluation, notes = opened(
             output, scores, method or AUTO, stop, names, seed, items_of, subset=chosen
         )
