@@ -311,8 +311,8 @@ def test_a_missing_file_is_a_file_not_found_error(tmp_path, read):
 
 
 def test_limits_and_names_are_given_to_each_function_alike():
-    with pytest.raises(fewbench.FewbenchError, match="has the score NaN"):
-        fewbench.run(TABLE, "random", budget=4, score=lambda item: float("nan"))
+    with pytest.raises(fewbench.FewbenchError, match=r"outside 0\.\.1"):
+        fewbench.run(TABLE, "random", budget=4, score=lambda item: 2.0)
     found = fewbench.run(TABLE, "random", stop=fewbench.Stop(items=4), score=lambda item: 1)
     assert found.score == fewbench.run(TABLE, "random", 4, lambda item: 1).score
     with pytest.raises(fewbench.FewbenchError, match="both given"):

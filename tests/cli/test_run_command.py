@@ -62,7 +62,10 @@ def test_a_rerun_says_that_nothing_was_run_and_a_fresh_one_keeps_the_old_folder(
     assert "answers are wrong: check how replies are read" in " ".join(first.out.split())
     assert "nothing was run" not in first.err
     again = run(cli, scores, *few, "--accept-changes")
-    assert "nothing was run: 20 answers of earlier; to start anew, pass --fresh" in again.err
+    assert (
+        "nothing was run: the 20 answers came from an earlier run; to start anew, pass --fresh"
+        in again.err
+    )
     assert "answers are wrong" in " ".join(again.out.split())
     for kept in ("run.1", "run.2"):
         fresh = run(cli, scores, *few, "--fresh")

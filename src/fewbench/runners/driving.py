@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench.errors import RunError
@@ -22,6 +23,7 @@ from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 
 NO_ANSWER = "no answer and no reason given"
+NAN_SCORE = "its score is NaN"
 INTERRUPTED = "interrupted"
 
 OnProgress = Callable[[Run, str], None]
@@ -54,11 +56,15 @@ class Answered:
     last_failed: dict[str, str] = field(default_factory=dict)
 
     def add(self, answers: Mapping[str, float], failed: Mapping[str, str]) -> None:
-        """Add what became of items; what failed before or with an answer is the items' failure."""
+        """Add what became of items; what failed before or with an answer is the items' failure.
+
+        An item whose score is NaN has failed: the answers to the other items are kept.
+        """
         assert isinstance(self.answers, dict)
-        self.answers |= answers
-        self.last_failed |= failed
-        if answers:
+        nan = {item for item, score in answers.items() if _is_nan(score)}
+        self.answers |= {item: score for item, score in answers.items() if item not in nan}
+        self.last_failed |= {**failed, **dict.fromkeys(nan, NAN_SCORE)}
+        if len(answers) > len(nan):
             self.failed |= self.last_failed
             self.last_failed = {}
 
@@ -66,6 +72,10 @@ class Answered:
     def ended(self) -> set[str]:
         """The items that were answered or failed."""
         return items_of(self.answers) | self.failed.keys() | self.last_failed.keys()
+
+
+def _is_nan(score: object) -> bool:
+    return isinstance(score, float | np.floating) and bool(np.isnan(score))
 
 
 class Runner(Protocol):
