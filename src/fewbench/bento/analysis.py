@@ -10,12 +10,7 @@ from fewbench._names import did_you_mean
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.bento.held_out import HeldOutTasks
-from fewbench.bento.judgement import (
-    TaskResults,
-    anchor_ratio,
-    judge,
-    nrmse,
-)
+from fewbench.bento.judgement import TaskResults, anchor_ratio, judge
 from fewbench.bento.page import tasks_page
 from fewbench.bento.selection import TaskSelection, model_digest
 from fewbench.errors import StudyError
@@ -24,6 +19,7 @@ from fewbench.methods.tasks.matrix import SOURCE_SCORES, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.show.page import Page, Shown
 from fewbench.study.inference import Figure
+from fewbench.study.metrics import nrmse
 
 if TYPE_CHECKING:
     import pandas as pd
