@@ -13,10 +13,11 @@ can hold for a target:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from fewbench._blocks import Matrix
+from fewbench._blocks import Matrix, is_large
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import (
     ItemCurves,
@@ -70,6 +71,20 @@ class Abilities:
         """Return the curves of some items."""
         chances = self.chances[:, items]
         return Abilities(self.sources, self.curves.of(items), self.grid, chances)
+
+    def at_sources(self, items: IntArray | slice) -> FloatArray:
+        """Return the fitted curves at the sources' abilities, shape (sources, items); read-only."""
+        if is_large(self.sources.size * self.curves.slope.size):
+            return self.curves.of(items).at(self.sources)
+        if isinstance(items, slice):
+            return self._at_sources[:, items]
+        return self._at_sources.take(items, axis=1)
+
+    @cached_property
+    def _at_sources(self) -> FloatArray:
+        chances = self.curves.at(self.sources)
+        chances.flags.writeable = False
+        return chances
 
     @property
     def tell_apart(self) -> bool:
