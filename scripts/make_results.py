@@ -93,12 +93,12 @@ FILES = """
 In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
 (10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
 sampling) in percentage points, `ratio` with its 90% interval from `low` to `high`, Kendall's
-`tau` between estimates and full scores and its gain over random sampling (`tau_gain`), and `best`: 1
-where the error cannot be distinguished from the lowest error. Rows of the table `all` are means over
-tables.
+`tau` between estimates and full scores and its gain over random sampling (`tau_gain`), and
+`best`: 1 where the error cannot be distinguished from the lowest error. Rows of the table `all` are
+means over tables.
 
-`python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables, and
-`python scripts/make_results.py` writes this page.
+`python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables,
+and `python scripts/make_results.py` writes this page.
 """
 
 
@@ -233,7 +233,9 @@ def methods_page() -> str:
     families = []
     for path in pages():
         title = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
-        names = [f"`{name}`" for name, page in at.items() if page == path.name and name not in FIRST]
+        names = [
+            f"`{name}`" for name, page in at.items() if page == path.name and name not in FIRST
+        ]
         if names:
             families.append(f"| [{title}]({path.name}) | {', '.join(names)} |\n")
     return METHODS_HEAD + "\n".join(lines) + "\n" + VARIANTS_HEAD + "".join(families)
