@@ -211,27 +211,28 @@ def _program_name(command: Sequence[str]) -> str:
 def _files_of(command: Sequence[str]) -> dict[str, str]:
     """Return what the files that a command names contain, also in --OPTION=FILE and sh -c "…"."""
     contents = {}
-    inner = [part for word in command for part in _shell_words(word)]
-    for word in [*command, *inner]:
+    for word in [*command, *_shell_words(command)]:
         path = next((part for part in (word, word.partition("=")[2]) if os.path.isfile(part)), None)
         if path is not None:
             contents[f"file {path}"] = _content_of(Path(path))
     return contents
 
 
-def _shell_words(text: str) -> list[str]:
-    """Return the words of a command within a word; none if it is a single one.
+def _shell_words(command: Sequence[str]) -> list[str]:
+    """Return the words of a shell's -c "…", without files that it writes.
 
-    >>> _shell_words("cd tasks && python 'my agent.py'; rm x"), _shell_words("agent.py")
-    (['cd', 'tasks', '&&', 'python', 'my agent.py', ';', 'rm', 'x'], [])
+    >>> _shell_words(["bash", "-c", "cd tasks && python 'my agent.py' > log"])
+    ['cd', 'tasks', '&&', 'python', 'my agent.py', '>']
     """
-    words = shlex.shlex(text, posix=True, punctuation_chars=True)
-    words.whitespace_split, words.commenters = True, ""
-    try:
-        parts = list(words)
-    except ValueError:  # a quote that does not end
-        parts = text.split()
-    return parts if len(parts) > 1 else []
+    if not (Path(command[0]).stem.endswith("sh") and "-c" in command[1:-1]):
+        return []
+    lexer = shlex.shlex(command[command.index("-c") + 1], posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    with suppress(ValueError):  # a quote that does not end
+        words = list(lexer)
+        before = ["", *words]
+        return [word for word, last in zip(words, before, strict=False) if ">" not in last]
+    return []
 
 
 def _content_of(path: Path) -> str:
