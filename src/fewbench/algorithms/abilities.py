@@ -205,6 +205,14 @@ class Abilities:
         fits_badly = self.fit_p_value(theirs, items, answers) <= misfit
         return fits_badly or novelty_p_value(theirs, answers) <= misfit
 
+    def likeness(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> float:
+        """Return the geometric mean of the p-values of fit and novelty.
+
+        Parameters as for `fit_p_value`.
+        """
+        fit = self.fit_p_value(theirs, items, answers)
+        return float(np.sqrt(fit * novelty_p_value(theirs, answers)))
+
     def _own_pull(self, theirs: FloatArray, items: IntArray) -> FloatArray:
         """Return how far each source's answer pulled the logit of its own chance."""
         curves, at = self.curves.of(items), self.sources[:, None]

@@ -69,6 +69,12 @@ class Answered:
             self.last_failed = {}
 
     @property
+    def more(self) -> dict[str, Any]:
+        """What `Run.take` takes besides answers and failures."""
+        names = ("cost", "tokens", "probabilities", "replies", "texts")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def ended(self) -> set[str]:
         """The items that were answered or failed."""
         return items_of(self.answers) | self.failed.keys() | self.last_failed.keys()
@@ -178,16 +184,7 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         failed = dict(answered.failed)
         if answered.stopped is None:
             failed |= dict.fromkeys(set(items) - answered.ended, NO_ANSWER)
-        run.take(
-            target,
-            answered.answers,
-            failed,
-            cost=answered.cost,
-            tokens=answered.tokens,
-            probabilities=answered.probabilities,
-            replies=answered.replies,
-            texts=answered.texts,
-        )
+        run.take(target, answered.answers, failed, **answered.more)
         if answered.last_failed:
             run.take(target, {}, answered.last_failed)
         if answered.stopped is not None:

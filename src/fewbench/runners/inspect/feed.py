@@ -12,7 +12,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -32,7 +31,8 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
     score_samples,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
-from fewbench.runners.inspect.pool import Loss, SharedRun
+from fewbench.runners.driving import Answered
+from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
@@ -85,30 +85,19 @@ def adapt(pool: SharedRun, task: Any) -> Any:
     )
 
 
-class Feed:
+class Feed(RunningTask):
     """The samples of one task of Inspect, given out as the run asks for their items."""
 
     def __init__(self, pool: SharedRun, dataset: Sequence[Any]) -> None:
-        self.mark = uuid4().hex
-        self.spec: Any = None
-        self.target = ""
-        self.samples: dict[str, Any] = {}  # item → sample
-        self.given: set[str] = set()
-        self.out: set[str] = set()  # given and not yet answered
-        self.is_over = False
+        super().__init__(dataset)
+        self.pool, self.mark = pool, uuid4().hex
         self._host: Any = None  # the coroutine of Inspect that asks for samples
-        self.pool, self.dataset = pool, dataset
         self._is_checked, self._has_metric = False, False
         self._seen: dict[str, dict[int, Any]] = {}
 
-    @property
-    def header(self) -> Any:
-        """What a log of the task says at its start."""
-        return SimpleNamespace(eval=self.spec, plan=self._plan)
-
     def begin(self, spec: Any, plan: Any) -> None:
         """Take up what Inspect says at the start of the task, also of a retry."""
-        self.spec, self._plan = spec, plan
+        self.spec, self.plan = spec, plan
         self._is_checked = self.is_over = False
         self.given, self.out, self._seen = set(), set(), {}
 
@@ -173,7 +162,7 @@ class Feed:
             return
         self.out.discard(item)
         samples = [ended for ended in self._seen.pop(own_id).values() if ended is not None]
-        spent = _spent_on(samples)
+        answered = _spent_on(samples)
         try:
             scored = score_samples(samples, self.spec.config.epochs_reducer).items
             value = self._value(scored[0].scores) if scored else None
@@ -181,7 +170,7 @@ class Feed:
             self.pool.fail(error)
             return
         if value is None:
-            self.pool.lose(self.target, item, failure, spent)
+            self.pool.lose(self.target, item, failure, answered)
             return
         chances = self._chances(option_table(samples[0]) if self._epochs == 1 else None)
         text = getattr(getattr(sample, "output", None), "completion", None)
@@ -190,8 +179,10 @@ class Feed:
             probabilities=chances, scale=self.pool.scores.scale,
         )  # fmt: skip
         asked = self._asked({item: self.samples[item]}, self._settings)
-        answer = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
-        self.pool.take(self.target, answer, spent, scored[0].reply, text)
+        answered.answers = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
+        answered.replies = {item: scored[0].reply} if scored[0].reply else None
+        answered.texts = None if text is None else {item: text}
+        self.pool.take(self.target, item, answered)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -391,10 +382,10 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
     return why
 
 
-def _spent_on(samples: Iterable[Any]) -> Loss:
+def _spent_on(samples: Iterable[Any]) -> Answered:
     """Return what samples cost: dollars, where Inspect knows prices, and tokens."""
     used = [usage for sample in samples for usage in (sample.model_usage or {}).values()]
-    return Loss(
+    return Answered(
         cost=sum(usage.total_cost or 0.0 for usage in used),
         tokens=sum(usage.total_tokens for usage in used),
     )

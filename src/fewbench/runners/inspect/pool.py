@@ -2,20 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
-from fewbench.runners.driving import OnProgress
+from fewbench.runners.driving import Answered, OnProgress
 from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Sources
 from fewbench.scores.table import as_sources
-
-if TYPE_CHECKING:
-    from fewbench.runners.inspect.feed import Feed
 
 WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
 
@@ -39,13 +37,33 @@ class AnswerSettings:
     raises: bool = False
 
 
-@dataclass
-class Loss:
-    """What samples cost, and which items failed, with their reasons."""
+class RunningTask:
+    """A task of Inspect that shares a run: what Inspect says of it, and its samples.
 
-    failed: dict[str, str] = field(default_factory=dict)
-    cost: float = 0.0
-    tokens: int = 0
+    Attributes
+    ----------
+    dataset : sequence of Sample
+        All samples, as the task has them.
+    spec, plan
+        What Inspect says at the start of the task; None before.
+    target : str
+    samples : dict of item to Sample
+    given, out : set of str
+        The items that were given out, and those of them without an answer yet.
+    is_over : bool
+    """
+
+    def __init__(self, dataset: Sequence[Any]) -> None:
+        self.dataset, self.target, self.is_over = dataset, "", False
+        self.spec: Any = None
+        self.plan: Any = None
+        self.samples: dict[str, Any] = {}
+        self.given, self.out = set[str](), set[str]()
+
+    @property
+    def header(self) -> Any:
+        """What a log of the task says at its start."""
+        return SimpleNamespace(eval=self.spec, plan=self.plan)
 
 
 class SharedRun:
@@ -80,12 +98,12 @@ class SharedRun:
     ) -> None:
         self.known, self.settings, self.target_of = scores, settings, target_of
         self.error: FewbenchError | None = None
-        self.feeds: list[Feed] = []
+        self.feeds: list[RunningTask] = []
         self.run: Run | None = None
         self._open_run, self._on_progress = open_run, on_progress
         self._is_open = False
         self._changed: Any = None
-        self._lost: dict[str, Loss] = defaultdict(Loss)
+        self._lost: dict[str, Answered] = defaultdict(Answered)  # failed since the last answer
 
     @property
     def scores(self) -> Sources:
@@ -128,7 +146,7 @@ class SharedRun:
             else:
                 await self._wait()
 
-    async def share(self, feed: "Feed") -> list[str] | None:
+    async def share(self, feed: RunningTask) -> list[str] | None:
         """Return the items that a feed is to run next; None if it is done."""
         run, target = self.run, feed.target
         assert run is not None
@@ -157,7 +175,7 @@ class SharedRun:
                 hint=f"pass max_tasks={len(self.feeds)} to eval",
             )
 
-    def _may_change(self, feed: "Feed", items: Sequence[str]) -> bool:
+    def _may_change(self, feed: RunningTask, items: Sequence[str]) -> bool:
         """Whether other tasks may bring new items to a feed that has none."""
         others = [other for other in self.feeds if other is not feed and not other.is_over]
         unstarted = any(other.spec is None for other in others)
@@ -180,32 +198,23 @@ class SharedRun:
         waits = len(run.targets) > 1 and run.stopped is None
         return bool(waits and others and feed.target in run.evaluation.waiting())
 
-    def take(
-        self, target: str, answer: Scores, spent: Loss, reply: str = "", text: str | None = None
-    ) -> None:
+    def take(self, target: str, item: str, answered: Answered) -> None:
         """Record the answer to an item, with what failed since the last one."""
         assert self.run is not None
-        item = str(answer.item_ids[0])
-        lost = self._lost.pop(target, Loss())
+        lost = self._lost.pop(target, Answered())
         lost.failed.pop(item, None)  # it was run again
         record = self.run.evaluation.record
         if self.scores.positions([item])[0] in record.answered(target):
-            spent = Loss()  # a reused sample of an earlier try
+            answered.cost = answered.tokens = 0  # a reused sample of an earlier try
+        answered.cost += lost.cost
+        answered.tokens += lost.tokens
         try:
-            self.run.take(
-                target,
-                answer,
-                lost.failed,
-                cost=spent.cost + lost.cost,
-                tokens=spent.tokens + lost.tokens,
-                replies={item: reply} if reply else None,
-                texts=None if text is None else {item: text},
-            )
+            self.run.take(target, answered.answers, lost.failed, **answered.more)
         except FewbenchError as error:
             self.fail(error)
         self._announce()
 
-    def lose(self, target: str, item: str, reason: str, spent: Loss) -> None:
+    def lose(self, target: str, item: str, reason: str, spent: Answered) -> None:
         """Note a failed item; it is recorded with the next answer or at the end of the batch."""
         lost = self._lost[target]
         lost.failed[item] = reason
@@ -218,7 +227,7 @@ class SharedRun:
             return
         if (lost := self._lost.pop(target, None)) is not None:
             assert self.run is not None
-            self.run.take(target, {}, lost.failed, cost=lost.cost, tokens=lost.tokens)
+            self.run.take(target, {}, lost.failed, **lost.more)
 
     def show(self, target: str) -> None:
         """Show how far a target is, in Inspect's display and to the caller."""
