@@ -169,8 +169,9 @@ def test_a_program_that_dies_on_an_item_is_started_again():
 @pytest.mark.parametrize("way", ["program", "function"])
 def test_an_item_with_the_score_nan_is_skipped_and_the_others_count(way):
     bad = SOURCES.item_ids[0]
-    body = f"if item == {bad!r}: print(json.dumps({{'item': item, 'score': float('nan')}}), flush=True)"
-    runner = program(f"{body}\n    if item == {bad!r}: continue")
+    line = "{'item': item, 'score': float('nan')}"
+    body = f"if item == {bad!r}: print(json.dumps({line}), flush=True); continue"
+    runner = program(body)
     if way == "function":
         runner = FunctionRunner(lambda item: float("nan") if item == bad else 1.0)
     target = run_program(runner, n=60).targets["target"]

@@ -23,8 +23,8 @@ from fewbench.scores import Benchmark, Scores, Sources
 from fewbench.scores.table import as_sources
 
 NO_ANSWER = "no answer and no reason given"
-NAN_SCORE = "its score is NaN"
 INTERRUPTED = "interrupted"
+FLOATS = (float, np.floating)
 
 OnProgress = Callable[[Run, str], None]
 
@@ -61,9 +61,9 @@ class Answered:
         An item whose score is NaN has failed: the answers to the other items are kept.
         """
         assert isinstance(self.answers, dict)
-        nan = {item for item, score in answers.items() if _is_nan(score)}
+        nan = {item for item, x in answers.items() if isinstance(x, FLOATS) and np.isnan(x)}
         self.answers |= {item: score for item, score in answers.items() if item not in nan}
-        self.last_failed |= {**failed, **dict.fromkeys(nan, NAN_SCORE)}
+        self.last_failed |= {**failed, **dict.fromkeys(nan, "its score is NaN")}
         if len(answers) > len(nan):
             self.failed |= self.last_failed
             self.last_failed = {}
@@ -78,10 +78,6 @@ class Answered:
     def ended(self) -> set[str]:
         """The items that were answered or failed."""
         return items_of(self.answers) | self.failed.keys() | self.last_failed.keys()
-
-
-def _is_nan(score: object) -> bool:
-    return isinstance(score, float | np.floating) and bool(np.isnan(score))
 
 
 class Runner(Protocol):

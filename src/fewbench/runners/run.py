@@ -495,8 +495,8 @@ class Run:
         self._note_narrow(named)
         if self._n_before == self._n_answers() > 0 and self.stopped is None:
             note = (
-                f"nothing was run: the {counted(self._n_before, 'answer')} came from an earlier run; to "
-                "start anew, pass --fresh (in Python use another folder)"
+                f"nothing was run: {counted(self._n_before, 'answer')} came from an earlier run; "
+                "to start anew, pass --fresh (in Python use another folder)"
             )
             self.notes += [note] if note not in self.notes else []
         ids = self.evaluation.scores.item_ids
