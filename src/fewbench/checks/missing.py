@@ -71,8 +71,7 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
     if much:
         advice += (
             f"; {counted(much, 'model lacks', 'models lack')} more than {share(NEARLY_COMPLETE)}: "
-            "methods learn from such models, but compare, plan and intervals do not measure errors "
-            "on them"
+            "methods learn from such models, but no errors are measured on them"
         )
     cost = cost_of_dropping(scores, *incomplete(scores, range(scores.n_models)))
     return Finding(
