@@ -26,7 +26,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class SourceModel:
         return self.model.abilities(items, binary(answers, self.cuts[items]), spread)
 
 
-def source_model(scores: Sources, dimensions: int | None = None, form: Form = "2pl") -> SourceModel:
+def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2pl") -> SourceModel:
     """Fit an item response model to the sources, or return the kept fit.
 
     Missing cells are left out. Fractional scores are cut into right and wrong, task by task (see
@@ -79,13 +79,12 @@ def source_model(scores: Sources, dimensions: int | None = None, form: Form = "2
     name = f"item response {dimensions} {form}"
 
     def fit() -> SourceModel:
-        table = scores.table()
-        key = (_digest(table), dimensions, form)
-        return _remembered(key, lambda: _fitted(table, slice(None), dimensions, form))
+        key = (_digest(scores), dimensions, form)
+        return _remembered(key, lambda: _fitted(scores, slice(None), dimensions, form))
 
     def fitted() -> SourceModel:
         name = f"item-response-{dimensions}-{form}"
-        return kept(scores.table(), name, (dimensions, form, FIT), SourceModel, fit)
+        return kept(scores, name, (dimensions, form, FIT), SourceModel, fit)
 
     def learned(part: str) -> FloatArray:
         return scores.remember(f"{name} {part}", lambda: _parts(fitted())[part])
@@ -99,7 +98,7 @@ def source_model(scores: Sources, dimensions: int | None = None, form: Form = "2
 
 
 def expectation_error(
-    scores: Sources, dimensions: int | None = None, spread: float = 1.0
+    scores: Scores, dimensions: int | None = None, spread: float = 1.0
 ) -> FloatArray:
     """Return mean absolute errors of the expected scores of unseen items, shape (1 + tasks,).
 
@@ -110,17 +109,16 @@ def expectation_error(
     reached = source_model(scores, dimensions).model.dimensions
 
     def error() -> FloatArray:
-        table = scores.table()
-        key = (_digest(table), scores.average, reached, spread)
-        return _remembered(key, lambda: _error(table, reached, spread))
+        key = (_digest(scores), scores.average, reached, spread)
+        return _remembered(key, lambda: _error(scores, reached, spread))
 
     return scores.remember(f"expectation error {reached} {spread}", error)
 
 
 def _fitted(
-    scores: Sources, at: IntArray | slice, dimensions: int | None, form: Form
+    scores: Scores, at: IntArray | slice, dimensions: int | None, form: Form
 ) -> SourceModel:
-    values = scores.table().cells[:, at] if isinstance(at, slice) else scores.columns(at)
+    values = scores.cells[:, at] if isinstance(at, slice) else scores.columns(at)
     _, task_of = np.unique(scores.task_of[at], return_inverse=True)
     cuts = best_cuts(values, task_of)[task_of]
     right = binary(values, cuts)
@@ -181,7 +179,7 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
     return value
 
 
-def subset_model(scores: Sources, at: IntArray) -> SourceModel:
+def subset_model(scores: Scores, at: IntArray) -> SourceModel:
     """Fit a model of one ability to the sources' answers on a few items, without keeping the fit.
 
     The model counts items by their place in `at`, shape (n,), and cuts scores as `source_model`

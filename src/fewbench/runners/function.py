@@ -17,7 +17,7 @@ from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgres
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
-from fewbench.scores import Benchmark, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.table import as_sources
 
 Answer = Callable[..., Any]
@@ -50,7 +50,7 @@ class FunctionRunner:
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
 
-    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that there is a function for every target; RunError if not."""
         lacking = [name for name in targets if not callable(self._of(name))]
         if lacking:
@@ -157,7 +157,7 @@ def _mapping(result: Any, asked: Any, batched: bool) -> Mapping[str, Any]:
 
 
 def run(
-    scores: Sources | Benchmark,
+    scores: Scores | Benchmark,
     method: str | Method = "auto",
     budget: int | str | None = None,
     answer: Answer | Mapping[str, Answer] | None = None,

@@ -11,7 +11,7 @@ from fewbench.errors import FewbenchError, RunError
 from fewbench.runners.driving import OnProgress
 from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.scores.table import as_sources
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ class SharedRun:
 
     def __init__(
         self,
-        scores: Sources | None,
-        open_run: Callable[[Sources, Any], Run],
+        scores: Scores | None,
+        open_run: Callable[[Scores, Any], Run],
         target_of: Callable[[str], str],
         settings: AnswerSettings,
         on_progress: OnProgress | None = None,
@@ -88,7 +88,7 @@ class SharedRun:
         self._lost: dict[str, Loss] = defaultdict(Loss)
 
     @property
-    def scores(self) -> Sources:
+    def scores(self) -> Scores:
         """The scores, once they are known."""
         assert self.known is not None
         return self.known
