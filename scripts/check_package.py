@@ -29,7 +29,7 @@ from fewbench.datasets import load_zoo, train_newcomer
 
 model = train_newcomer(seed=0)
 scores = load_zoo().take(models=range(0, 280, 5))
-result = fewbench.run(scores, "fewbench-static", 40, answer=lambda item: model.answer([item])[0][0])
+result = fewbench.run(scores, "fewbench-static", 40, score=lambda item: model.answer([item])[0][0])
 estimate = result.estimates["target"]
 assert estimate.interval.low <= estimate.score <= estimate.interval.high, estimate
 assert abs(estimate.score - model.full_score()) < 0.15, estimate
@@ -41,7 +41,7 @@ CONSUMER = """
 import fewbench
 
 scores: fewbench.Scores = fewbench.load_scores("scores.parquet")
-result = fewbench.run(scores, "fewbench", 50, answer=lambda item: 1.0)
+result = fewbench.run(scores, "fewbench", 50, score=lambda item: 1.0)
 score: float = result.estimates["target"].score
 wrong: int = fewbench.plan(scores, error=0.02)
 """

@@ -2,9 +2,12 @@
 
 import ast
 import importlib.util
+import inspect
+import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +16,8 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import fewbench
+from fewbench.methods.catalogue import ADAPTIVE, CATALOGUE, WITH_FILE
+from fewbench.methods.parts import STAGES
 
 ROOT = Path(fewbench.__file__).parent
 BASE = {
@@ -287,3 +292,29 @@ def test_code_lines_stay_within_their_limits():
     spec.loader.exec_module(script)
     limits, lines = script.limits(), script.now()
     assert {package: n for package, n in lines.items() if n > limits.get(package, 0)} == {}
+
+
+SET_BY_FEWBENCH = {
+    "tasks-listed(names)": "tasks select --list",
+    "fewbench(sources)": "backtests with fewer source models run the rule for all of them",
+}
+"""Settings that only fewbench itself changes, and where."""
+
+
+def test_each_setting_is_set_by_an_entry_an_example_or_a_benchmark():
+    """What nobody sets is a constant. A setting that parts inherit counts once."""
+    parts = {name: part for stage in STAGES.values() for name, part in stage.items()} | ADAPTIVE
+    root, written = ROOT.parents[1], [entry.parts for entry in (CATALOGUE | WITH_FILE).values()]
+    for pattern in ("README.md", "docs/**/*.md", "benchmarks/**/*.py"):
+        written += [path.read_text(encoding="utf-8") for path in root.glob(pattern)]
+    changed = defaultdict(set)
+    for name, settings in re.findall(r"([\w-]+)\(([^()]*=[^()]*)\)", "\n".join(written)):
+        changed[name] |= set(re.findall(r"(\w+)=", settings))
+    unset = set()
+    for name, part in parts.items():
+        for setting in (one.name for one in fields(part)):
+            owner = next(c for c in part.__mro__ if setting in inspect.get_annotations(c))
+            alike = [other for other in parts if issubclass(parts[other], owner)]
+            if not any(setting in changed[key] for key in (*alike, part.__name__)):
+                unset.add(f"{name}({setting})")
+    assert unset == set(SET_BY_FEWBENCH)

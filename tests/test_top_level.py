@@ -38,7 +38,7 @@ def results():
         "estimates": (estimates, (1, 10), "new"),
         "comparison": (compared, None, "Comparison: At "),
         "run": (
-            fewbench.run(TABLE, "random", 6, answer=lambda item: 1),
+            fewbench.run(TABLE, "random", 6, score=lambda item: 1),
             (1, 11),
             "Estimated from 6 of 60 items",
         ),
@@ -142,7 +142,7 @@ def test_a_warning_is_a_python_warning_once_a_call(tmp_path, monkeypatch, capsys
     right = {"a": lambda item: 1.0, "b": lambda item: 1.0}
     calls = {
         "estimate": lambda: evaluation.estimate(),
-        "run": lambda: fewbench.run(TABLE, "greedy-ridge", 8, answer=right["a"]).estimates,
+        "run": lambda: fewbench.run(TABLE, "greedy-ridge", 8, score=right["a"]).estimates,
         "versus": lambda: fewbench.versus((evaluation, "a"), TABLE.model_ids[0]),
         "run_versus": lambda: fewbench.run_versus(TABLE, right, 10),
         "gate": lambda: fewbench.gate((evaluation, "a"), at_least=0.5),
@@ -182,7 +182,7 @@ def test_dir_lists_what_users_need(shown):
 
 def test_the_score_of_one_target(shown):
     assert shown["run"][0].score == shown["run"][0].estimates["target"].score == 1.0
-    of_two = fewbench.run(TABLE, "random", 6, answer=lambda item: 1, targets=["a", "b"])
+    of_two = fewbench.run(TABLE, "random", 6, score=lambda item: 1, targets=["a", "b"])
     with pytest.raises(fewbench.FewbenchError, match="not one score: 2 targets: 'a', 'b'"):
         print(of_two.score)
     with pytest.raises(fewbench.FewbenchError, match="no target has answers"):
@@ -191,14 +191,14 @@ def test_the_score_of_one_target(shown):
 
 def test_a_run_needs_a_limit(tmp_path):
     calls = [
-        lambda: fewbench.run(TABLE, answer=lambda item: 1),
+        lambda: fewbench.run(TABLE, score=lambda item: 1),
         lambda: fewbench.run_lm_eval(TABLE, arguments=["--model", "dummy"]),
         lambda: fewbench.inspect.estimated(None, TABLE),
     ]
     for call in calls:
         with pytest.raises(fewbench.FewbenchError, match=r"no limit.*stop=100.*half_width="):
             call()
-    settings = {"answer": lambda item: 1, "folder": tmp_path / "run"}
+    settings = {"score": lambda item: 1, "folder": tmp_path / "run"}
     fewbench.run(TABLE, "random", 6, **settings)
     assert fewbench.run(TABLE, "random", **settings).targets["target"].items_run == 6  # resumed
 
@@ -312,8 +312,8 @@ def test_a_missing_file_is_a_file_not_found_error(tmp_path, read):
 
 def test_limits_and_names_are_given_to_each_function_alike():
     with pytest.raises(fewbench.FewbenchError, match="has the score NaN"):
-        fewbench.run(TABLE, "random", budget=4, answer=lambda item: float("nan"))
-    found = fewbench.run(TABLE, "random", stop=fewbench.Stop(items=4), answer=lambda item: 1)
+        fewbench.run(TABLE, "random", budget=4, score=lambda item: float("nan"))
+    found = fewbench.run(TABLE, "random", stop=fewbench.Stop(items=4), score=lambda item: 1)
     assert found.score == fewbench.run(TABLE, "random", 4, lambda item: 1).score
     with pytest.raises(fewbench.FewbenchError, match="both given"):
         fewbench.run(TABLE, "random", 4, lambda item: 1, stop=fewbench.Stop(items=4))

@@ -20,11 +20,9 @@ from fewbench.bento import (
 from fewbench.bento.held_out import CostlyTasks, HeldOutTasks, ridge_on_means
 from fewbench.bento.judgement import (
     anchor_ratio,
-    nrmse,
-    random_questions,
-    random_tasks,
+    question_estimates,
     resampled_models,
-    weighted_nrmse,
+    task_estimates,
 )
 from fewbench.methods import StaticMethod
 from fewbench.methods.prediction.mean import AnchorRatio, Mean
@@ -38,7 +36,7 @@ from fewbench.study.inference import (
     tied_with_best,
     two_way,
 )
-from fewbench.study.metrics import pearson
+from fewbench.study.metrics import nrmse, pearson
 from fewbench.study.splits import make_split
 from papers.bento_baselines import BASELINES
 from papers.bento_constant import CONSTANT
@@ -123,11 +121,11 @@ def of_models(results: TaskResults, transfer, published, printed: Sequence[str] 
     rows.append(row("fitted to the other models, forward", fitted(results, exchange=False)))
     rows.append(row("fitted to the other models, with exchanges", fitted(results, exchange=True)))
     rows.append(row("chosen for ridge on other families, ridge (ours)", by_ridge(results)))
-    drawn = [random_tasks(results, k, child_seed(0, k), 5000) for k in KS]
+    drawn = [nrmse(task_estimates(results, k, child_seed(0, k), 5000), full) for k in KS]
     rows.append(row("random tasks, mean", [float(errors.mean()) for errors in drawn]))
     rows.append(row("random tasks, standard deviation", [float(errors.std()) for errors in drawn]))
     questions = [int(results.sizes[sim[k]].sum()) for k in KS]
-    asked = [random_questions(results, n, child_seed(1, n), 500) for n in questions]
+    asked = [nrmse(question_estimates(results, n, child_seed(1, n), 500), full) for n in questions]
     rows.append(
         row("random questions, as many as BenTo-sim's tasks hold", [float(e.mean()) for e in asked])
     )
@@ -156,7 +154,7 @@ def sim_or_le(context: Context) -> str:
             le, cells = sets_of(method, matrix, KS, 0), []
             for k in KS:
                 both = [results.reduced(sets[k]) for sets in (sim, le)]
-                a, b = (weighted_nrmse(estimates, results.full, weights) for estimates in both)
+                a, b = (nrmse(estimates, results.full, weights) for estimates in both)
                 low, high = np.nanquantile(a - b, [0.05, 0.95])
                 value = np.subtract(*(nrmse(estimates, results.full) for estimates in both))
                 cells.append(f"{value:+.3f} ({low:+.3f} to {high:+.3f})")
@@ -200,7 +198,7 @@ def over_models(results: TaskResults, sets) -> list[float]:
     """Standard deviation of NRMSE where models are drawn with replacement (Appendix C)."""
     weights = resampled_models(results, np.random.default_rng(0), 1000)
     said = [results.reduced(sets[k]) for k in KS]
-    return [float(weighted_nrmse(one, results.full, weights).std()) for one in said]
+    return [float(nrmse(one, results.full, weights).std()) for one in said]
 
 
 def by_ridge(results: TaskResults) -> list[float]:

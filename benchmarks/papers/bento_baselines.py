@@ -7,8 +7,9 @@ from importlib.resources import files
 import numpy as np
 
 from fewbench.bento import TaskMatrix, read_chooser
-from fewbench.bento.judgement import judge, nrmse
+from fewbench.bento.judgement import judge
 from fewbench.methods.tasks.matrix import of_texts
+from fewbench.study.metrics import nrmse
 from papers.bento_data import (
     KS,
     OTHERS,

@@ -8,10 +8,11 @@ import numpy as np
 
 from fewbench.bento import Similarity, TaskMatrix, TaskResults, Transferability, read_chooser
 from fewbench.bento.held_out import HeldOutTasks
-from fewbench.bento.judgement import nrmse, resampled_models, weighted_nrmse
+from fewbench.bento.judgement import resampled_models
 from fewbench.methods.tasks.choosers import mismatch
 from fewbench.readers import read
 from fewbench.scores import Scores
+from fewbench.study.metrics import nrmse
 from papers.bento_data import KS, OTHERS, RELEASED, in_order, others, released, row, table_of
 from papers.methods.bento import MatchedLe, sets_of
 from papers.record import Context, Study, without_duplicates
@@ -228,7 +229,7 @@ def apart(said: np.ndarray, fixed: np.ndarray, results: TaskResults, weights: np
     full = results.full
     again = np.mean(
         [
-            weighted_nrmse(one, full, weights) - weighted_nrmse(other, full, weights)
+            nrmse(one, full, weights) - nrmse(other, full, weights)
             for one, other in zip(said, fixed, strict=True)
         ],
         axis=0,

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fewbench.errors import PublicError
-from fewbench.public.fetching import Fetcher, laid_out
-from fewbench.public.get import default_cache
-from fewbench.public.hosts import Listing, github_files
+from papers.authors import Built, Repository
 
-REPOSITORY = "tianyi-lab/BenTo"
 UNDER = "benchmark-reduction"
 FLAN = "neg_loss_flan.csv"
-NEEDED = re.compile(
-    rf"{UNDER}/(length\.out|log/csv/(acc_\d+|neg_loss_flan)\.csv"
-    r"|log/benchmark/(\w+\.out|run_results_[\w-]+\.json))"
+REPOSITORY = Repository(
+    "tianyi-lab/BenTo",
+    re.compile(
+        rf"{UNDER}/(length\.out|log/csv/(acc_\d+|neg_loss_flan)\.csv"
+        r"|log/benchmark/(\w+\.out|run_results_[\w-]+\.json))"
+    ),
+    UNDER,
 )
 ASKED = {
     "llama2_13b": "llama_13b_5",
@@ -34,55 +34,13 @@ LETTERS = "ABCD"
 ACCURACY = re.compile(r"^ACC-(\w+): ([\d.]+)$", re.MULTILINE)
 
 
-class BentoFiles:
-    """The files of the repository at a commit."""
-
-    def __init__(self, listing: Listing) -> None:
-        self.remotes = [one for one in listing.files if NEEDED.fullmatch(one.path)]
-        self.folder = default_cache() / "bento" / listing.commit
-        self.commit = listing.commit
-        if not self.remotes:
-            raise PublicError(f"github.com/{REPOSITORY}: no files of {UNDER}")
-
-    def __repr__(self) -> str:
-        return f"github.com/{REPOSITORY}: {len(self.remotes)} files, commit {self.commit[:12]}"
-
-    def fetch(self) -> Path:
-        """Download the files, and return their folder."""
-        with Fetcher() as fetcher:
-            fetcher.fetch(self.remotes, self.folder)
-        return self.folder / UNDER
-
-
-def find_bento_files() -> BentoFiles:
-    """List the files, without fetching them."""
-    with Fetcher() as fetcher:
-        return BentoFiles(github_files(fetcher, REPOSITORY, under=UNDER))
-
-
-def build(name: str, files: BentoFiles, path: Path) -> None:
-    """Write one of the files that the record reads."""
-    folder = files.fetch()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with laid_out(folder):
-        if name == FLAN:
-            path.write_bytes((folder / "log/csv" / FLAN).read_bytes())
-        elif name == "mmlu_ict.npz":
-            _matrix(folder, path)
-        elif name == "mmlu_models.csv":
-            _models(folder, path)
-        elif name == "mmlu_questions.npz":
-            _questions(folder, path)
-        else:
-            raise PublicError(f"{name} is not among BenTo's files")
-
-
 def _numbered(path: Path) -> int:
     return int(path.stem.rpartition("_")[2])
 
 
-def _matrix(folder: Path, path: Path) -> None:
+def _matrix(folders: Sequence[Path], path: Path) -> None:
     """Accuracies by seed, source task (row) and target task (column)."""
+    (folder,) = folders
     seeds = sorted((folder / "log/csv").glob("acc_*.csv"), key=_numbered)
     tables = [pd.read_csv(file) for file in seeds]
     sizes = [int(line) for line in (folder / "length.out").read_text().split()]
@@ -95,8 +53,9 @@ def _matrix(folder: Path, path: Path) -> None:
     )
 
 
-def _models(folder: Path, path: Path) -> None:
+def _models(folders: Sequence[Path], path: Path) -> None:
     """Accuracies of the released models by task."""
+    (folder,) = folders
     rows = {}
     for file in sorted((folder / "log/benchmark").glob("*.out")):
         values = {task: float(value) for task, value in ACCURACY.findall(file.read_text())}
@@ -106,8 +65,9 @@ def _models(folder: Path, path: Path) -> None:
     table.rename_axis("model").to_csv(path)
 
 
-def _questions(folder: Path, path: Path) -> None:
+def _questions(folders: Sequence[Path], path: Path) -> None:
     """Answers of five models to each question, in five draws of exemplars."""
+    (folder,) = folders
     answers = [
         json.loads((folder / f"log/benchmark/run_results_{name}.json").read_text())
         for name in ASKED.values()
@@ -132,3 +92,20 @@ def _codes(letters: Sequence[str]) -> np.ndarray:
     """Return letters as 0 to 3, 4 for none of them, shape (questions, draws)."""
     codes = [LETTERS.find(letter) if letter in tuple(LETTERS) else 4 for letter in letters]
     return np.array(codes, dtype=np.uint8).reshape(-1, DRAWS)
+
+
+def _flan(folders: Sequence[Path], path: Path) -> None:
+    """The matrix of FLAN's tasks, as it is."""
+    path.write_bytes((folders[0] / "log/csv" / FLAN).read_bytes())
+
+
+BUILT = {
+    f"bento/{name}": Built((REPOSITORY,), write)
+    for name, write in {
+        FLAN: _flan,
+        "mmlu_ict.npz": _matrix,
+        "mmlu_models.csv": _models,
+        "mmlu_questions.npz": _questions,
+    }.items()
+}
+"""Files that the record reads."""

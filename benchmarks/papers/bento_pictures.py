@@ -22,12 +22,10 @@ from fewbench.bento import Similarity, TaskMatrix, TaskResults, select_tasks
 from fewbench.bento.judgement import (
     DRAWS,
     LEVEL,
-    nrmse,
-    random_questions,
-    random_tasks,
+    question_estimates,
     resampled_models,
     spread,
-    weighted_nrmse,
+    task_estimates,
 )
 from fewbench.methods.tasks.choosers import BentoSim
 from fewbench.show.charts import theme
@@ -35,6 +33,7 @@ from fewbench.show.charts.labels import spread as spread_labels
 from fewbench.show.charts.theme import LIGHT, finished, finite
 from fewbench.show.html import render, write_page
 from fewbench.show.page import Page, Section
+from fewbench.study.metrics import nrmse
 from papers.bento_data import released
 from papers.methods.bento import MedoidTasks, sets_of
 from papers.record import Context
@@ -97,10 +96,11 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
     """
     full = results.full
     sizes = sorted({k for sets in methods.values() for k in sets})
-    drawn = [spread(random_tasks(results, k, child_seed(seed, SETS, k))) for k in sizes]
+    tasks = {k: task_estimates(results, k, child_seed(seed, SETS, k)) for k in sizes}
+    drawn = [spread(nrmse(tasks[k], full)) for k in sizes]
     own = methods[chosen]
     questions = [
-        float(random_questions(results, int(results.sizes[own[k]].sum()), seed).mean())
+        float(nrmse(question_estimates(results, results.sizes[own[k]].sum(), seed), full).mean())
         if k in own
         else None
         for k in sizes
@@ -130,7 +130,7 @@ def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Dif
     for k in sizes:
         one, other = results.reduced(sim[k]), results.reduced(le[k])
         own.append(float(nrmse(one, full) - nrmse(other, full)))
-        again = weighted_nrmse(one, full, weights) - weighted_nrmse(other, full, weights)
+        again = nrmse(one, full, weights) - nrmse(other, full, weights)
         ends = np.nanquantile(again, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         low.append(float(ends[0]))
         high.append(float(ends[1]))

@@ -68,16 +68,13 @@ ROWS = (
 )
 NEAREST = 3
 OTHERS = (
-    *(
-        "similar_sources=5",
-        "similar_sources=20",
-        "alpha=0.25",
-        "alpha=0.5",
-        "rounds=2",
-        "rounds=10",
-    ),
-    *("similar_tasks=0.8", "low_importance=1.1", "low_importance=3.0"),
-    *("least_similarity=0.6", "least_similarity=0.95", "quantile=0.25", "quantile=0.75"),
+    *("collaborative(similar_sources=5)", "collaborative(similar_sources=20)"),
+    *("collaborative(alpha=0.25)", "collaborative(alpha=0.5)"),
+    *("collaborative(rounds=2)", "collaborative(rounds=10)"),
+    "collaborative(similar_tasks=0.8)",
+    *("collaborative(low_importance=1.1)", "collaborative(low_importance=3.0)"),
+    *("collaborative(least_similarity=0.6)", "collaborative(least_similarity=0.95)"),
+    *("collaborative(quantile=0.25)", "collaborative(quantile=0.75)"),
 )
 """Settings of Figure 9, below and above the defaults."""
 
@@ -177,7 +174,7 @@ SECTIONS = (
         "--split random",
         2,
         ("task_mae", "task_weighted_mae"),
-        (Row("collaborative", "the defaults"), *(Row(f"collaborative({one})") for one in OTHERS)),
+        (Row("collaborative", "the defaults"), *map(Row, OTHERS)),
         against="collaborative",
         distinct=True,
     ),

@@ -1,4 +1,4 @@
-"""Tables of the papers: which `fewbench get` fetches, which are built, where the others come from.
+"""Tables of the papers: which `fewbench get` fetches, and which are built from authors' files.
 
 TailoredBench names its models (Tables 14 to 17). DISCO and two-stage collaborative filtering do
 not, so their samples of a leaderboard have as many models as the paper, not the same ones.
@@ -14,11 +14,11 @@ from fewbench.errors import FewbenchError, first_line
 from fewbench.public import find_public_files
 from fewbench.public.fetching import TIMEOUT
 from fewbench.public.hosts import HOSTS
-from papers.bento_files import build, find_bento_files
+from papers import bento_files, pickled_files
+from papers.authors import AuthorsFiles
 
 V1 = "open-llm-leaderboard-v1"
 TAILORED = "tailoredbench"
-BENTO = "bento/"
 NAMES = Path(__file__).parent / "models"
 
 
@@ -45,20 +45,8 @@ PUBLIC: dict[str, dict[str, Any]] = {
 }
 """File of a table, without its ending, to what `get` is asked."""
 
-ORIGINS = {
-    "llmub_mmlu.npz": (
-        "no program here builds it: logits in pickles of github.com/smartyfh/LLM-Uncertainty-Bench "
-        "(MIT), right answers of github.com/hendrycks/test (MIT)"
-    ),
-    "openllm2_math_musr.npz": (
-        "no program here builds it: pickles openllm_math.jbl and musr.jbl of "
-        "github.com/socialfoundations/benchmark-prediction (MIT)"
-    ),
-    "mmlu_text.parquet": (
-        "no source has it: a table of MMLU with the column text (fewbench import --items)"
-    ),
-}
-"""Files that an outsider cannot have by a command, and where their numbers come from."""
+BUILT = bento_files.BUILT | pickled_files.BUILT
+"""Files that are built from files of their authors."""
 
 
 def place(folder: Path, file: str) -> Path:
@@ -96,18 +84,15 @@ class Tables:
         for file in files:
             if place(self.folder, file).exists():
                 continue
-            if file in ORIGINS:
-                self.reasons[file] = ORIGINS[file]
-                continue
             if silent := self._silent(site_of(file)):
                 self.reasons[file] = silent
                 continue
             try:
-                if file.startswith(BENTO):
-                    listed = find_bento_files()
+                if file in BUILT:
+                    listed = AuthorsFiles(BUILT[file])
                     yield f"{file}: {listed!r}"
                     if not dry_run:
-                        build(file.removeprefix(BENTO), listed, self.folder / file)
+                        listed.build(self.folder / file)
                     continue
                 found = find_public_files(**PUBLIC[Path(file).stem])
                 yield f"{file}: {found!r}"

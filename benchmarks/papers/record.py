@@ -17,7 +17,7 @@ from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare
 from papers.methods import paper_method
-from papers.public import ORIGINS, place
+from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
 mean over the repeats of a table: random seeds where the division of the models is given, random
@@ -46,12 +46,12 @@ PERCENT = (
     "pairwise_accuracy",
     "task_top10_recall",
 )
+ERRORS = tuple(metric for metric in HEADINGS if metric.endswith("mae"))
 CORRELATIONS = ("kendall_tau", "spearman")
 TAU, MAE, SPEARMAN = "kendall_tau", "mae", "spearman"
 NONE = float("nan")
 NOT_RUN = "not run:"
-NOT_OUTSIDE = "*`make reproduce` does not run this section. It needs "
-WANTED = "not in the folder; --get fetches what public sources have"
+WANTED = "not in the folder; --get fetches it"
 GIVEN = "--split given"
 HALVES = "--split random --targets 0.5"
 PAPER, OTHER = "paper", "another program"
@@ -116,6 +116,8 @@ class Table:
     """Whether duplicate models are dropped first."""
     every: int = 1
     """Only every n-th item is the benchmark."""
+    z: str | None = None
+    """Method whose one-sided z over seeds is given against the others: above 0 it is better."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -198,6 +200,11 @@ class Table:
         if against is not None and row.method != against:
             less = mine - scale * wide[against]
             yield f"| | difference | {' | '.join(means(less, metric, '+'))} |"
+        if self.z is not None and row.method != self.z:
+            ahead = wide[self.z] - wide[row.method]
+            gain = ahead.mean() * (-1 if metric in ERRORS else 1)
+            z = gain / np.hypot(wide[self.z].sem(), wide[row.method].sem())
+            yield f"| | z of `{self.z}` | {' | '.join(f'{value:.1f}' for value in z)} |"
 
 
 @dataclass(frozen=True)
@@ -272,19 +279,13 @@ class Paper:
         parts = [f"# {self.title}", UNITS, *([self.about] if self.about else [])]
         for section in self.sections:
             if section.title in kept:
-                alone = [file for file in section.data if file in ORIGINS]
-                note = [f"{NOT_OUTSIDE}{', '.join(alone)}: {ORIGINS[alone[0]]}.*"] if alone else []
-                parts += [f"## {section.title}", *note, kept[section.title].strip()]
+                parts += [f"## {section.title}", kept[section.title].strip()]
         return "\n\n".join(parts) + "\n"
 
 
 def sections_of(page: str) -> dict[str, str]:
     """Return the text below each heading of a record."""
-    parts = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
-    return {
-        title: "\n".join(line for line in text.split("\n") if not line.startswith(NOT_OUTSIDE))
-        for title, text in parts.items()
-    }
+    return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])  # type: ignore[misc]
 
 
 def without_duplicates(scores: Scores) -> Scores:

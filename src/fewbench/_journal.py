@@ -102,7 +102,7 @@ class Lines:
     def read(self) -> Iterator[tuple[int, bytes]]:
         """Yield each whole line with its number, from 1."""
         # Millions of lines need not be in memory at once.
-        with suppress(FileNotFoundError), self.path.open("rb") as file:
+        with suppress(FileNotFoundError, NotADirectoryError), self.path.open("rb") as file:
             lines = enumerate(file, start=1)
             yield from ((at, line[:-1]) for at, line in lines if line.endswith(b"\n"))
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from fewbench.algorithms.choice.facility_location import coverage, facility_location
 from fewbench.bento import Similarity, TaskMatrix, TaskResults
-from fewbench.bento.judgement import nrmse, random_tasks
+from fewbench.bento.judgement import task_estimates
 from fewbench.methods.tasks.choosers import BentoSim, mismatch
 from fewbench.study import compare
+from fewbench.study.metrics import nrmse
 from fewbench.testing import simulate
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -217,7 +218,7 @@ def test_every_method_at_every_number(known):
     assert found.random_questions[1] is None
     assert found.random_questions[2] < found.random_questions[0]
     for place, k in enumerate(found.k):
-        everything = random_tasks(known, k, 99, 3000)
+        everything = nrmse(task_estimates(known, k, 99, 3000), known.full)
         assert found.random_mean[place] == pytest.approx(everything.mean(), rel=0.1)
         assert found.random_low[place] < found.random_mean[place] < found.random_high[place]
     assert pictures.curves(known, {"own": own, "other": other}, "own", 1) == found

@@ -65,7 +65,11 @@ def test_commands_say_that_they_are_at_work(cli, scores, monkeypatch):
     for line, said in (
         (f"select {scores} -m kmedoids-ridge -n 4", "choosing items: "),
         (f"audit {scores}", "auditing: "),
-        (f"start {scores} -m kmedoids-ridge -n 4 -o run", "choosing items: "),
+        (
+            f"start {scores} -m kmedoids-ridge -n 4 -o run",
+            r"choosing items \(20 source models × 40 items\): ",
+        ),
+        (f"start {scores} -m kmedoids-ridge -n 4 -o other", "measuring the method's error .*: "),
         ("ask run", "opening run: "),
     ):
         heard = cli(*line.split())

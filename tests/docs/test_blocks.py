@@ -12,7 +12,7 @@
 - A block of `text` in README.md is what the command before it prints.
 
 The folder of a page holds scores.parquet (a part of the bundled table), items.csv (its items),
-logs/ (lm-eval's, of two made-up models), answers.csv (one model's answers) and answer.py (the
+logs/ (lm-eval's, of two made-up models), results.csv (one model's answers) and answer.py (the
 same, as a program). Python blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
 That of README.md holds what `fewbench demo` writes, and its Python blocks know nothing.
 """
@@ -56,7 +56,7 @@ FEW = load_zoo().take(models=range(2, 280, 4), items=range(0, 1000, 2))
 ANSWER = """
 import csv, json, sys
 
-correct = {row["id"]: float(row["correct"]) for row in csv.DictReader(open("answers.csv"))}
+correct = {row["id"]: float(row["correct"]) for row in csv.DictReader(open("results.csv"))}
 for line in sys.stdin:
     item = json.loads(line)["item"]
     print(json.dumps({"item": item, "score": correct[item]}), flush=True)
@@ -116,7 +116,7 @@ def kit(tmp_path_factory) -> Path:
     fewbench.save_scores(few, folder / "scores.parquet")
     correct = row[FEW.positions(few.item_ids)]
     told = [f"{item},{score:g}" for item, score in zip(few.item_ids, correct, strict=True)]
-    (folder / "answers.csv").write_text("\n".join(["id,correct", *told]) + "\n")
+    (folder / "results.csv").write_text("\n".join(["id,correct", *told]) + "\n")
     (folder / "items.csv").write_text("\n".join(["id", *few.item_ids]) + "\n")
     (folder / "answer.py").write_text(ANSWER)
     shutil.copytree(ROOT / "tests/readers/fixtures/lm_eval/0.4.13/out", folder / "logs")
@@ -216,7 +216,7 @@ def _is_checked_only(page: Path) -> bool:
 
 
 def _names(folder: Path) -> dict:
-    correct = dict(line.split(",") for line in (folder / "answers.csv").read_text().split()[1:])
+    correct = dict(line.split(",") for line in (folder / "results.csv").read_text().split()[1:])
 
     def run_my_model(item: str) -> float:
         return float(correct[item])

@@ -54,7 +54,7 @@ def test_models_from_nothing_are_the_sources_of_the_next(tmp_path):
     assert table.benchmark.items.equals(ITEMS.items)
     path = save_scores(table, tmp_path / "scores.parquet")
     found = fewbench.run(
-        load_scores(path), budget=40, answer=known(3).get, targets=["new"], folder=tmp_path / "new"
+        load_scores(path), budget=40, score=known(3).get, targets=["new"], folder=tmp_path / "new"
     )
     assert found.estimates["new"].items_run == 40
     assert Evaluation.open(tmp_path / "new", load_scores(path)).scores.n_models == 3

@@ -14,6 +14,7 @@ from fewbench.scores import Scale
 from fewbench.testing import simulate
 from fewbench.uncertainty.bounds import past_scores
 from fewbench.uncertainty.held_out import HeldOut
+from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.sampling import error_within, exact_interval, standard_error
 
@@ -39,7 +40,7 @@ def known(*errors):
 def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.5, 0.5, 0.5)):
     """Make an estimate by errors that are given, or of a random sample (None)."""
     answers = Answers(np.array(items), np.array([answers], dtype=float))
-    one = estimating.scored(Prediction(np.array([score]), np.array([tasks])), 0, answers, scores)
+    one = Scored.of(Prediction(np.array([score]), np.array([tasks])), 0, answers, scores)
     method = find_method("random" if held is None else "random-linear")
     if held is None and scores.average == "macro":
         held = known(*[0.5] * 9)
@@ -102,14 +103,23 @@ def test_an_interval_as_wide_as_that_of_random_items_is_not_narrower_than_the_pr
         assert width(one) >= 2 * one.random.half_width - 1e-9
 
 
+def right_on(order, n):
+    """Answers to the first 15 items, right on the first n of an order of them."""
+    return np.isin(np.arange(15), order[:n]).astype(float)
+
+
 def test_the_more_a_target_may_be_beyond_the_sources_the_nearer_to_random_sampling():
     held = known(*[0.01] * 400)
-    right = [estimated(0.8, range(15), [1] * n + [0] * (15 - n), held) for n in (9, 10, 11, 12)]
+    easiest = np.argsort(-TABLE.values[:, :15].mean(axis=0), kind="stable")
+    right = [estimated(0.8, range(15), right_on(easiest, n), held) for n in (9, 10, 11, 12)]
     half = standard_error(0.8, 15, 30) * student.ppf(0.95, 14)
     widths = [width(one) / (2 * half) for one in right]
     assert widths == sorted(widths)
     assert 5 * widths[0] < widths[-1] < 0.75
     assert not any(one.warnings for one in right)
+    # As many right on the hardest items fit no source: half of random sampling's width and more.
+    unfit = estimated(0.8, range(15), right_on(easiest[::-1], 9), held)
+    assert unfit.score - unfit.interval.low >= 0.5 * half - 1e-9
 
 
 def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():

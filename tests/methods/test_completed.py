@@ -38,7 +38,7 @@ def test_task_scores_are_left_out_if_not_wanted():
 
 
 @pytest.mark.parametrize(
-    "predictor", [PIRT(1), Imputation(), AnchorLines(), AnchorLines(logit=True)]
+    "predictor", [PIRT(), Imputation(), AnchorLines(), AnchorLines(logit=True)]
 )
 def test_no_predictor_leaves_0_to_1_for_targets_that_are_right_or_wrong_throughout(predictor):
     """Weights that do not add up to 1 to the last bit must not take a score beyond it."""

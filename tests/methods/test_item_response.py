@@ -18,7 +18,6 @@ def test_equal_tables_share_one_fit_and_others_do_not():
     assert source_model(scores, 1) is source_model(again, 1)
     assert source_model(other, 1) is not source_model(scores, 1)
     assert source_model(scores, 2) is not source_model(scores, 1)
-    assert source_model(scores, 1, "1pl") is not source_model(scores, 1)
 
 
 def test_one_answer_that_differs_is_another_table():
@@ -80,24 +79,10 @@ def test_without_a_number_it_is_the_one_that_predicts_held_out_cells():
     np.testing.assert_array_equal(chosen.model.intercept, expected.intercept)
 
 
-def test_the_form_is_that_asked_for():
-    scores = simulate(30, 40, seed=10)
-    assert (source_model(scores, 1, "3pl").model.guessing > 0).all()
-    assert (source_model(scores, 1, "2pl").model.guessing == 0).all()
-    one = source_model(scores, 1, "1pl").model.discrimination
-    np.testing.assert_allclose(one, one[0, 0])
-
-
 def test_one_source_is_too_few():
     scores = from_arrays([[1, 0, 1]], models=["a"])
     with pytest.raises(MethodError, match="at least 2 source models, there are 1"):
         source_model(scores)
-
-
-@pytest.mark.parametrize("dimensions", [0, -1])
-def test_no_ability_is_too_few(dimensions):
-    with pytest.raises(MethodError, match=f"dimensions is {dimensions}"):
-        source_model(simulate(5, 9), dimensions)
 
 
 def test_two_sources_are_enough():

@@ -125,7 +125,7 @@ ARRAYS = {
     "groups in halves": lambda of: ("errors/groups", of["errors/groups"] / 2),
     "reliability of many": lambda of: ("learned/reliability", np.zeros(3)),
     "an item's difficulty too many": lambda of: (
-        "learned/item response None 2pl intercept",
+        "learned/item response None intercept",
         np.zeros(41),
     ),
 }
@@ -134,7 +134,7 @@ ARRAYS = {
 def broken(sound):
     """Malformed files by name."""
     arrays = {name.removeprefix("0/"): array for name, array in load(sound).items()}
-    assert {"errors/units", "learned/item response None 2pl intercept"} <= set(arrays)
+    assert {"errors/units", "learned/item response None intercept"} <= set(arrays)
     for name, change in DESCRIPTIONS.items():
         yield name, described(sound, change)
     for name, change in ARRAYS.items():

@@ -186,7 +186,7 @@ def test_one_pack_of_every_benchmark(tmp_path):
     assert len(pack.to_frame()) == 3
     one = fewbench.open_pack(f"{tmp_path}/all.few:{SOURCES.tasks[1]}").scores()
     assert one.n_items == (SOURCES.task_of == 1).sum()
-    found = fewbench.run(one, answer=lambda item: 1)
+    found = fewbench.run(one, score=lambda item: 1)
     assert found.targets["target"].items_run == 9
     for path in ("all.few", "all.few:tusk-1", "none.few"):
         with pytest.raises(PackError):

@@ -1,8 +1,10 @@
 """benchmarks/reproduce.py --get: tables of papers from public results, on local sites."""
 
 import json
+import pickle
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -109,7 +111,6 @@ def test_without_a_network_each_site_is_asked_once(reproduce, monkeypatch, words
         assert len(lines) == sum(len(paper.sections) for paper in PAPERS.values())
         assert all(": not run: " in line and " no " in line for line in lines)
         assert "check the network and run the command again" in lines[0]
-        assert any("github.com/smartyfh/LLM-Uncertainty-Bench (MIT)" in line for line in lines)
 
 
 def publish_bento(site):
@@ -153,3 +154,87 @@ def test_bento_s_data_are_built_from_the_authors_files(site, reproduce):
         assert file["pred"][0, 0].tolist() == [0, 1, 2, 3, 4]
         assert file["gold"].tolist() == [0, 3] * 3
         assert file["task_index"].tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def publish_pickles(site, tmp_path):
+    """Two benchmarks of three models; MMLU of a checkpoint with three prompts, twelve questions."""
+    rng = np.random.default_rng(2)
+
+    def dumped(value):
+        joblib.dump(value, tmp_path / "value.jbl")
+        return (tmp_path / "value.jbl").read_bytes()
+
+    answers = rng.integers(0, 2, (3, 1650)).astype(float)
+    base = "data/scores"
+    site.github["socialfoundations/benchmark-prediction"] = {
+        f"{base}/openllm_math.jbl": dumped(answers[:, :894]),
+        f"{base}/musr.jbl": dumped(answers[:, 894:]),
+        f"{base}/openllm_math_models.jbl": dumped(["a/x", "b/y", "a/x"]),
+        f"{base}/rte.jbl": b"unread",
+    }
+    logits = rng.normal(size=(3, 12, 6))
+    site.github["smartyfh/LLM-Uncertainty-Bench"] = {
+        f"outputs_{template}/Net-7b_{exam}_{prompt}_icl1.pkl": pickle.dumps(
+            [{"id": at, "logits_options": row.astype(np.float32)} for at, row in enumerate(table)]
+        )
+        for template, prompt, table in zip(
+            ("base", "base", "chat_v1"), ("base", "task", "base"), logits, strict=True
+        )
+        for exam in ("mmlu_10k", "halu_dialogue")
+    }
+    questions = [{"id": at, "question": f"Which, {at}?", "answer": f"c{at}"} for at in range(12)]
+    questions[11]["answer"] = "nowhere"
+    site.github["alexandru-mihai-94/llm_uncertainty_estimation"] = {
+        "llm-uncertainty-mwe/data/mmlu_10k_answers.json": json.dumps(questions).encode()
+    }
+    lines = [f'"Which, {at}?",a{at},b{at},c{at},d{at},C' for at in range(12)]
+    site.github["chujiezheng/LLM-MCQ-Bias"] = {
+        "code/data_mmlu/test/law_test.csv": "\n".join(lines[:6]).encode(),
+        "code/data_mmlu/dev/art_dev.csv": "\n".join(lines[6:]).encode(),
+    }
+    return answers, logits
+
+
+def test_tables_are_built_from_the_authors_pickles(site, reproduce, tmp_path):
+    answers, logits = publish_pickles(site, tmp_path)
+    from papers.public import Tables
+
+    tables = Tables(Path("tables"))
+    files = ["openllm2_math_musr.npz", "llmub_mmlu.npz", "mmlu_text.parquet"]
+    assert (len(list(tables.fetch(files))), tables.reasons) == (3, {})
+    lines = reproduce("--paper", "collaborative", "--only", "Figure 7")
+    assert lines == ["collaborative: Distance of texts and distance of scores (Figure 7)"]
+    scores = fewbench.load_scores("tables/openllm2_math_musr.npz")
+    np.testing.assert_array_equal(scores.values, answers)
+    assert list(scores.model_ids) == ["a/x", "b/y", "a/x#2"]
+    assert [*scores.item_ids[[0, 132, 1649]]] == [
+        *("math_geometry_hard-0", "math_intermediate_algebra_hard-0", "musr_team_allocation-249")
+    ]
+    asked = [0, 2, 4, 6, 8, 10]  # neither examples of the prompts nor without a right answer
+    mmlu = fewbench.load_scores("tables/llmub_mmlu.npz")
+    assert list(mmlu.model_ids) == ["Net-7b|base|base", "Net-7b|base|task", "Net-7b|chat_v1|base"]
+    assert list(mmlu.item_ids) == [f"mmlu10k-{at}" for at in asked]
+    assert [mmlu.tasks[at] for at in mmlu.task_of] == ["law"] * 3 + ["art"] * 3
+    np.testing.assert_array_equal(mmlu.values, logits[:, asked].argmax(axis=2) == 2)
+    powers = np.exp(logits[:, asked])
+    chances = np.stack(list(mmlu.probabilities.by_model()))
+    np.testing.assert_allclose(chances, powers / powers.sum(axis=2, keepdims=True), atol=1e-3)
+    text = fewbench.load_scores("tables/mmlu_text.parquet")
+    assert text.items["text"].tolist() == [f"Which, {at}?" for at in asked]
+
+
+class Harmful:
+    def __reduce__(self):
+        return Path.touch, (Path("run"),)
+
+
+@pytest.mark.parametrize("value", [Harmful(), np.array([Harmful()], dtype=object)])
+@pytest.mark.parametrize("dump", [pickle.dump, joblib.dump])
+def test_nothing_in_a_pickle_is_executed(reproduce, tmp_path, value, dump):
+    from papers.pickled_files import numbers
+
+    with (tmp_path / "harmful.jbl").open("wb") as file:
+        dump(value, file)
+    with pytest.raises(fewbench.errors.PublicError, match="it is not read"):
+        numbers(tmp_path / "harmful.jbl")
+    assert not Path("run").exists()

@@ -40,7 +40,7 @@ def test_each_format_gives_the_same_benchmark_which_can_be_saved(kind, tmp_path)
     saved = save_scores(scores, tmp_path / "benchmark.parquet")
     assert load_scores(saved).fingerprint == scores.fingerprint
     assert not are_items(saved)
-    result = fewbench.run(found, "fewbench", 3, answer=lambda item: 1)
+    result = fewbench.run(found, "fewbench", 3, score=lambda item: 1)
     assert result.estimates["target"].items_run == 3
 
 

@@ -56,17 +56,13 @@ def test_another_level_goes_on_unless_it_decides_when_to_stop(tmp_path):
         ("items", Stop(items=9), Stop(items=9, level=0.8)),
         ("width", Stop(items=9, half_width=0.1), Stop(items=9, half_width=0.1, level=0.8)),
     ):
-        given = {"answer": TRUTH.get, "folder": tmp_path / name}
+        given = {"score": TRUTH.get, "folder": tmp_path / name}
         fewbench.run(SOURCES, "random", stop=stop, **given)
         if name == "width":
             with pytest.raises(RunError, match=r"±0\.1 at 90%; not .* ±0\.1 at 80%"):
-                fewbench.run(
-                    SOURCES, "random", stop=other, answer=TRUTH.get, folder=tmp_path / name
-                )
+                fewbench.run(SOURCES, "random", stop=other, score=TRUTH.get, folder=tmp_path / name)
             continue
-        found = fewbench.run(
-            SOURCES, "random", stop=other, answer=TRUTH.get, folder=tmp_path / name
-        )
+        found = fewbench.run(SOURCES, "random", stop=other, score=TRUTH.get, folder=tmp_path / name)
         assert found.estimates["target"].level == 0.8
 
 
@@ -218,7 +214,7 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
 
 def test_a_half_width_ends_a_run_early():
     stop = Stop(items=70, half_width=0.15)
-    found = fewbench.run(SOURCES, "random", stop=stop, answer=TRUTH.get).targets["target"]
+    found = fewbench.run(SOURCES, "random", stop=stop, score=TRUTH.get).targets["target"]
     assert found.items_run < 70
     assert found.estimate.interval.high - found.estimate.interval.low <= 0.3
 

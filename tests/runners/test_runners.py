@@ -81,11 +81,11 @@ def test_a_function_in_a_notebook_and_several_targets():
 
 def test_functions_that_cannot_answer():
     for given, said in (
-        ({"answer": None}, "no function"),
-        ({"answer": {"other": later}, "targets": ["new"]}, "no function answers for 'new'"),
-        ({"answer": later, "concurrency": 0}, "concurrency"),
-        ({"answer": lambda items: 1.0, "batched": True}, "returned float for a batch"),
-        ({"answer": later, "batch": 0}, "batch=0"),
+        ({"score": None}, "no function"),
+        ({"score": {"other": later}, "targets": ["new"]}, "no function answers for 'new'"),
+        ({"score": later, "concurrency": 0}, "concurrency"),
+        ({"score": lambda items: 1.0, "batched": True}, "returned float for a batch"),
+        ({"score": later, "batch": 0}, "batch=0"),
     ):
         with pytest.raises(RunError, match=said):
             fewbench.run(SOURCES, "random", 8, **given)

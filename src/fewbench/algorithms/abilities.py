@@ -13,10 +13,11 @@ can hold for a target:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from fewbench._blocks import Matrix
+from fewbench._blocks import Matrix, is_large
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import (
     ItemCurves,
@@ -70,6 +71,20 @@ class Abilities:
         """Return the curves of some items."""
         chances = self.chances[:, items]
         return Abilities(self.sources, self.curves.of(items), self.grid, chances)
+
+    def at_sources(self, items: IntArray | slice) -> FloatArray:
+        """Return the fitted curves at the sources' abilities, shape (sources, items); read-only."""
+        if is_large(self.sources.size * self.curves.slope.size):
+            return self.curves.of(items).at(self.sources)
+        if isinstance(items, slice):
+            return self._at_sources[:, items]
+        return self._at_sources.take(items, axis=1)
+
+    @cached_property
+    def _at_sources(self) -> FloatArray:
+        chances = self.curves.at(self.sources)
+        chances.flags.writeable = False
+        return chances
 
     @property
     def tell_apart(self) -> bool:
@@ -189,6 +204,14 @@ class Abilities:
         """Return whether the answers' fit or novelty has a p-value of at most `misfit`."""
         fits_badly = self.fit_p_value(theirs, items, answers) <= misfit
         return fits_badly or novelty_p_value(theirs, answers) <= misfit
+
+    def likeness(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> float:
+        """Return the geometric mean of the p-values of fit and novelty.
+
+        Parameters as for `fit_p_value`.
+        """
+        fit = self.fit_p_value(theirs, items, answers)
+        return float(np.sqrt(fit * novelty_p_value(theirs, answers)))
 
     def _own_pull(self, theirs: FloatArray, items: IntArray) -> FloatArray:
         """Return how far each source's answer pulled the logit of its own chance."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench._blocks import Matrix, by_columns, whole
+from fewbench._blocks import CACHED, Matrix, beside, blocks, by_columns, cell_by_cell, whole
 from fewbench._types import FloatArray, IntArray
 
 STEPS = 12
@@ -114,7 +114,8 @@ def _grouped(answers: Matrix, abilities: FloatArray) -> tuple[FloatArray, FloatA
     order = np.argsort(abilities, kind="stable")
     begins = np.unique(np.arange(MOST_GROUPS) * len(abilities) // MOST_GROUPS)
     counts = np.diff(np.append(begins, len(abilities))).astype(np.float64)
-    sums = by_columns(answers, lambda part: np.add.reduceat(part[order], begins, axis=0))
+    some = blocks(answers.shape[1], len(answers), CACHED)  # so that what is sorted is in the cache
+    sums = beside([np.add.reduceat(answers[:, at][order], begins, axis=0) for at in some])
     means = np.add.reduceat(abilities[order], begins) / counts
     return sums / counts[:, None], means, counts
 
@@ -148,9 +149,8 @@ def _logistic(x: FloatArray) -> FloatArray:
 
 
 def _curves(intercept: FloatArray, abilities: FloatArray, slope: FloatArray) -> FloatArray:
-    x = abilities * slope
-    x += intercept
-    return _logistic(x)
+    shape = len(abilities), len(slope)
+    return cell_by_cell(shape, lambda rows: _logistic(abilities[rows] * slope + intercept))
 
 
 def logit(p: FloatArray | float, edge: float = 0.0) -> FloatArray:

@@ -6,6 +6,7 @@ models with known results.
 
 from fewbench.bento.analysis import TaskAnalysis
 from fewbench.bento.judgement import Judgement, TaskResults, Weigh, judge
+from fewbench.bento.page import tasks_page  # noqa: F401 - pages enter by their types
 from fewbench.bento.selection import TaskSelection, select_tasks
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
 from fewbench.methods.tasks.choosers import (

@@ -1,6 +1,6 @@
 """Plain values on a selection of tasks, for text, JSON and report."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +10,15 @@ from fewbench._names import did_you_mean
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.bento.held_out import HeldOutTasks
-from fewbench.bento.judgement import (
-    TaskResults,
-    anchor_ratio,
-    judge,
-    nrmse,
-)
-from fewbench.bento.page import tasks_page
+from fewbench.bento.judgement import TaskResults, anchor_ratio, judge
 from fewbench.bento.selection import TaskSelection, model_digest
 from fewbench.errors import StudyError
 from fewbench.methods.tasks.choosers import read_chooser
 from fewbench.methods.tasks.matrix import SOURCE_SCORES, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability
-from fewbench.show.page import Page, Shown
+from fewbench.show.page import Shown, plain
 from fewbench.study.inference import Figure
+from fewbench.study.metrics import nrmse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,14 +83,10 @@ class TaskAnalysis(Shown):
         warnings = in_cell(self._values["warnings"])
         return pd.DataFrame(self._values["chosen"]).set_index("task").assign(warnings=warnings)
 
-    def page(self) -> Page:
-        """Return the chosen tasks, how good they are, and what they were chosen by."""
-        return tasks_page(self._values)
-
     @cached_property
     def _values(self) -> dict[str, Any]:
         selection = self.selection
-        return {
+        values = {
             "facts": self._facts(),
             "warnings": self._warnings(),
             "chosen": [
@@ -111,12 +102,13 @@ class TaskAnalysis(Shown):
             ],
             "judgement": self._judgement,
             "stability": self._stability(),
-            "noise": selection.noise.model_dump() if selection.noise else None,
-            "formula": selection.formula.model_dump() if selection.formula else None,
-            "plan": selection.plan.model_dump() if selection.plan else None,
-            "difficulty": selection.difficulty.model_dump() if selection.difficulty else None,
+            **{
+                name: getattr(selection, name)
+                for name in ("noise", "formula", "plan", "difficulty")
+            },
             "clusters": self._clusters(),
         }
+        return plain(values)
 
     @property
     def _sized(self) -> bool:
@@ -195,17 +187,17 @@ class TaskAnalysis(Shown):
                 f"{tasks['percentile']:.0%} of random task sets are as good or better: this "
                 "selection is no better than chance"
             )
-        elif not _below(tasks["difference"]):
+        elif not tasks["difference"]["high"] < 0:
             warnings.append(
                 f"{len(judgement['models'])} models do not show that these tasks have a lower "
                 "error than random tasks (the interval of the difference contains 0)"
             )
-        if questions and _above(questions["difference"]):
+        if questions and questions["difference"]["low"] > 0:
             warnings.append(
                 f"{questions['questions']:,} random questions have a lower error (mean "
                 f"{100 * questions['mean']:.1f}%): if you can run single questions, run those"
             )
-        elif questions and not _below(questions["difference"]):
+        elif questions and not questions["difference"]["high"] < 0:
             warnings.append(
                 f"{questions['questions']:,} random questions have about the same error (mean "
                 f"{100 * questions['mean']:.1f}%; the interval of the difference contains 0)"
@@ -274,7 +266,7 @@ class TaskAnalysis(Shown):
         judgement = judge(results, chosen, selection.seed, estimates=estimates, by_chance=by_chance)
         questions = None
         if judgement.random_questions is not None and judgement.over_questions is not None:
-            questions = asdict(judgement.random_questions) | {
+            questions = vars(judgement.random_questions) | {
                 "questions": judgement.n_questions,
                 "difference": _ends(judgement.over_questions),
             }
@@ -285,7 +277,7 @@ class TaskAnalysis(Shown):
             "high": judgement.high,
             "estimator": selection.estimator,
             "held_out": len(self._parts.parts) if self._parts is not None else None,
-            "random_tasks": asdict(judgement.random_tasks)
+            "random_tasks": vars(judgement.random_tasks)
             | {"percentile": judgement.percentile, "difference": _ends(judgement.over_tasks)},
             "random_questions": questions,
             "anchor_ratio": self._anchor_ratio(results, chosen),
@@ -358,16 +350,6 @@ class TaskAnalysis(Shown):
         ]
 
 
-def _ends(figure: Figure) -> dict[str, float | None]:
-    """Return a mean and its interval as plain values; None without interval."""
-    has_interval = figure.has_interval
-    low, high = (figure.low, figure.high) if has_interval else (None, None)
-    return {"mean": figure.value, "low": low, "high": high}
-
-
-def _below(difference: dict[str, float | None]) -> bool:
-    return difference["high"] is not None and difference["high"] < 0.0
-
-
-def _above(difference: dict[str, float | None]) -> bool:
-    return difference["low"] is not None and difference["low"] > 0.0
+def _ends(figure: Figure) -> dict[str, float]:
+    """Return a mean and its interval; NaN without one."""
+    return {"mean": figure.value, "low": figure.low, "high": figure.high}

@@ -17,6 +17,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study.inference import Figure, model_groups, two_way
+from fewbench.study.metrics import nrmse
 
 Weigh = Literal["questions", "tasks"]
 ROUNDING = 1e-9
@@ -191,22 +192,6 @@ class Judgement:
     estimates: tuple[tuple[str, float, float], ...]
 
 
-def nrmse(estimates: FloatArray, full: FloatArray) -> FloatArray:
-    """Return root mean square errors over root mean squares of the full scores, by the last axis.
-
-    NaN if all full scores are 0.
-
-    Examples
-    --------
-    >>> nrmse(np.array([0.5, 0.7]), np.array([0.6, 0.8])).round(3).item()
-    0.141
-    """
-    squares = (full**2).sum(-1)
-    return np.asarray(
-        np.sqrt(((estimates - full) ** 2).sum(-1) / np.where(squares, squares, np.nan))
-    )
-
-
 def nrmse_printed(estimates: FloatArray, full: FloatArray) -> FloatArray:
     """Return the same by Eq. 7 as printed: over the root of the sum of the full scores."""
     return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / full.sum(-1)))
@@ -248,7 +233,7 @@ def judge(
     if n is not None and results.has_questions:
         asked = question_estimates(results, n, child_seed(seed, QUESTIONS, n), draws)
     weights = resampled_models(results, np.random.default_rng(child_seed(seed, MODELS)), draws)
-    low, high = _quantiles(weighted_nrmse(of_models, full, weights))
+    low, high = _quantiles(nrmse(of_models, full, weights))
     return Judgement(
         error,
         float(nrmse_printed(of_models, full)),
@@ -272,12 +257,6 @@ def resampled_models(results: TaskResults, rng: np.random.Generator, draws: int)
     return np.asarray(rng.multinomial(n, np.full(n, 1 / n), draws)[:, group_of], dtype=np.float64)
 
 
-def weighted_nrmse(said: FloatArray, full: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return NRMSE with each row of weights, shape (draws,)."""
-    squares = weights @ full**2
-    return np.asarray(np.sqrt((weights @ (said - full) ** 2) / np.where(squares, squares, np.nan)))
-
-
 def _excess_error(
     results: TaskResults, estimates: FloatArray, by_chance: FloatArray, seed: int
 ) -> Figure:
@@ -294,34 +273,10 @@ def _excess_error(
     return Figure(value, figure.se, figure.low + shift, figure.high + shift)
 
 
-def random_tasks(
-    results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
-) -> FloatArray:
-    """Return NRMSE of random task sets, shape (draws,) (see `task_estimates`)."""
-    return nrmse(task_estimates(results, k, seed, draws, replace=replace), results.full)
-
-
-def task_estimates(
-    results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
-) -> FloatArray:
-    """Return scores on random task sets, shape (draws, models).
-
-    `replace` draws with replacement, as the authors' code does.
-    """
+def task_estimates(results: TaskResults, k: int, seed: int, draws: int = DRAWS) -> FloatArray:
+    """Return scores on random task sets, shape (draws, models)."""
     rng = np.random.default_rng(seed)
-    n = len(results.tasks)
-    counts = np.zeros((draws, n))
-    for row in counts:
-        np.add.at(row, rng.integers(n, size=k) if replace else rng.permutation(n)[:k], 1.0)
-    w = counts * results.weights
-    return np.asarray((w / w.sum(axis=1, keepdims=True)) @ results.scores.T)
-
-
-def random_questions(
-    results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
-) -> FloatArray:
-    """Return NRMSE of random questions, shape (draws,) (see `question_estimates`)."""
-    return nrmse(question_estimates(results, n_questions, seed, draws), results.full)
+    return _random_means(results.scores, results.weights, k, rng, draws)
 
 
 def question_estimates(
@@ -333,9 +288,9 @@ def question_estimates(
     answers among the questions of a task are hypergeometric, independent of other models. Scores
     that are no counts of right answers are rounded to counts, which is conservative.
     """
-    rng = np.random.default_rng(seed)
-    if results.questions is not None:
-        return _known_questions(results, n_questions, rng, draws)
+    rng, table = np.random.default_rng(seed), results.questions
+    if table is not None:
+        return _random_means(table.filled, table.item_weights, n_questions, rng, draws)
     sizes = results.sizes.astype(np.int64)
     share = results.weights / sizes  # what a question counts
     right = np.rint(results.scores * sizes).astype(np.int64)
@@ -348,20 +303,18 @@ def question_estimates(
     return np.concatenate(estimates)
 
 
-def _known_questions(
-    results: TaskResults, n_questions: int, rng: np.random.Generator, draws: int
+def _random_means(
+    scores: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator, draws: int
 ) -> FloatArray:
-    table = results.questions
-    assert table is not None
-    values, weights = table.filled, table.item_weights
-    estimates = []
+    """Return the models' weighted means over k random columns, shape (draws, models)."""
+    means = []
     for start in range(0, draws, _BLOCK):
-        picked = np.zeros((values.shape[1], min(_BLOCK, draws - start)))
-        for column in picked.T:
-            column[rng.permutation(len(column))[:n_questions]] = 1.0
-        picked *= weights[:, None]
-        estimates.append((values @ (picked / picked.sum(axis=0))).T)
-    return np.concatenate(estimates)
+        drawn = np.zeros((min(_BLOCK, draws - start), len(weights)))
+        for row in drawn:
+            columns = rng.permutation(len(row))[:k]
+            row[columns] = weights[columns]
+        means.append((drawn / drawn.sum(axis=1, keepdims=True)) @ scores.T)
+    return np.concatenate(means)
 
 
 def spread(errors: FloatArray) -> Spread:

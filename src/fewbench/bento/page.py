@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewbench._names import counted, fixed, p_value
+from fewbench.bento.analysis import TaskAnalysis
 from fewbench.methods.tasks.matrix import SOURCE_SCORES
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import task_sets as figures
-from fewbench.show.page import Page, Section, Table
+from fewbench.show.page import Page, Section, Table, page_of
 
 UNIT = Unit(Scale())  # task scores are in [0, 1]
 MEANINGS = {
@@ -20,6 +21,11 @@ NRMSE = "Errors are root mean square errors over models, in % of the models' roo
 NRMSE += "full score (NRMSE)."
 HELD_OUT = "Held out: each model is estimated from tasks chosen without it, in {} folds; models of "
 HELD_OUT += "one family are in the same fold."
+
+
+@page_of.register
+def _(analysis: TaskAnalysis) -> Page:
+    return tasks_page(analysis.to_dict())
 
 
 def tasks_page(found: Mapping[str, Any]) -> Page:
@@ -86,7 +92,7 @@ def _chosen(chosen: Sequence[Mapping[str, Any]]) -> Section:
 
 def _plan(plan: Mapping[str, Any], k: int) -> Section:
     rows = [
-        [f"{tasks}{' (chosen)' if tasks == k else ''}", UNIT.number(error, 1)]
+        [f"{tasks}{' (chosen)' if int(tasks) == k else ''}", UNIT.number(error, 1)]
         for tasks, error in plan["errors"].items()
     ]
     sentence = f"Budget {plan['budget']:g} questions, cost per task {plan['task_cost']:g}: run "

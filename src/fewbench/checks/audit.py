@@ -1,6 +1,6 @@
 """Check a table of scores for problems."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import as_scores
-from fewbench.show.page import Shown
+from fewbench.show.page import Shown, plain
 
 FORMAT = 1
 LEAST = 1
@@ -43,10 +43,6 @@ class Fit:
     method: str
     verdict: Verdict
     because: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,18 +78,8 @@ class Audit(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; undefined numbers are None."""
-        return {
-            "format": FORMAT,
-            "table": self.table,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "methods": [fit.to_dict() for fit in self.methods],
-            "use": [
-                {"when": use.when, "methods": use.methods, "reason": use.reason} for use in self.use
-            ],
-            "alike": self.alike,
-            "numbers": self.numbers,
-            "changed": self.changed,
-        }
+        use = [{"when": use.when, "methods": use.methods, "reason": use.reason} for use in self.use]
+        return plain({"format": FORMAT} | vars(self) | {"use": use})
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per finding, by kind: severity, what was found and what to do."""

@@ -1,7 +1,7 @@
 """One finding: what was found, which models or items it concerns, and advice."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Severity = Literal["problem", "caution", "fact"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "caution", "fact")
@@ -50,10 +50,6 @@ class Finding:
     groups: tuple[tuple[str, ...], ...] = ()
     spare: tuple[str, ...] = ()
     table: Details | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 def share(value: float) -> str:

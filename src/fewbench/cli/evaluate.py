@@ -133,7 +133,8 @@ def start(
     stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
-    with at_work("choosing items"):
+    size = f"{counted(scores.n_models, 'source model')} × {counted(scores.n_items, 'item')}"
+    with at_work(f"choosing items ({size})"):
         evaluation, notes = opened(
             output, scores, method or AUTO, stop, names, seed, items_of, subset=chosen
         )
@@ -149,7 +150,7 @@ def start(
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
-        with at_work(ESTIMATING):
+        with at_work("measuring the method's error on the source models (--no-check skips this)"):
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")

@@ -7,7 +7,7 @@ from typing import Literal
 from fewbench._progress import at_work
 from fewbench.cli.help import Commands
 from fewbench.cli.options import Key
-from fewbench.cli.running import RunOptions, run_and_print, run_command, run_in_inspect
+from fewbench.cli.running import RunOptions, run_and_print, run_command
 from fewbench.errors import RunError
 
 run = Commands()
@@ -63,6 +63,7 @@ def lm_eval(
     filter
         Filter of each task, as --metric.
     """
+    from fewbench.runners.driving import run_with
     from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
 
     accepts = options.accept_differences
@@ -75,7 +76,7 @@ def lm_eval(
             metric=metric,
             filter=filter,
         )
-    run_and_print(runner, options)
+    run_and_print(partial(run_with, runner), options, runner.name)
 
 
 @run_command(run, "inspect")
@@ -105,7 +106,8 @@ def inspect(
     """
     from fewbench.runners.inspect.runner import run_inspect
 
-    run_in_inspect(partial(run_inspect, arguments, metric=metric), options)
+    quiet = options.as_json
+    run_and_print(partial(run_inspect, arguments, metric=metric, quiet=quiet), options, "inspect")
 
 
 @run_command(run, "endpoint", "accept_fractions")
@@ -160,9 +162,10 @@ def endpoint(
     if items is None:  # a single file is that of the questions
         options, items = options.without_scores()
     ask = partial(
-        run_endpoint, items, model, url=url, scorer=scorer, pattern=pattern, arguments=arguments
-    )
-    run_in_inspect(ask, options)
+        run_endpoint, items, model, url=url, scorer=scorer, pattern=pattern, arguments=arguments,
+        quiet=options.as_json,
+    )  # fmt: skip
+    run_and_print(ask, options, "inspect")
 
 
 @run_command(run, "command", "accept_differences", "strict")
@@ -192,7 +195,8 @@ def command(
         Seconds without an answer after which the program counts as hanging.
     """
     from fewbench.runners.command import CommandRunner
+    from fewbench.runners.driving import run_with
 
     if not arguments:
         raise RunError("no program to run", hint="name it after --, as in -- python answer.py")
-    run_and_print(CommandRunner(arguments, timeout=timeout), options)
+    run_and_print(partial(run_with, CommandRunner(arguments, timeout=timeout)), options, "command")

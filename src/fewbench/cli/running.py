@@ -34,12 +34,11 @@ from fewbench.cli.outputs import (
 )
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.runners.progress import ProgressLine, shown
+from fewbench.runners.progress import ProgressLine
 from fewbench.runners.run_folder import set_aside
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
-    from fewbench.runners.driving import Runner
     from fewbench.runners.result import RunResult
 
 STOPPED, INTERRUPTED_CODE = 1, 130  # exit codes: by a failure of the model; by Ctrl-C
@@ -203,23 +202,25 @@ class _WithArguments(PlainCommand):
         return list(super().parse_args(ctx, args))
 
 
-def run_and_print(runner: "Runner", options: RunOptions) -> None:
+def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: str) -> None:
     """Run, show progress, print estimates and costs, and write the result to the folder.
 
+    `run` takes scores, method, stop, and what else `run_with` takes; `name` is that of the runner.
     Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
     """
-    from fewbench.runners.driving import run_with
-
     scores, notes = options.load(), Notes()
-    with shown(runner.name) as progress:
-        result = run_with(
-            runner,
+    # On a terminal, Inspect shows the progress itself.
+    is_shown = name == "inspect" and sys.stderr.isatty()
+    line = nullcontext(_only_end) if is_shown else status_line(f"running {name}")
+    with line as update:
+        result = run(
             scores,
             options.method,
             options.stop(scores),
             targets=options.target or None,
             on_notes=notes.tell,
-            **progress,
+            on_progress=ProgressLine(update),
+            on_end=lambda: update(ESTIMATING),
             **options.of_run,
         )
     print_result(result, scores, options, notes)
@@ -260,29 +261,6 @@ def print_result(
         raise typer.Exit(INTERRUPTED_CODE)
     if result.is_failed:
         raise typer.Exit(STOPPED)
-
-
-def run_in_inspect(run: "Callable[..., RunResult]", options: RunOptions) -> None:
-    """Run with the settings, show progress, and print the result.
-
-    `run` takes scores, method, stop, and what else `run_inspect` takes.
-    """
-    scores, notes = options.load(), Notes()
-    # On a terminal, Inspect shows the progress itself.
-    line = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
-    with line as update:
-        result = run(
-            scores,
-            options.method,
-            options.stop(scores),
-            targets=options.target or None,
-            quiet=options.as_json,
-            on_notes=notes.tell,
-            on_progress=ProgressLine(update),
-            on_end=lambda: update(ESTIMATING),
-            **options.of_run,
-        )
-    print_result(result, scores, options, notes)
 
 
 def _only_end(text: str) -> None:

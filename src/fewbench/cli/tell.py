@@ -57,8 +57,8 @@ def tell(
     Scores are on the scale of the source models.
 
     \b
-    fewbench tell run answers.csv --item id --score correct
-    fewbench tell run answers.csv --model llm --item id --score correct    several targets
+    fewbench tell run results.csv --item id --score correct
+    fewbench tell run results.csv --model llm --item id --score correct    several targets
     fewbench tell run logs/                                                harness logs
     fewbench tell run logs/ --model org/new                                one of several models
     fewbench tell run --skip q17                                           no answer possible

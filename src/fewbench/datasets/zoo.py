@@ -9,7 +9,7 @@ import pandas as pd
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores, save_scores
 
-EXAMPLE = ("items.csv", "agents.parquet", "scores.parquet", "answers.csv", "answer.py")
+EXAMPLE = ("items.csv", "agents.parquet", "scores.parquet", "results.csv", "answer.py")
 """Files of `write_example`."""
 TARGETS = {"step-1000": "forest/11", "step-2000": "forest/14", "new-agent": "boosting/14"}
 AGENTS, TASKS_OF_AGENTS, PRICE = 15, 120, 5.0
@@ -20,7 +20,7 @@ import csv
 import json
 import sys
 
-with open("answers.csv") as file:
+with open("results.csv") as file:
     recorded = {row["id"]: row for row in csv.DictReader(file)}
 for line in sys.stdin:
     asked = json.loads(line)
@@ -52,7 +52,7 @@ def write_example(folder: Path) -> None:
     - `items.csv`: the 1,000 items of the bundled benchmark
     - `scores.parquet`: 36 source models on all of them
     - `agents.parquet`: 15 source models on 120 of them, at 5 dollars an item
-    - `answer.py`: answers as the targets `step-1000`, `step-2000`, `new-agent`, from `answers.csv`
+    - `answer.py`: answers as the targets `step-1000`, `step-2000`, `new-agent`, from `results.csv`
     """
     zoo = load_zoo()
     row = {name: at for at, name in enumerate(zoo.model_ids)}
@@ -71,5 +71,5 @@ def write_example(folder: Path) -> None:
     zoo.items[["task"]].to_csv(folder / "items.csv", index_label="id")
     save_scores(sources, folder / "scores.parquet")
     save_scores(replace(agents, items=agents.items.assign(cost=PRICE)), folder / "agents.parquet")
-    answers.to_csv(folder / "answers.csv", index_label="id", float_format="%g")
+    answers.to_csv(folder / "results.csv", index_label="id", float_format="%g")
     (folder / "answer.py").write_text(PROGRAM)

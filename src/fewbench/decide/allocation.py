@@ -1,4 +1,4 @@
-"""Where to spend the next items: over targets, to settle which are the best."""
+"""Which targets are the best: how likely each is, and where to spend items to settle it."""
 
 import itertools
 import math
@@ -6,15 +6,57 @@ import math
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.uncertainty.bounds import EXACT
 
+DRAWS = 20_000
+"""Draws of all scores, for the probability of being among the best."""
 STEPS = 50
 """Number of steps in which the items are given out, about."""
+EQUAL = 10.0 ** (-EXACT - 1)
+"""Scores no further apart than this are equal."""
+
+
+def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArray:
+    """Return the probability of each score to be among the highest `top`, shape (targets,).
+
+    Draws all scores from a normal distribution whose differences have these standard errors as
+    closely as a covariance allows: squared distances, centered, without negative eigenvalues
+    (Torgerson 1952, classical scaling). Equal scores share a place.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (targets,)
+        Estimated full scores.
+    errors : ndarray, shape (targets, targets)
+        Standard errors of the differences; infinite if unknown.
+    top : int
+        From 1 to the number of targets.
+
+    Examples
+    --------
+    Two known scores, and two estimates whose errors are alike:
+
+    >>> errors = np.array([[0, 0, 9, 9], [0, 0, 9, 9], [9, 9, 0, 4], [9, 9, 4, 0]]) / 100
+    >>> chances_of_top(np.array([0.5, 0.49, 0.5, 0.5]), errors, 1).round(2).tolist()
+    [0.43, 0.0, 0.29, 0.29]
+    """
+    n = len(scores)
+    center = np.eye(n) - 1 / n
+    squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
+    sizes, axes = np.linalg.eigh(-0.5 * center @ squares @ center)
+    # Rounding leaves tiny eigenvalues, whose square roots would tell equal scores apart.
+    root = axes * np.sqrt(np.where(sizes > EQUAL * sizes[-1], sizes, 0.0))
+    drawn = np.round(scores, EXACT) + np.random.default_rng(0).standard_normal((DRAWS, n)) @ root.T
+    last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
+    above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
+    left = top - above.sum(axis=1, keepdims=True)
+    return np.asarray((above + level * left / level.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def own_variances(errors: FloatArray) -> FloatArray:
     """Return variances of independent scores whose differences have these standard errors.
 
-    As closely as independent ones can (least squares on variances, none below 0).
+    As closely as independent ones can (least squares on variances; those below 0 are 0).
 
     Parameters
     ----------
@@ -26,17 +68,12 @@ def own_variances(errors: FloatArray) -> FloatArray:
     >>> own_variances(np.array([[0, 5, 13], [5, 0, 12.6], [13, 12.6, 0.0]])).round(1).tolist()
     [17.6, 7.4, 151.4]
     """
-    from scipy.optimize import nnls
-
     n = len(errors)
-    finite = np.where(np.isfinite(errors), errors, 1.0)
+    squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
+    sums = squares.sum(axis=1)
     if n == 2:  # one equation: any split of the variance gives the same
-        return np.full(2, finite[0, 1] ** 2 / 2)
-    pairs = list(itertools.combinations(range(n), 2))
-    design = np.zeros((len(pairs), n))
-    for row, (i, j) in enumerate(pairs):
-        design[row, [i, j]] = 1.0
-    return np.asarray(nnls(design, np.array([finite[i, j] ** 2 for i, j in pairs]))[0])
+        return np.asarray(sums / 2)
+    return np.asarray(np.maximum((sums - sums.sum() / (2 * n - 2)) / (n - 2), 0.0))
 
 
 def allocate(

@@ -18,7 +18,7 @@ from fewbench.uncertainty.held_out import looks_of
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import OnProgress, Runner
-    from fewbench.runners.function import Answer
+    from fewbench.runners.function import ScoreFunction
     from fewbench.runners.result import RunResult
     from fewbench.runners.run import Run
 
@@ -38,7 +38,7 @@ def difference_method(n_targets: int) -> str:
 
 def run_versus(
     scores: Scores,
-    answer: "Mapping[str, Answer] | Runner",
+    models: "Mapping[str, ScoreFunction] | Runner",
     budget: int = 160,
     *,
     names: tuple[str, str] | None = None,
@@ -59,7 +59,7 @@ def run_versus(
     ----------
     scores : Scores
         Scores of the source models.
-    answer : mapping of name to callable, or Runner
+    models : mapping of name to callable, or Runner
         Two functions: each takes an item id and returns its score, on the scale of the sources. Or
         a runner of any kind that runs both.
     budget : int
@@ -98,11 +98,11 @@ def run_versus(
     from fewbench.runners.function import FunctionRunner
 
     runner: Runner
-    if isinstance(answer, Mapping):
-        names = names or tuple(answer)  # type: ignore[assignment]
-        runner = FunctionRunner(answer)
+    if isinstance(models, Mapping):
+        names = names or tuple(models)  # type: ignore[assignment]
+        runner = FunctionRunner(models)
     else:
-        runner = answer
+        runner = models
     if names is None or len(set(names)) != 2:
         raise EvaluationError("two models are needed", hint="give two functions, or names=(A, B)")
     a, b = names

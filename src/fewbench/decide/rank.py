@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
-from fewbench.decide.allocation import allocate, own_variances
+from fewbench.decide.allocation import allocate, chances_of_top
 from fewbench.decide.history import Dated, history_of, history_section
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
@@ -37,9 +37,6 @@ from fewbench.uncertainty.sampling import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DRAWS, TIE = 20_000, 10.0 ** (-EXACT - 1)
-"""Draws of all scores, for the probabilities of ranks."""
 
 
 class Ranked(BaseModel):
@@ -267,8 +264,8 @@ def rank(
     for (i, j), pair_contrast in pairs.items():
         errors[i, j] = errors[j, i] = pair_contrast.standard_error
         surely[i, j] = (i, j) in apart and pair_contrast.difference > 0
-    chances = _chances(sides, errors)
     units = np.array([float(side.estimates[0]) for side in sides])
+    best, among_top = (chances_of_top(units, errors, places) for places in (1, top))
     ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)
     ranked = tuple(
         Ranked(
@@ -277,8 +274,8 @@ def rank(
             rank=int(ranks[at]),
             rank_low=1 + int(surely[:, at].sum()),
             rank_high=len(sides) - int(surely[at].sum()),
-            chance_best=float(chances[at, 0]),
-            chance_top=float(chances[at, :top].sum()),
+            chance_best=float(best[at]),
+            chance_top=float(among_top[at]),
             tied_with=tuple(
                 sides[other].name
                 for other in range(len(sides))
@@ -315,24 +312,6 @@ def rank(
         history=history_of(sides, scores, level),
         warnings=tuple(warnings),
     )
-
-
-def _chances(sides: list[Operand], errors: FloatArray) -> FloatArray:
-    """Return the probability of each rank (column) of each target (row).
-
-    Scores are drawn as independent normals whose differences have the pairs' standard errors as
-    closely as independent ones can (least squares on variances).
-    """
-    n, variances = len(sides), own_variances(errors)
-    rng = np.random.default_rng(0)
-    units = np.round([float(side.estimates[0]) for side in sides], EXACT)
-    variances = np.maximum(variances, TIE**2)  # known scores that are equal share the ranks
-    drawn = units + rng.standard_normal((DRAWS, n)) * np.sqrt(variances)
-    order = np.argsort(-drawn, axis=1, kind="stable")
-    chances = np.zeros((n, n))
-    for place in range(n):
-        chances[:, place] = np.bincount(order[:, place], minlength=n) / DRAWS
-    return chances
 
 
 def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
+from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import Run, read_run
 from fewbench.decide.operands import Given, contrast, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
@@ -31,8 +32,6 @@ POWER = 0.8
 """Share of changes of the wanted size that are found, for the number of items."""
 SCANT = 10
 """Fewer answers than this say little."""
-DRAWS = 20_000
-"""Draws of all scores, for the probability of being the best."""
 
 Tracked = Scores | Evaluation | Sequence[Evaluation] | str | os.PathLike[str]
 """A table with the run's models, evaluations of checkpoints, or a folder of them."""
@@ -178,7 +177,7 @@ class _Tracker:
                 int(order[i]), int(order[j])
             ).standard_error
         chances = np.zeros(len(self.names))
-        chances[order] = _chances_best(self.estimates[order], errors)
+        chances[order] = chances_of_top(self.estimates[order], errors, 1)
         return chances
 
     def _pairs(self) -> list[tuple[int, int]]:
@@ -260,18 +259,3 @@ class _Tracker:
                 "items"
             )
         return tuple(texts)
-
-
-def _chances_best(scores: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return the probability of each score to be the highest, shape (checkpoints,).
-
-    Draws all scores from a normal distribution whose differences have these standard errors as
-    closely as a covariance allows: squared distances, centered, without negative eigenvalues.
-    """
-    n = len(scores)
-    center = np.eye(n) - 1 / n
-    sizes, axes = np.linalg.eigh(-0.5 * center @ errors**2 @ center)
-    root = axes * np.sqrt(np.maximum(sizes, 0.0))
-    drawn = scores + np.random.default_rng(0).standard_normal((DRAWS, n)) @ root.T
-    best = drawn >= drawn.max(axis=1, keepdims=True) - 1e-12  # equal known scores share
-    return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))

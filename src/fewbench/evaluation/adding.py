@@ -72,7 +72,7 @@ def add(
     >>> new = simulate(1, 60, seed=1)
     >>> right = dict(zip(new.item_ids, new.values[0]))
     >>> with TemporaryDirectory() as folder:
-    ...     _ = run(new.benchmark, budget=20, answer=right.get, targets=["a"], folder=folder)
+    ...     _ = run(new.benchmark, budget=20, score=right.get, targets=["a"], folder=folder)
     ...     add(folder)
     Scores: 1 model × 60 items, 3 tasks, 66.7% missing
     """

@@ -14,7 +14,6 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.irt import (
-    Form,
     IrtAbilities,
     ItemResponse,
     best_cuts,
@@ -25,7 +24,6 @@ from fewbench.algorithms.irt import (
 from fewbench.errors import MethodError
 from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
-from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 T = TypeVar("T")
@@ -35,7 +33,6 @@ NEEDS = (
     Need("distinct sources", 40, "few sources to learn items' parameters from"),
 )
 CUT = "scores between 0 and 1 count as right or wrong where abilities are estimated"
-MOST_DIMENSIONS = 50
 KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
 """Raise this number when the fit changes, so that kept models are not used."""
@@ -62,32 +59,28 @@ class SourceModel:
         return self.model.abilities(items, binary(answers, self.cuts[items]), spread)
 
 
-def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2pl") -> SourceModel:
+def source_model(scores: Scores, dimensions: int | None = None) -> SourceModel:
     """Fit an item response model to the sources, or return the kept fit.
 
     Missing cells are left out. Fractional scores are cut into right and wrong, task by task (see
     `fewbench.algorithms.irt.best_cuts`). By default, `dimensions` is the number of abilities that
-    best predicts held-out cells. Raises MethodError if there are fewer than 2 sources, or
-    `dimensions` is out of range.
+    best predicts held-out cells. Raises MethodError if there are fewer than 2 sources.
     """
     if scores.n_models < 2:
         raise MethodError(
             f"an item response model needs at least 2 source models, there are {scores.n_models}"
         )
-    check_number("dimensions", dimensions, 1, MOST_DIMENSIONS)
-
-    name = f"item response {dimensions} {form}"
 
     def fit() -> SourceModel:
-        key = (_digest(scores), dimensions, form)
-        return _remembered(key, lambda: _fitted(scores, slice(None), dimensions, form))
+        key = (_digest(scores), dimensions)
+        return _remembered(key, lambda: _fitted(scores, slice(None), dimensions))
 
     def fitted() -> SourceModel:
-        name = f"item-response-{dimensions}-{form}"
-        return kept(scores, name, (dimensions, form, FIT), SourceModel, fit)
+        name = f"item-response-{dimensions}"
+        return kept(scores, name, (dimensions, FIT), SourceModel, fit)
 
     def learned(part: str) -> FloatArray:
-        return scores.remember(f"{name} {part}", lambda: _parts(fitted())[part])
+        return scores.remember(f"item response {dimensions} {part}", lambda: _parts(fitted())[part])
 
     if scores.origin is not None:
         parts = {part: learned(part) for part in _PARTS}
@@ -97,16 +90,14 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
     return fitted()
 
 
-def expectation_error(
-    scores: Scores, dimensions: int | None = None, spread: float = 1.0
-) -> FloatArray:
+def expectation_error(scores: Scores, spread: float) -> FloatArray:
     """Return mean absolute errors of the expected scores of unseen items, shape (1 + tasks,).
 
     The first is for the full score, the others for the tasks. For a held-out fifth of the sources,
     abilities with prior N(0, `spread`²) are estimated from a random half of the items and predict
     the mean score of the other half. A task without items in that half has the full score's error.
     """
-    reached = source_model(scores, dimensions).model.dimensions
+    reached = source_model(scores).model.dimensions
 
     def error() -> FloatArray:
         key = (_digest(scores), scores.average, reached, spread)
@@ -115,9 +106,7 @@ def expectation_error(
     return scores.remember(f"expectation error {reached} {spread}", error)
 
 
-def _fitted(
-    scores: Scores, at: IntArray | slice, dimensions: int | None, form: Form
-) -> SourceModel:
+def _fitted(scores: Scores, at: IntArray | slice, dimensions: int | None) -> SourceModel:
     values = scores.cells[:, at] if isinstance(at, slice) else scores.columns(at)
     _, task_of = np.unique(scores.task_of[at], return_inverse=True)
     cuts = best_cuts(values, task_of)[task_of]
@@ -125,7 +114,7 @@ def _fitted(
     if dimensions is None:
         dimensions = choose_dimensions(right, np.random.default_rng(_SEED))
     notes = () if scores.is_binary else (CUT,)
-    return SourceModel(fit_irt(right, dimensions, form), cuts, notes)
+    return SourceModel(fit_irt(right, dimensions), cuts, notes)
 
 
 def _error(scores: Scores, dimensions: int, spread: float) -> FloatArray:
@@ -185,4 +174,4 @@ def subset_model(scores: Scores, at: IntArray) -> SourceModel:
     The model counts items by their place in `at`, shape (n,), and cuts scores as `source_model`
     does.
     """
-    return _fitted(scores, at, 1, "2pl")
+    return _fitted(scores, at, 1)

@@ -111,13 +111,14 @@ class CommandRunner:
         If the program dies, the first item without an answer counts as failed, and the others are
         sent to a new one. If that dies too before it answers, the run ends.
         """
-        reply = _Found()
+        reply = Answered()
         left = list(items)
         try:
             while left:
                 assert self._program is not None
                 problem = self._exchange(self._program, target, left, reply)
-                left = [item for item in left if not reply.has(item)]
+                ended = reply.ended
+                left = [item for item in left if item not in ended]
                 if problem is None:
                     continue
                 self._program.end()
@@ -125,14 +126,17 @@ class CommandRunner:
                 is_item = self._has_answered and len(set(self._suspects)) == 1
                 if len(self._suspects) > 1 and not is_item:
                     text = f"the program {shlex.join(self._command)} {problem}, twice in a row"
-                    return reply.answered(stopped=text, without=self._suspects)
-                reply.last_failed[left.pop(0)] = f"the program {problem}"
+                    for item in self._suspects:
+                        reply.last_failed.pop(item, None)
+                    reply.stopped = text
+                    break
+                reply.add({}, {left.pop(0): f"the program {problem}"})
                 self._program = _Program(self._command)
         except KeyboardInterrupt:
             if self._program is not None:
                 self._program.end()
-            return reply.answered(stopped=INTERRUPTED)
-        return reply.answered()
+            reply.stopped = INTERRUPTED
+        return reply
 
     def finish(self, result: RunResult) -> None:
         """Close the program's input, and read what it still prints: no answer may differ."""
@@ -148,7 +152,7 @@ class CommandRunner:
             self._program.end(PATIENCE)
 
     def _exchange(
-        self, program: "_Program", target: str, items: Sequence[str], reply: "_Found"
+        self, program: "_Program", target: str, items: Sequence[str], reply: Answered
     ) -> str | None:
         """Send items and read until all are answered; return what went wrong with the program."""
         lines = [
@@ -165,7 +169,12 @@ class CommandRunner:
                 return program.problem()
             line = _parsed(text)
             if line.item in left:
-                reply.add(line)
+                reply.cost += line.cost
+                reply.tokens += line.tokens
+                if line.score is None:
+                    reply.add({}, {line.item: line.error or "no score"})
+                else:
+                    reply.add({line.item: float(line.score)}, {})
                 left.discard(line.item)
                 self._said[line.item] = line
             elif not self._check_again(line):
@@ -202,27 +211,28 @@ def _program_name(command: Sequence[str]) -> str:
 def _files_of(command: Sequence[str]) -> dict[str, str]:
     """Return what the files that a command names contain, also in --OPTION=FILE and sh -c "…"."""
     contents = {}
-    inner = [part for word in command for part in _shell_words(word)]
-    for word in [*command, *inner]:
+    for word in [*command, *_shell_words(command)]:
         path = next((part for part in (word, word.partition("=")[2]) if os.path.isfile(part)), None)
         if path is not None:
             contents[f"file {path}"] = _content_of(Path(path))
     return contents
 
 
-def _shell_words(text: str) -> list[str]:
-    """Return the words of a command within a word; none if it is a single one.
+def _shell_words(command: Sequence[str]) -> list[str]:
+    """Return the words of a shell's -c "…", without files that it writes.
 
-    >>> _shell_words("cd tasks && python 'my agent.py'; rm x"), _shell_words("agent.py")
-    (['cd', 'tasks', '&&', 'python', 'my agent.py', ';', 'rm', 'x'], [])
+    >>> _shell_words(["bash", "-c", "cd tasks && python 'my agent.py' > log"])
+    ['cd', 'tasks', '&&', 'python', 'my agent.py', '>']
     """
-    words = shlex.shlex(text, posix=True, punctuation_chars=True)
-    words.whitespace_split, words.commenters = True, ""
-    try:
-        parts = list(words)
-    except ValueError:  # a quote that does not end
-        parts = text.split()
-    return parts if len(parts) > 1 else []
+    if not (Path(command[0]).stem.endswith("sh") and "-c" in command[1:-1]):
+        return []
+    lexer = shlex.shlex(command[command.index("-c") + 1], posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    with suppress(ValueError):  # a quote that does not end
+        words = list(lexer)
+        before = ["", *words]
+        return [word for word, last in zip(words, before, strict=False) if ">" not in last]
+    return []
 
 
 def _content_of(path: Path) -> str:
@@ -231,40 +241,6 @@ def _content_of(path: Path) -> str:
     if state.st_size > LARGE or not os.access(path, os.R_OK):
         return f"of {state.st_size:,} bytes, changed at {state.st_mtime_ns}"
     return f"with the hash {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
-
-
-class _Found:
-    """What a program answered to a batch."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, float] = {}
-        self.failed: dict[str, str] = {}
-        self.last_failed: dict[str, str] = {}
-        self.cost, self.tokens = 0.0, 0
-
-    def has(self, item: str) -> bool:
-        return item in self.answers or item in self.failed or item in self.last_failed
-
-    def add(self, line: ProgramLine) -> None:
-        self.cost += line.cost
-        self.tokens += line.tokens
-        if line.score is None:
-            self.last_failed[line.item] = line.error or "no score"
-        else:
-            self.failed |= self.last_failed
-            self.last_failed = {}
-            self.answers[line.item] = float(line.score)
-
-    def answered(self, stopped: str | None = None, without: Sequence[str] = ()) -> Answered:
-        last_failed = {item: why for item, why in self.last_failed.items() if item not in without}
-        return Answered(
-            self.answers,
-            self.failed,
-            self.cost,
-            self.tokens,
-            stopped=stopped,
-            last_failed=last_failed,
-        )
 
 
 def _parsed(text: str) -> ProgramLine:

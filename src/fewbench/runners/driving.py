@@ -27,7 +27,7 @@ INTERRUPTED = "interrupted"
 OnProgress = Callable[[Run, str], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Answered:
     """What became of a batch of items.
 
@@ -43,15 +43,35 @@ class Answered:
       the model has failed as a whole, and no item is skipped.
     """
 
-    answers: Mapping[str, float] | Scores
-    failed: Mapping[str, str] = field(default_factory=dict)
+    answers: dict[str, float] | Scores = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
     cost: float = 0.0
     tokens: int = 0
     probabilities: Mapping[str, ArrayLike] | None = None
     replies: Mapping[str, str] | None = None
     texts: Mapping[str, str] | None = None
     stopped: str | None = None
-    last_failed: Mapping[str, str] = field(default_factory=dict)
+    last_failed: dict[str, str] = field(default_factory=dict)
+
+    def add(self, answers: Mapping[str, float], failed: Mapping[str, str]) -> None:
+        """Add what became of items; what failed before or with an answer is the items' failure."""
+        assert isinstance(self.answers, dict)
+        self.answers |= answers
+        self.last_failed |= failed
+        if answers:
+            self.failed |= self.last_failed
+            self.last_failed = {}
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """What `Run.take` takes besides answers and failures."""
+        names = ("cost", "tokens", "probabilities", "replies", "texts")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def ended(self) -> set[str]:
+        """The items that were answered or failed."""
+        return items_of(self.answers) | self.failed.keys() | self.last_failed.keys()
 
 
 class Runner(Protocol):
@@ -153,20 +173,8 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
         if answered.stopped is None:
-            lacking = (
-                set(items) - items_of(answered.answers) - set(failed) - set(answered.last_failed)
-            )
-            failed |= dict.fromkeys(lacking, NO_ANSWER)
-        run.take(
-            target,
-            answered.answers,
-            failed,
-            cost=answered.cost,
-            tokens=answered.tokens,
-            probabilities=answered.probabilities,
-            replies=answered.replies,
-            texts=answered.texts,
-        )
+            failed |= dict.fromkeys(set(items) - answered.ended, NO_ANSWER)
+        run.take(target, answered.answers, failed, **answered.more)
         if answered.last_failed:
             run.take(target, {}, answered.last_failed)
         if answered.stopped is not None:

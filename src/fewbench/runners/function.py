@@ -20,7 +20,7 @@ from fewbench.runners.result import RunResult
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.table import as_sources
 
-Answer = Callable[..., Any]
+ScoreFunction = Callable[..., Any]
 
 
 class FunctionRunner:
@@ -28,24 +28,28 @@ class FunctionRunner:
 
     Parameters
     ----------
-    answer : callable, or mapping of target to callable
+    score : callable, or mapping of target to callable
         Takes an item id and returns its score, on the scale of the sources; with `batched`, takes
         a list of ids and returns a mapping of id to score. May be async. An item for which it
         raises an error, or returns None, counts as failed.
     batched : bool
     concurrency : int
-        Calls at the same time: in threads, or tasks of an event loop if `answer` is async.
+        Calls at the same time: in threads, or tasks of an event loop if `score` is async.
     """
 
     name = "function"
 
     def __init__(
-        self, answer: Answer | Mapping[str, Answer], *, batched: bool = False, concurrency: int = 1
+        self,
+        score: ScoreFunction | Mapping[str, ScoreFunction],
+        *,
+        batched: bool = False,
+        concurrency: int = 1,
     ) -> None:
         if concurrency < 1:
             raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
-        self._answer, self._batched, self._concurrency = answer, batched, concurrency
-        name = answer.__name__ if inspect.isfunction(answer) else ""
+        self._score, self._batched, self._concurrency = score, batched, concurrency
+        name = score.__name__ if inspect.isfunction(score) else ""
         self.model_name = name if name.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
@@ -56,17 +60,14 @@ class FunctionRunner:
         if lacking:
             raise RunError(
                 f"no function answers for {some(lacking)}",
-                hint="pass answer=f, or a mapping of target to function: answer={'new': f}",
+                hint="pass score=f, or a mapping of target to function: score={'new': f}",
             )
         return []
 
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Call the function for all items."""
         call = self._of(target)
-        answers: dict[str, float] = {}
-        failed: dict[str, str] = {}
-        last_failed: dict[str, str] = {}
-        stopped = None
+        reply = Answered()
         try:
             for asked, result in self._results(call, items):
                 scores: Mapping[str, Any] = {} if isinstance(result, BaseException) else result
@@ -74,16 +75,10 @@ class FunctionRunner:
                 if isinstance(result, BaseException):
                     why = f"{type(result).__name__}: {first_line(result)}"
                 answered = {item: scores[item] for item in asked if scores.get(item) is not None}
-                lacking = {item: why for item in asked if item not in answered}
-                if answered:
-                    answers |= answered
-                    failed |= last_failed | lacking
-                    last_failed = {}
-                else:
-                    last_failed |= lacking
+                reply.add(answered, {item: why for item in asked if item not in answered})
         except KeyboardInterrupt:
-            stopped = INTERRUPTED
-        return Answered(answers, failed, stopped=stopped, last_failed=last_failed)
+            reply.stopped = INTERRUPTED
+        return reply
 
     def finish(self, result: RunResult) -> None:
         """Write nothing."""
@@ -93,10 +88,10 @@ class FunctionRunner:
         self._loop.close()
 
     def _of(self, target: str) -> Any:
-        return self._answer.get(target) if isinstance(self._answer, Mapping) else self._answer
+        return self._score.get(target) if isinstance(self._score, Mapping) else self._score
 
     def _results(
-        self, call: Answer, items: Sequence[str]
+        self, call: ScoreFunction, items: Sequence[str]
     ) -> Iterator[tuple[list[str], Mapping[str, Any] | BaseException]]:
         """Yield items with their answers, or with the error of the function."""
         if self._batched:
@@ -116,7 +111,7 @@ class FunctionRunner:
                 finally:
                     pool.shutdown(wait=False, cancel_futures=True)
 
-    def _one(self, call: Answer, asked: Any) -> Mapping[str, Any] | BaseException:
+    def _one(self, call: ScoreFunction, asked: Any) -> Mapping[str, Any] | BaseException:
         try:
             result = call(asked)
             if inspect.isawaitable(result):
@@ -126,7 +121,7 @@ class FunctionRunner:
         return _mapping(result, asked, self._batched)
 
     async def _gathered(
-        self, call: Answer, items: Sequence[str]
+        self, call: ScoreFunction, items: Sequence[str]
     ) -> list[tuple[list[str], Mapping[str, Any] | BaseException]]:
         free = asyncio.Semaphore(self._concurrency)
 
@@ -160,7 +155,7 @@ def run(
     scores: Scores | Benchmark,
     method: str | Method = "auto",
     budget: int | str | None = None,
-    answer: Answer | Mapping[str, Answer] | None = None,
+    score: ScoreFunction | Mapping[str, ScoreFunction] | None = None,
     *,
     stop: Stop | None = None,
     targets: Sequence[str] | None = None,
@@ -186,7 +181,7 @@ def run(
     budget : int or str, optional
         Number of items per target, as for `Evaluation`; short for `Stop(items=budget)`. This or
         `stop` is needed, except for a pack or to resume a run.
-    answer : callable, or mapping of target to callable
+    score : callable, or mapping of target to callable
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which
         it raises an error, or returns None, is tried again later, and skipped after `tries` times.
@@ -201,7 +196,7 @@ def run(
         FOLDER or FOLDER:TARGET of another run, whose items are asked first, so that `versus`
         compares pairs of answers.
     batched : bool
-        Whether `answer` takes a list of items.
+        Whether `score` takes a list of items.
     batch : int, optional
         Most items per batch (default: 16 for each concurrent call; with `batched`, all that the
         method asks at a time). A batch in flight is lost in a crash.
@@ -232,26 +227,26 @@ def run(
     >>> table = simulate(21, 60, seed=1)
     >>> sources, new = table.take(models=range(20)), table.take(models=[20])
     >>> right = dict(zip(new.item_ids, new.values[0]))
-    >>> run(sources, "random", 10, answer=right.get).targets["target"].items_run
+    >>> run(sources, "random", 10, score=right.get).targets["target"].items_run
     10
-    >>> alone = run(sources.benchmark, budget=10, answer=right.get)
+    >>> alone = run(sources.benchmark, budget=10, score=right.get)
     >>> alone.estimates["target"].interval_kind
     'exact'
     """
-    if answer is None:
-        raise RunError("no function to run", hint="pass answer=f, where f(item) returns a score")
+    if score is None:
+        raise RunError("no function to run", hint="pass score=f, where f(item) returns a score")
     if budget is not None:
         if stop is not None:
             raise RunError("budget and stop are both given", hint="write stop=Stop(items=…, …)")
         stop = Stop(items=count_items(budget, as_sources(scores)))
     with shown("a function", on_progress) as progress:
         result = run_with(
-            FunctionRunner(answer, batched=batched, concurrency=concurrency),
+            FunctionRunner(score, batched=batched, concurrency=concurrency),
             scores,
             method,
             stop,
             folder=folder,
-            targets=targets or (list(answer) if isinstance(answer, Mapping) else None),
+            targets=targets or (list(score) if isinstance(score, Mapping) else None),
             items_of=items_of,
             batch=batch,
             seed=seed,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fewbench._blocks import blocks
+from fewbench._blocks import CACHED, blocks
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
@@ -24,8 +24,6 @@ GONE = 255
 """The code of a missing cell."""
 USUAL = (0, 1, GONE)
 """Codes of most tables: to count these is ten times faster than to look up which there are."""
-CACHED = 1 << 16
-"""Cells that are turned into bytes at a time: copies of them fit into a processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,10 +125,7 @@ class Shown:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; undefined numbers are None."""
-        from pydantic_core import to_json
-
-        values: dict[str, Any] = json.loads(to_json(self, inf_nan_mode="null"))
-        return values
+        return plain(self)
 
     def to_json(self) -> str:
         """Return the plain values as indented JSON."""
@@ -185,6 +182,20 @@ class Shown:
                 return chart
         captions = dict.fromkeys(caption.strip() for name, caption, _ in drawn if name == section)
         raise FewbenchError(refused, hint=f"use one of {some(captions)}" if of else "add results")
+
+
+def plain(values: Any) -> dict[str, Any]:
+    """Return values as JSON has them; undefined numbers are None.
+
+    Examples
+    --------
+    >>> plain({"error": float("nan"), "table": Table("a", (), ())})["error"] is None
+    True
+    """
+    from pydantic_core import to_json
+
+    as_json = to_json(values, inf_nan_mode="null", fallback=lambda number: number.item())
+    return dict(json.loads(as_json))
 
 
 @singledispatch

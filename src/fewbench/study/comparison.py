@@ -1,6 +1,5 @@
 """The result of a comparison: tidy tables, warnings and facts."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import pandas as pd
 from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
-from fewbench.show.page import Shown
+from fewbench.show.page import Shown, plain
 from fewbench.study.inference import LEVEL, Paired, TwoWay
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.metrics import find_metric
@@ -148,37 +147,34 @@ class Comparison(Shown):
                 if name in (*KEYS, *OWN) or name.endswith(BESIDE):
                     continue
                 if find_metric(name).unit == "s":
-                    metrics[name] = _plain(row[name])
+                    metrics[name] = row[name]
                     continue
-                metrics[name] = {"mean": _plain(row[name])} | {
-                    part: _plain(row.get(f"{name}_{part}", math.nan))
-                    for part in ("se", "low", "high")
+                metrics[name] = {"mean": row[name]} | {
+                    part: row.get(f"{name}_{part}") for part in ("se", "low", "high")
                 }
                 for part in ("repeats", "tasks"):  # how many are in the mean if not all
-                    if _plain(row.get(f"{name}_{part}", math.nan)) is not None:
+                    if pd.notna(row.get(f"{name}_{part}")):
                         metrics[name][f"n_{part}"] = row[f"{name}_{part}"]
             judged = row["tied_with_best"]
             here = (self.failures[KEYS] == [row[key] for key in KEYS]).all(axis=1)
             cells.append(
                 {key: row[key] for key in [*KEYS, "n_sources", "n_targets", "n_repeats"]}
-                | {"expected_random_mae": _plain(row["expected_random_mae"])}
+                | {"expected_random_mae": row["expected_random_mae"]}
                 | {"tied_with_best": None if pd.isna(judged) else bool(judged)}
                 | {"failed": self.failures.loc[here, ["repeat", "reason"]].to_dict("records")}
                 | {"metrics": metrics}
             )
-        return {
-            "cells": cells,
-            "seed": self.seed,
-            "interval_level": LEVEL,
-            "fingerprint": self.facts["fingerprint"],
-            "versions": self.facts["versions"],
-            "facts": self.facts,
-            "warnings": self.warnings,
-        }
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+        return plain(
+            {
+                "cells": cells,
+                "seed": self.seed,
+                "interval_level": LEVEL,
+                "fingerprint": self.facts["fingerprint"],
+                "versions": self.facts["versions"],
+                "facts": self.facts,
+                "warnings": self.warnings,
+            }
+        )
 
 
 def _errors(rows: pd.DataFrame, resampled: TwoWay) -> FloatArray:

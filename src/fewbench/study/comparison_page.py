@@ -66,7 +66,7 @@ def _with_expected_random(cells: pd.DataFrame) -> pd.DataFrame:
     """
     if "expected_random_mae" not in cells:
         return cells
-    is_random = cells["method"] == figures.reference_of(cells)
+    is_random = cells["method"] == figures.REFERENCE
     is_random &= cells["expected_random_mae"].notna()
     changed = cells.copy()
     expected = changed.loc[is_random, "expected_random_mae"]
@@ -105,7 +105,7 @@ def _percent(value: float) -> str:
 
 def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
     """Return the finding for a split, in a sentence."""
-    budget, reference = figures.focus_of(cells), figures.reference_of(cells)
+    budget, reference = figures.focus_of(cells), figures.REFERENCE
     rows = cells[(cells["split"] == split) & (cells["budget"] == budget)].to_dict("records")
     where = f"At {budget:,} {'item' if budget == 1 else 'items'}{on}"
 
@@ -119,7 +119,7 @@ def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
         return f"{where}, no method has an error to report."
     off = {str(row["method"]): unit.points(error(row)) for row in finite}
     named = {name: name for name in off}
-    if reference in named and reference.lower() == "random":
+    if reference in named:
         named[reference] = "random sampling"
     level = {str(row["method"]) for row in finite if _number(row, "tied_with_best") == 1}
     best = next(iter(off))
@@ -227,7 +227,7 @@ def _sources(comparison: Comparison) -> Iterator[Section]:
             [method, *(_with_error(each[method, size], unit) for size in sizes)]
             for method in methods
         ]
-        learned = [method for method in methods if method != figures.reference_of(cells)]
+        learned = [method for method in methods if method != figures.REFERENCE]
         head = [(unit.points_title("Error"), False), *((f"{n:,}", True) for n in sizes)]
         chart = partial(figures.error_by_sources, cells, split, unit)
         yield Section(

@@ -1,20 +1,18 @@
 """The outcome of a plan: what to run, what to expect, and how sure that is."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from shlex import quote
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, fixed
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
-from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.show.page import Page, Section, Shown, Table, plain
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
@@ -334,37 +332,17 @@ class Plan(Shown):
                     for n, e in zip(self.learning.sources, self.learning.errors, strict=True)
                 ],
             }
-        values = {
-            "answer": self.answer,
-            "goal": self.goal,
-            "wanted": self.wanted,
-            "level": self.level,
-            "power": self.power,
-            "forecasts": [asdict(forecast) for forecast in self.forecasts],
-            "curves": self.curves.to_dict("records"),
-            "learning": learning,
-            "bytes_per_item": self.bytes_per_item,
-            "price": self.price,
-            "notes": list(self.notes),
-            "facts": self.facts,
-        }
-        return dict(_plain(values))
+        names = ("answer", "goal", "wanted", "level", "power", "forecasts")
+        return plain(
+            {name: getattr(self, name) for name in names}
+            | {"curves": self.curves.to_dict("records"), "learning": learning}
+            | {name: getattr(self, name) for name in ("bytes_per_item", "price", "notes", "facts")}
+        )
 
 
 def _title(target: str) -> str:
     words = TARGETS[target][1]  # type: ignore[index]
     return f"{words[0].upper()}{words[1:]}"
-
-
-def _plain(value: Any) -> Any:
-    """Return values for JSON: no NaN, no numpy numbers."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _cost_section(plan: Plan, unit: str) -> Section:

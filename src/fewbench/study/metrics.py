@@ -239,9 +239,25 @@ def _over(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
         return np.where(denominator > 0, numerator / denominator, np.nan)
 
 
-def _nrmse(judged: Judged) -> FloatArray:
-    squares = judged.weights @ judged.error**2
-    return np.sqrt(_over(squares, judged.weights @ judged.truth**2))
+def nrmse(estimate: FloatArray, truth: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Return root mean square errors over root mean squares of the truth, by the last axis.
+
+    NaN if all of the truth is 0.
+
+    Parameters
+    ----------
+    estimate : ndarray, shape (targets,) or (estimates, targets)
+    truth : ndarray, shape (targets,)
+    weights : ndarray, shape (rows, targets), optional
+        How often each target counts; of one estimate, the result then has shape (rows,).
+
+    Examples
+    --------
+    >>> nrmse(np.array([0.5, 0.7]), np.array([0.6, 0.8])).round(3).item()
+    0.141
+    """
+    weights = np.ones_like(truth) if weights is None else weights
+    return np.sqrt(_over((estimate - truth) ** 2 @ weights.T, truth**2 @ weights.T))
 
 
 def _max_error(judged: Judged) -> FloatArray:
@@ -268,7 +284,10 @@ METRICS = {
         lambda judged: np.sqrt(judged.mean(judged.error**2)),
     ),
     "nrmse": Metric(
-        "NRMSE", "ratio", "RMSE divided by the root mean square of the true scores.", _nrmse
+        "NRMSE",
+        "ratio",
+        "RMSE divided by the root mean square of the true scores.",
+        lambda judged: nrmse(judged.estimate, judged.truth, judged.weights),
     ),
     "max_error": Metric("Worst", "score", "The largest error among the targets.", _max_error),
     "kendall_tau": Metric(

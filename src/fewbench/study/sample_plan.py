@@ -23,7 +23,7 @@ from fewbench.errors import StudyError
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scale, Scores, Unit
-from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.show.page import Page, Section, Shown, Table, plain
 from fewbench.uncertainty.intervals import NORMAL, wilson
 from fewbench.uncertainty.sampling import expected_random_error, interval_at
 
@@ -186,14 +186,10 @@ class SamplePlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        names = ("goal", "wanted", "level", "pays_after", "cost", "facts")
-        return {
-            "answer": self.answer,
-            **{name: getattr(self, name) for name in names},
-            "expected": asdict(self.expected),
-            "scores": [asdict(score) for score in self.scores],
-            "notes": list(self.notes),
-        }
+        names = ("answer", "goal", "wanted", "level", "pays_after", "cost", "facts")
+        return plain(
+            {name: getattr(self, name) for name in (*names, "expected", "scores", "notes")}
+        )
 
 
 class _Forecast:

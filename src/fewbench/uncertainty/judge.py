@@ -9,8 +9,9 @@
 Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,
 above or below, or its answers may not fit (`fewbench.algorithms.abilities`). The interval is then
 at least as wide as that of as many random items, and the estimate warns. Between, where a target
-may be somewhat beyond the sources, it is at least 3/4 as wide times the probability of that. Task
-intervals widen as much as the full score's.
+may be somewhat beyond the sources, it is at least 3/4 as wide times the probability of that, and
+where its answers fit the sources badly, 1/2 to all of it. Task intervals widen as much as the full
+score's.
 """
 
 import math
@@ -64,6 +65,11 @@ MISFIT = 0.02
 BEYOND = 0.75
 """Share of random sampling's width that the interval of a target beyond the sources has at least:
 on eight tables the errors of such targets were .5 to .75 of random sampling's."""
+LEAST_BY_FIT = (0.0, 0.1, 0.3), (1.0, 0.75, 0.5)
+"""Share of random sampling's width that an interval has at least where answers fit the sources this
+badly (see `Abilities.likeness`); none above. On eight tables and three draws it lifts the coverage
+of targets unlike all sources, which held-out sources are not, at up to 3% of the Winkler score of
+those like the sources (docs/intervals.md)."""
 UNLIKE = {
     "above": "the target does better than nearly all source models on these items",
     "below": "the target does worse than nearly all source models on these items",
@@ -299,7 +305,9 @@ class Judge:
         key = np.asarray(answers.items).tobytes(), answers.scores[0].tobytes()
         if key not in self._shares:
             why = self.unlike(answers)
-            share = BEYOND * self._beyond(answers) if why is None else 1.0
+            share = 1.0
+            if why is None:
+                share = max(BEYOND * self._beyond(answers), self._least_by_fit(answers))
             self._shares[key] = share, why
         return self._shares[key]
 
@@ -348,6 +356,14 @@ class Judge:
         places: IntArray = np.arange(len(items))
         abilities = self._abilities_by(items)
         return abilities.unlike(theirs, places, replies, self.method.reach, MISFIT)
+
+    def _least_by_fit(self, answers: Answers) -> float:
+        """Return the least share of random sampling's width by how well the answers fit."""
+        items = np.asarray(answers.items)
+        theirs, places = self.scores.columns(items, filled=True), np.arange(len(items))
+        likeness = self._abilities_by(items).likeness(theirs, places, answers.scores[0])
+        worst, shares = LEAST_BY_FIT
+        return float(np.interp(likeness, worst, shares)) if likeness <= worst[-1] else 0.0
 
     def _beyond(self, answers: Answers) -> float:
         """Return the probability that a target is above or below nearly all sources."""

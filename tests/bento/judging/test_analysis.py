@@ -13,9 +13,10 @@ from fewbench.bento import (
     read_chooser,
     select_tasks,
 )
-from fewbench.bento.judgement import anchor_ratio, judge, nrmse
+from fewbench.bento.judgement import anchor_ratio, judge
 from fewbench.errors import StudyError
 from fewbench.show.html import write_report
+from fewbench.study.metrics import nrmse
 
 KEYS = {
     *("facts", "warnings", "chosen", "judgement", "stability", "difficulty"),

@@ -1,6 +1,6 @@
 """Results of models on tasks, and errors next to those of random tasks and questions."""
 
-from itertools import combinations, product
+from itertools import combinations
 from math import comb, sqrt
 
 import numpy as np
@@ -9,16 +9,16 @@ import pytest
 from fewbench.bento import TaskResults, judge
 from fewbench.bento.judgement import (
     anchor_ratio,
-    nrmse,
     nrmse_printed,
-    random_questions,
-    random_tasks,
+    question_estimates,
+    task_estimates,
 )
 from fewbench.errors import StudyError
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.study.cell import Cell, run_cell
+from fewbench.study.metrics import nrmse
 from fewbench.testing import simulate
 
 TWO = np.array([[0.2, 0.4, 0.9], [0.5, 0.5, 0.0]])
@@ -133,23 +133,12 @@ def test_the_error_of_the_chosen(weigh, chosen):
 def test_random_tasks_are_all_sets_of_a_size(weigh, k):
     results = made(weigh)
     errors = np.array([by_hand(results, some) for some in combinations(range(6), k)])
-    drawn = random_tasks(results, k, 0, 4000)
+    drawn = nrmse(task_estimates(results, k, 0, 4000), results.full)
     assert drawn.shape == (4000,)
     assert drawn.mean() == pytest.approx(errors.mean(), abs=4.5 * errors.std() / sqrt(4000) + 1e-9)
     assert np.abs(drawn[:, None] - errors).min(axis=1).max() < 1e-12
     if comb(6, k) > 1:
         assert len(set(np.round(drawn, 10))) == len(set(np.round(errors, 10)))
-
-
-def test_random_tasks_with_replacement_as_the_authors_draw():
-    results = made("tasks")
-    errors = np.array([by_hand(results, some) for some in product(range(6), repeat=2)])
-    drawn = random_tasks(results, 2, 0, 6000, replace=True)
-    assert drawn.mean() == pytest.approx(errors.mean(), abs=4.5 * errors.std() / sqrt(6000))
-    without = random_tasks(results, 2, 0, 6000)
-    assert drawn.mean() - without.mean() > 4 * errors.std() / sqrt(6000)
-    assert random_tasks(results, 6, 0, 50).max() < 1e-12
-    assert random_tasks(results, 6, 0, 50, replace=True).max() > 0.1
 
 
 def test_the_percentile_is_the_share_of_sets_as_good_or_better():
@@ -196,7 +185,9 @@ def test_random_questions_without_single_questions_are_hypergeometric(average, n
     scores = from_arrays(values, models=models, tasks=list(tasks)).averaged(average)
     known = TaskResults.of_scores(scores)
     unknown = TaskResults(known.scores, known.models, known.tasks, known.sizes, known.weigh)
-    one, other = (random_questions(results, n, 3, 1500) for results in (known, unknown))
+    one, other = (
+        nrmse(question_estimates(results, n, 3, 1500), results.full) for results in (known, unknown)
+    )
     assert one.shape == other.shape == (1500,)
     assert (one**2).mean() == pytest.approx((other**2).mean(), rel=0.12)
     assert not np.array_equal(one, other)
@@ -205,7 +196,9 @@ def test_random_questions_without_single_questions_are_hypergeometric(average, n
 def test_random_questions_where_they_are_known_are_those_of_the_table():
     values = np.array([[1, 0, 1, 1], [0, 0, 1, 0.0]])
     scores = from_arrays(values, models=["a", "b"], tasks=["x", "x", "y", "y"])
-    drawn = random_questions(TaskResults.of_scores(scores), 1, 0, 2000)
+    drawn = nrmse(
+        question_estimates(TaskResults.of_scores(scores), 1, 0, 2000), values.mean(axis=1)
+    )
     each = [nrmse(values[:, at], values.mean(axis=1)) for at in range(4)]
     assert set(np.round(drawn, 9)) == set(np.round(each, 9))
     assert drawn.mean() == pytest.approx(np.mean(each), abs=4.5 * np.std(each) / sqrt(2000))
@@ -218,7 +211,7 @@ def test_all_questions_leave_no_error(known):
     results = TaskResults.of_scores(from_arrays(values, models=models, tasks=["x", "y", "y"] * 10))
     if not known:
         results = TaskResults(results.scores, results.models, results.tasks, results.sizes)
-    assert random_questions(results, 30, 0, 20).max() < 1e-12
+    assert nrmse(question_estimates(results, 30, 0, 20), results.full).max() < 1e-12
     assert judge(results, np.arange(2), draws=20).random_questions.mean < 1e-12
 
 

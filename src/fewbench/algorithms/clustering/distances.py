@@ -105,6 +105,8 @@ def _weighted_disagreement(x: BoolArray, weights: FloatArray, among: Some) -> ND
     else:
         unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 51)
         whole, dtype = np.rint(weights / unit), np.float64
+    if dtype is np.float64:  # by a power of 2, which rounds nothing
+        whole, unit = whole * unit, 1.0
     plain = x.astype(dtype)
     weighted = plain * whole.astype(dtype)
     total = weighted.sum(axis=1, keepdims=True)
@@ -115,8 +117,7 @@ def _weighted_disagreement(x: BoolArray, weights: FloatArray, among: Some) -> ND
 
     def between(rows: Part, columns: Part) -> NDArray[Any]:
         d: NDArray[Any] = left[rows] @ right[columns].T
-        d *= unit
-        return d
+        return d if unit == 1.0 else np.multiply(d, unit, out=d)
 
     return _fill(len(x), between, among)
 

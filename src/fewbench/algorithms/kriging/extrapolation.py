@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fewbench._blocks import Matrix, beside, by_rows, column_blocks
+from fewbench._blocks import Matrix, beside, by_rows, cell_by_cell, column_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
@@ -98,17 +98,24 @@ class Beyond:
         grid = abilities.grid[nodes]
 
         def residuals(items: slice | IntArray) -> FloatArray:
-            chances = curves.of(items).at(sources)
-            np.clip(chances, LEAST, 1 - LEAST, out=chances)
-            rest = scores[:, items] - chances
-            rest /= _deviation(chances)
-            return rest
+            chances = abilities.at_sources(items)
 
-        directions = leading_directions(np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS)
+            def of_rows(rows: slice) -> FloatArray:
+                cut = np.clip(chances[rows], LEAST, 1 - LEAST)
+                rest = scores[rows, items] - cut
+                rest /= _deviation(cut)
+                return rest
+
+            return cell_by_cell(chances.shape, of_rows)
+
+        every = column_blocks(scores)
+        whole = residuals(every[0]) if len(every) == 1 else None
+        pool = residuals(candidates) if whole is None else whole[:, candidates]
+        directions = leading_directions(np.asfortranarray(pool), DESIGN_DIRECTIONS)
         turned = (np.sqrt(SAMPLE_SHARE / len(scores)) * directions).T
         along, squares = [], []
-        for items in column_blocks(scores):
-            rest = residuals(items)
+        for items in every:
+            rest = residuals(items) if whole is None else whole
             along.append(turned @ rest)
             squares.append((rest**2).mean(axis=0))
         leading, square = beside(along), beside(squares)
@@ -117,19 +124,19 @@ class Beyond:
         specific = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
-        every = abilities.chances[nodes]
-        spread, deviation = every * (1 - every), _deviation(every)
+        chances = abilities.chances[nodes]
+        spread, deviation = chances * (1 - chances), _deviation(chances)
         # With more directions than the rest.
         at = np.linspace(np.quantile(sources, 0.5), grid[-1] - 0.5, DESIGNS)
         return cls(
             edge=float(np.quantile(sources, EDGE)),
             edge_score=float(np.quantile(full, EDGE)),
             grid=grid,
-            chances=every[:, candidates],
+            chances=chances[:, candidates],
             shared=shared[:, candidates],
             own=specific[candidates],
             basis=basis[:, candidates],
-            wanted_mean=every @ weights.T,
+            wanted_mean=chances @ weights.T,
             wanted_noise=(deviation**2 * specific) @ (weights**2).T,
             wanted_factors=np.stack(
                 [_weighed(w, deviation, shared, spread, basis) for w in weights], axis=1

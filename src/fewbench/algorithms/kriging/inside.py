@@ -15,13 +15,23 @@ As factors: never items x items.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench._blocks import Matrix, beside, by_columns, by_rows, column_blocks, total
+from fewbench._blocks import (
+    CACHED,
+    Matrix,
+    beside,
+    blocks,
+    by_columns,
+    by_rows,
+    cell_by_cell,
+    column_blocks,
+    total,
+)
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities
 from fewbench.algorithms.item_curves import ItemCurves
@@ -109,14 +119,19 @@ def leading_directions(rows: FloatArray, n: int) -> FloatArray:
     With more rows than columns, from the columns' products: fewer, and the same directions.
     """
     n = min(n, len(rows) - 1)
-    if len(rows) <= rows.shape[1]:
-        _, vectors = np.linalg.eigh(rows @ rows.T)
-        return np.asarray(vectors[:, -n:])
-    squares, vectors = np.linalg.eigh(rows.T @ rows)
-    if len(squares) < n or squares[-n] <= SMALLEST * squares[-1]:  # rounding would decide
-        _, vectors = np.linalg.eigh(rows @ rows.T)
-        return np.asarray(vectors[:, -n:])
-    return np.asarray(rows @ vectors[:, -n:] / np.sqrt(squares[-n:]))
+    if len(rows) > rows.shape[1] >= n:
+        from scipy.linalg import eigh
+
+        last = rows.shape[1] - 1
+        squares, vectors = eigh(rows.T @ rows, subset_by_index=(last + 1 - n, last))
+        if squares[0] > SMALLEST * squares[-1]:  # else rounding would decide
+            return np.asarray(rows @ vectors / np.sqrt(squares))
+    _, vectors = np.linalg.eigh(rows @ rows.T)
+    return np.asarray(vectors[:, -n:])
+
+
+def _spread(chances: FloatArray, dispersion: float, rows: slice) -> FloatArray:
+    return dispersion * chances[rows] * (1 - chances[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,17 +197,16 @@ class Inside:
             Variance of the scores, as a share of that of right and wrong answers.
         """
         curves, sources = abilities.curves, abilities.sources
-        chances = curves.of(candidates).at(sources)
+        chances = abilities.at_sources(candidates)
         pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
         directions = leading_directions(pool, DIRECTIONS)
         of_wanted, variance = [], []
         for items in column_blocks(scores):
-            chances = curves.of(items).at(sources)
-            spread = dispersion * chances
-            spread *= 1 - chances
+            chances = abilities.at_sources(items)
+            spread = cell_by_cell(chances.shape, partial(_spread, chances, dispersion))
             variance.append(spread.mean(axis=0))
-            chances -= chances.mean(axis=0)
-            of_wanted.append(chances @ weights[:, items].T)
+            np.subtract(chances, chances.mean(axis=0), out=spread)
+            of_wanted.append(spread @ weights[:, items].T)
         share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
         nugget = NUGGET * dispersion * share * (1 - share)
         return cls(
@@ -252,10 +266,12 @@ class Inside:
         mean = weights.astype(np.float32) @ self.scores
         wanted = weights @ self.wanted
         factors = np.empty((len(used) + len(turn), len(mean)), dtype=np.float32)
-        near = factors[: len(used)]
-        np.take(self._rows, used, axis=0, out=near, mode="clip")  # without a copy
-        near -= mean
-        near *= scale.astype(np.float32)
+        single = scale.astype(np.float32)
+        for at in blocks(len(used), len(mean), CACHED):
+            near = factors[: len(used)][at]
+            np.take(self._rows, used[at], axis=0, out=near, mode="clip")  # without a copy
+            near -= mean
+            near *= single[at]
         factors[len(used) :] = turn.astype(np.float32) @ self.along
         return Gaussian(
             mean.astype(np.float64),

@@ -256,9 +256,22 @@ def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
     rows_a = _standard(a)
     rows_b = rows_a if b is a else _standard(b)  # half the work, as the product is symmetric
     result = rows_a @ rows_b.T
-    constant_a, constant_b = ~rows_a.any(axis=1), ~rows_b.any(axis=1)
-    same = np.equal.outer(a[:, 0], b[:, 0]) & np.logical_and.outer(constant_a, constant_b)
-    return np.where(same, 1.0, result)
+    constant_a, constant_b = (np.asarray(~of.any(axis=1)) for of in (rows_a, rows_b))
+    return _with_constant(result, constant_a, constant_b, a[:, 0], b[:, 0])
+
+
+def _with_constant(
+    matrix: FloatArray,
+    constant_a: BoolArray,
+    constant_b: BoolArray,
+    first_a: FloatArray,
+    first_b: FloatArray,
+) -> FloatArray:
+    """Set correlations of equal constant rows to 1; `first_a` and `first_b` are first columns."""
+    rows, columns = np.flatnonzero(constant_a), np.flatnonzero(constant_b)
+    equal = np.equal.outer(first_a[rows], first_b[columns])
+    matrix[np.ix_(rows, columns)] = np.where(equal, 1.0, matrix[np.ix_(rows, columns)])
+    return matrix
 
 
 def _own_correlations(values: Matrix) -> FloatArray:
@@ -281,7 +294,7 @@ def _own_correlations(values: Matrix) -> FloatArray:
         )
     )
     first, flat = values[:, 0], constant[:, 0]
-    return np.where(np.equal.outer(first, first) & np.logical_and.outer(flat, flat), 1.0, matrix)
+    return _with_constant(matrix, flat, flat, first, first)
 
 
 def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -305,24 +318,33 @@ def duplicate_groups(values: Matrix, families: NDArray[np.object_] | None = None
     >>> duplicate_groups(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])).tolist()
     [0, 0, 1]
     """
-    copies = _connected(_own_correlations(values) >= DUPLICATE_CORRELATION)
+    alike = _own_correlations(values) >= DUPLICATE_CORRELATION
+    copies = _connected(len(alike), *np.nonzero(alike))
     return copies if families is None else with_families(copies, families)
 
 
 def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
     """Join groups that have a model of one family, shapes (models,)."""
-    linked = np.equal.outer(families, families) & (families != "")[:, None]
-    return _connected(linked | np.equal.outer(groups, groups))
+    n, model = len(groups), np.arange(len(groups))
+    has_family = np.flatnonzero(families != "")
+    family = np.unique(families[has_family], return_inverse=True)[1]
+    ends = np.concatenate([n + groups, 2 * n + family])  # nodes of groups, then of families
+    return _connected(3 * n, np.concatenate([model, has_family]), ends)[:n]
 
 
-def _connected(linked: BoolArray) -> IntArray:
+def _connected(n: int, begins: IntArray, ends: IntArray) -> IntArray:
+    """Return the component of each of n nodes, numbered in the order of their first nodes."""
+    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
+    links = coo_array((np.ones(len(begins), dtype=bool), (begins, ends)), shape=(n, n))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
 
 
 def _standard(rows: FloatArray) -> FloatArray:
     centred = rows - rows.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(centred, axis=1, keepdims=True)
     constant = norms <= 1e-9 * np.sqrt(rows.shape[1])
-    return np.where(constant, 0.0, centred / np.where(constant, 1.0, norms))
+    centred /= np.where(constant, 1.0, norms)
+    centred[constant[:, 0]] = 0.0
+    return np.asarray(centred)

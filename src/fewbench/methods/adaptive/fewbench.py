@@ -121,6 +121,7 @@ class FewbenchSession(Session):
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return each target's next round; those that answered first wait for their group."""
         chosen: dict[str, IntArray] = {}
+        first: IntArray | None = None  # the same for all that have no answers and follow nobody
         for group in dict.fromkeys(self._group(name) for name in targets):
             asked = self._asked(group)
             left = self._budget - len(asked)
@@ -129,14 +130,20 @@ class FewbenchSession(Session):
             if not set(group) <= set(targets):
                 chosen |= {name: np.empty(0, dtype=np.intp) for name in group if name in targets}
                 continue
-            runs = self._runs(group)
-            n = min(self._round(runs[0], len(asked)), left)
-            candidates = runs[0].model.candidates
-            places = np.searchsorted(candidates, asked)
-            items = candidates[next_together(runs, n, places, self._costs_of(runs[0].model))]
+            begins = not len(asked) and self.record.lead(group[0]) is None
+            items = first if begins and first is not None else self._next_of(group, asked, left)
+            if begins:
+                first = items
             if len(items):
                 chosen |= dict.fromkeys(group, items)
         return chosen
+
+    def _next_of(self, group: tuple[str, ...], asked: IntArray, left: int) -> IntArray:
+        runs = self._runs(group)
+        n = min(self._round(runs[0], len(asked)), left)
+        candidates = runs[0].model.candidates
+        places = np.searchsorted(candidates, asked)
+        return candidates[next_together(runs, n, places, self._costs_of(runs[0].model))]
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from both models, averaged, and from the sample where there is one."""

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.irt import Form, binary
+from fewbench.algorithms.irt import binary
 from fewbench.algorithms.irt.abilities import (
     most_informative,
     most_likely_abilities,
@@ -57,7 +57,6 @@ class Fluid(Method):
     sign, and abilities are not cut to -4 to 4. The seed breaks ties between equally informative
     items.
 
-    - `form` ("2pl", "1pl", "3pl"): The item response model; the paper uses the 2PL.
     - `random`: Share of the budget for random items, from 0 to 1. They are asked first, all at
       once.
     - `step`: Number of informative items per step, the first at the sources' mean ability. With the
@@ -65,8 +64,6 @@ class Fluid(Method):
     - `estimate` ("corrected", "answers", "expected"): Answers where there are any and expected
       scores elsewhere, corrected or not; both are exact when all items are run. Or expected scores
       of all items.
-    - `spread`: Standard deviation of the prior of a target's ability, with mean 0; the sources'
-      abilities have mean 0 and standard deviation 1.
     - `until`: Stop before the budget is spent, once the ability's standard error is at most this
       (the paper's dynamic stopping).
 
@@ -76,11 +73,9 @@ class Fluid(Method):
     'fluid(step=10)'
     """
 
-    form: Form = "2pl"
     random: float = 0.5
     step: int = 1
     estimate: Literal["corrected", "answers", "expected"] = "corrected"
-    spread: float = 1.0
     until: float | None = None
     needs: ClassVar[tuple[Need, ...]] = (
         Need("sources", 2, "nothing distinguishes one item from another", required=True),
@@ -99,7 +94,6 @@ class Fluid(Method):
         check_words(self)
         check_number("random", self.random, 0, 1)
         check_number("step", self.step, 1)
-        check_number("spread", self.spread, 0.001, 1000)
         check_number("until", self.until, 0.001, 1)
         return FluidSession(self, scores, budget, seed, targets)
 
@@ -119,7 +113,7 @@ class FluidSession(Session):
         self, method: Fluid, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> None:
         super().__init__(targets, scores.n_items)
-        fitted = source_model(scores, 1, method.form)
+        fitted = source_model(scores, 1)
         self._method, self._scores, self._budget = method, scores, budget
         self._n_random = round(method.random * budget)
         self.order = np.random.default_rng(seed).permutation(scores.n_items)
@@ -200,9 +194,8 @@ class FluidSession(Session):
             [self.record.scores(name)[self.record.answered(name)] for name in targets]
         )
         right = binary(answers, self._cuts[items])
-        spread = self._method.spread
-        theta = most_likely_abilities(self._model, items, right, spread)
-        return theta, standard_errors(self._model, items, theta, spread)
+        theta = most_likely_abilities(self._model, items, right)
+        return theta, standard_errors(self._model, items, theta)
 
     def _choose(self, targets: list[str]) -> dict[str, IntArray]:
         """Choose for targets with equally many asked and answered items."""

@@ -221,7 +221,12 @@ class TailoredSession(Session):
         native_set = self.native_set(natives)
         if np.isnan(answers[native_set.medoids]).any():  # only some were answered
             medoids = self.record.answered(target)
-            to_medoids = self._method.distances(self._columns[:, natives], medoids)
+            if np.isin(medoids, native_set.medoids).all():
+                order = np.argsort(native_set.medoids)
+                places = order[np.searchsorted(native_set.medoids, medoids, sorter=order)]
+                to_medoids = native_set.to_medoids[:, places]
+            else:  # items that the user chose
+                to_medoids = self._method.distances(self._columns[:, natives], medoids)
             shares = self._method.shares(to_medoids)
             native_set = replace(native_set, new=medoids[:0], medoids=medoids, share=shares)
         return self.expected(target, native_set, natives)
@@ -238,7 +243,8 @@ class NativeSet:
 
     Anchored k-medoids (Section 3.4) and calibrated estimation (Section 3.5). `medoids`, shape
     (m,), are all medoids and `new` those outside the probe set, ascending. Rows of `share`, shape
-    (items, m), are each medoid's part of an item's estimate and sum to 1. `mean`, shape (items,),
+    (items, m), are each medoid's part of an item's estimate and sum to 1; `to_medoids` are the
+    distances that they follow from, of the same shape. `mean`, shape (items,),
     is the native sources' mean score, and `level` the mean of the values that models are compared
     by, which may be scores or probabilities.
     """
@@ -246,6 +252,7 @@ class NativeSet:
     new: IntArray
     medoids: IntArray
     share: NDArray[np.float32]
+    to_medoids: NDArray[np.float32]
     mean: FloatArray
     level: FloatArray
 
@@ -293,4 +300,4 @@ def make_native_set(
     else:
         to_medoids = method.distances(columns, medoids)
     mean = columns.mean(axis=1)
-    return NativeSet(np.sort(new), medoids, method.shares(to_medoids), mean, mean)
+    return NativeSet(np.sort(new), medoids, method.shares(to_medoids), to_medoids, mean, mean)

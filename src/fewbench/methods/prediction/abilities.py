@@ -94,13 +94,10 @@ class PIRT:
     answers can drive an ability to infinity (like a `spread` of 100). Fractional scores are cut
     into right and wrong to estimate abilities.
 
-    - `dimensions`: Abilities of the item response model; by default the number that best predicts
-      held-out cells.
     - `spread`: Standard deviation of the prior of a target's ability. The sources' is 1, and a
       target may exceed all sources (docs/methods/irt.md has numbers).
     """
 
-    dimensions: int | None = None
     spread: float = 2.0
     costly: ClassVar[bool] = True
     packs_answers: ClassVar[bool] = True
@@ -109,7 +106,7 @@ class PIRT:
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Fit the sources' item response model; MethodError if a setting is out of range."""
         check_number("spread", self.spread, 0.001, 1000)
-        fitted = source_model(scores, self.dimensions)
+        fitted = source_model(scores)
 
         def expected(answers: Answers) -> FloatArray:
             abilities = fitted.abilities(answers.items, answers.scores, self.spread)
@@ -128,11 +125,9 @@ class GPIRT:
 
     b is the mean absolute error of the model's expectation for held-out sources. v is the variance
     of a source's scores over the items, averaged over sources. n is the number of answers, four
-    times that where the subset has weights. Each task has its own λ. `dimensions` and `spread` are
-    those of `PIRT`.
+    times that where the subset has weights. Each task has its own λ. `spread` is that of `PIRT`.
     """
 
-    dimensions: int | None = None
     spread: float = 2.0
     costly: ClassVar[bool] = True
     packs_answers: ClassVar[bool] = True
@@ -140,7 +135,7 @@ class GPIRT:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
         """Fit the item response model and measure the error of its expectations."""
-        p_irt = PIRT(self.dimensions, self.spread).fit(scores, subset, seed)
+        p_irt = PIRT(self.spread).fit(scores, subset, seed)
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         variance = scores.remember("variances", lambda: _variances(scores.filled, weights))
         at = scores.positions(subset.items)
@@ -150,7 +145,7 @@ class GPIRT:
             answered = np.append(of_items.sum() ** 2 / (of_items**2).sum(), counts)
         else:
             answered = ANCHORS * np.append(len(at), counts)
-        error = expectation_error(scores, self.dimensions, self.spread)
+        error = expectation_error(scores, self.spread)
         return FittedGPIRT(
             Mean().fit(scores, subset, seed),
             p_irt,

@@ -114,19 +114,14 @@ def cluster_subset(
 
 @dataclass(frozen=True)
 class IRTAnchors:
-    """Items nearest the k-means centers of discriminations and intercepts, weighted by cluster.
+    """Items nearest the k-means centers of discriminations and intercepts, weighted by cluster."""
 
-    - `dimensions`: Abilities of the item response model; by default the number that best predicts
-      held-out cells.
-    """
-
-    dimensions: int | None = None
     costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster the items; weights are the clusters' shares of the full score."""
-        model = source_model(scores, self.dimensions).model
+        model = source_model(scores).model
         # Rounded, so that items answered alike are alike to the last digit.
         points = np.column_stack([model.discrimination, model.intercept])
         points = np.asarray(np.round(points, 4), dtype=np.float64)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._files import reserve
@@ -150,21 +151,14 @@ def _unusual(
 ) -> BoolArray:
     """Return the cells whose prompt differs from that of most models, shape (cells,).
 
-    Cells belong to groups of models with equal prompts; `weights` counts the models of each group.
+    Cells belong to groups of models with equal prompts, in their order; `weights` counts the models
+    of each group. In a tie, the first group has the usual prompt.
     """
-    order = np.lexsort((prompts, items))
-    same = (np.diff(items[order]) == 0) & (np.diff(prompts[order]) == 0)
-    pair = np.empty(len(items), np.intp)  # numbers pairs of item and prompt
-    pair[order] = np.cumsum(np.concatenate([[True], ~same])) - 1
-    n_pairs = int(pair.max()) + 1 if len(pair) else 0
-    votes = np.bincount(pair, weights[groups], n_pairs)
-    first = np.full(n_pairs, len(weights))
-    np.minimum.at(first, pair, groups)
-    item_of = np.zeros(n_pairs, np.intp)
-    item_of[pair] = items
-    ranked = np.lexsort((first, -votes, item_of))
-    usual = ranked[np.concatenate([[True], np.diff(item_of[ranked]) > 0])] if n_pairs else ranked
-    return np.asarray(~np.isin(pair, usual))
+    cells = pd.DataFrame({"item": items, "prompt": prompts, "votes": weights[groups]})
+    votes = cells.groupby(["item", "prompt"], sort=False)["votes"].transform("sum")
+    most = votes.groupby(items).transform("max")
+    usual = cells[votes == most].drop_duplicates("item").set_index("item")["prompt"]
+    return (cells["prompt"] != usual.reindex(items).to_numpy()).to_numpy(bool)
 
 
 def join_task(

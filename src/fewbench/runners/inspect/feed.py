@@ -32,7 +32,8 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
     score_samples,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
-from fewbench.runners.inspect.pool import Loss, SharedRun
+from fewbench.runners.driving import Answered
+from fewbench.runners.inspect.pool import SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
@@ -173,7 +174,7 @@ class Feed:
             return
         self.out.discard(item)
         samples = [ended for ended in self._seen.pop(own_id).values() if ended is not None]
-        spent = _spent_on(samples)
+        answered = _spent_on(samples)
         try:
             scored = score_samples(samples, self.spec.config.epochs_reducer).items
             value = self._value(scored[0].scores) if scored else None
@@ -181,7 +182,7 @@ class Feed:
             self.pool.fail(error)
             return
         if value is None:
-            self.pool.lose(self.target, item, failure, spent)
+            self.pool.lose(self.target, item, failure, answered)
             return
         chances = self._chances(option_table(samples[0]) if self._epochs == 1 else None)
         text = getattr(getattr(sample, "output", None), "completion", None)
@@ -190,8 +191,10 @@ class Feed:
             probabilities=chances, scale=self.pool.scores.scale,
         )  # fmt: skip
         asked = self._asked({item: self.samples[item]}, self._settings)
-        answer = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
-        self.pool.take(self.target, answer, spent, scored[0].reply, text)
+        answered.answers = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
+        answered.replies = {item: scored[0].reply} if scored[0].reply else None
+        answered.texts = None if text is None else {item: text}
+        self.pool.take(self.target, item, answered)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -391,10 +394,10 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
     return why
 
 
-def _spent_on(samples: Iterable[Any]) -> Loss:
+def _spent_on(samples: Iterable[Any]) -> Answered:
     """Return what samples cost: dollars, where Inspect knows prices, and tokens."""
     used = [usage for sample in samples for usage in (sample.model_usage or {}).values()]
-    return Loss(
+    return Answered(
         cost=sum(usage.total_cost or 0.0 for usage in used),
         tokens=sum(usage.total_tokens for usage in used),
     )

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
-from fewbench.runners.driving import OnProgress
+from fewbench.runners.driving import Answered, OnProgress
 from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
 from fewbench.scores import Scores
@@ -37,15 +37,6 @@ class AnswerSettings:
     logs: Path | None = None
     targets: tuple[str, ...] = ()
     raises: bool = False
-
-
-@dataclass
-class Loss:
-    """What samples cost, and which items failed, with their reasons."""
-
-    failed: dict[str, str] = field(default_factory=dict)
-    cost: float = 0.0
-    tokens: int = 0
 
 
 class SharedRun:
@@ -85,7 +76,7 @@ class SharedRun:
         self._open_run, self._on_progress = open_run, on_progress
         self._is_open = False
         self._changed: Any = None
-        self._lost: dict[str, Loss] = defaultdict(Loss)
+        self._lost: dict[str, Answered] = defaultdict(Answered)  # failed since the last answer
 
     @property
     def scores(self) -> Scores:
@@ -180,32 +171,23 @@ class SharedRun:
         waits = len(run.targets) > 1 and run.stopped is None
         return bool(waits and others and feed.target in run.evaluation.waiting())
 
-    def take(
-        self, target: str, answer: Scores, spent: Loss, reply: str = "", text: str | None = None
-    ) -> None:
+    def take(self, target: str, item: str, answered: Answered) -> None:
         """Record the answer to an item, with what failed since the last one."""
         assert self.run is not None
-        item = str(answer.item_ids[0])
-        lost = self._lost.pop(target, Loss())
+        lost = self._lost.pop(target, Answered())
         lost.failed.pop(item, None)  # it was run again
         record = self.run.evaluation.record
         if self.scores.positions([item])[0] in record.answered(target):
-            spent = Loss()  # a reused sample of an earlier try
+            answered.cost = answered.tokens = 0  # a reused sample of an earlier try
+        answered.cost += lost.cost
+        answered.tokens += lost.tokens
         try:
-            self.run.take(
-                target,
-                answer,
-                lost.failed,
-                cost=spent.cost + lost.cost,
-                tokens=spent.tokens + lost.tokens,
-                replies={item: reply} if reply else None,
-                texts=None if text is None else {item: text},
-            )
+            self.run.take(target, answered.answers, lost.failed, **answered.more)
         except FewbenchError as error:
             self.fail(error)
         self._announce()
 
-    def lose(self, target: str, item: str, reason: str, spent: Loss) -> None:
+    def lose(self, target: str, item: str, reason: str, spent: Answered) -> None:
         """Note a failed item; it is recorded with the next answer or at the end of the batch."""
         lost = self._lost[target]
         lost.failed[item] = reason
@@ -218,7 +200,7 @@ class SharedRun:
             return
         if (lost := self._lost.pop(target, None)) is not None:
             assert self.run is not None
-            self.run.take(target, {}, lost.failed, cost=lost.cost, tokens=lost.tokens)
+            self.run.take(target, {}, lost.failed, **lost.more)
 
     def show(self, target: str) -> None:
         """Show how far a target is, in Inspect's display and to the caller."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,35 +21,22 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-RANDOM = ("random", "random sampling", "random-sampling", "random_sampling")
+REFERENCE = "random"
+"""The method that every comparison has, and that the others are compared with."""
 MOST_TARGETS = 150
 """Most targets in a chart of scores or ranks; more would make a page heavy."""
 LINES, LABEL = 300.0, 132.0  # height of the chart of lines, width of its names
 
 
-def reference_of(cells: pd.DataFrame) -> str | None:
-    """Return the random draw that the others are compared with: by name, else by its ratio of 1."""
-    names = [str(name) for name in dict.fromkeys(cells["method"])]
-    for wanted in RANDOM:
-        for name in names:
-            if name.lower() == wanted:
-                return name
-    if "ratio_to_random" in cells:
-        for name in names:
-            if (cells.loc[cells["method"] == name, "ratio_to_random"] == 1).all():
-                return name
-    return None
-
-
 def looks_of(cells: pd.DataFrame) -> dict[str, Look]:
     """Return the looks of the methods of a comparison."""
-    return theme.looks([str(m) for m in dict.fromkeys(cells["method"])], reference_of(cells))
+    return theme.looks(map(str, cells["method"]), REFERENCE)
 
 
-def focus_of(cells: pd.DataFrame) -> int | None:
+def focus_of(cells: pd.DataFrame) -> int:
     """Return the number of items that single-budget charts show: the middle one."""
-    budgets = sorted({int(budget) for budget in cells["budget"]})
-    return budgets[(len(budgets) - 1) // 2] if budgets else None
+    budgets = sorted(cells["budget"].unique())
+    return int(budgets[(len(budgets) - 1) // 2])
 
 
 def order_of(cells: pd.DataFrame, split: str) -> list[str]:
@@ -100,40 +88,39 @@ def error_by_items(
     if len(budgets) < 2:
         return dot_rows(cells, rows, best, text, {"axis": _axis(title)}, None, ".2f")
     high = 1.04 * max(row["high"] or row["value"] for row in rows)
-    keys = theme.keys(best, reference_of(cells))
-    names = _names({row["method"]: row["value"] for row in rows if row["budget"] == budgets[-1]},
-                   best, keys, high)  # fmt: skip
+    keys, looks = theme.keys(best, REFERENCE), looks_of(cells)
+    ends = {row["method"]: row["value"] for row in rows if row["budget"] == budgets[-1]}
     is_log = budgets[-1] > 4 * budgets[0]
-    title_of_x = f"{counted} (log scale)" if is_log else counted
-    x_scale = _scale(is_log, [budgets[0], budgets[-1]], padding=10)
-    x_axis = alt.Axis(values=budgets, title=title_of_x, labelOverlap="greedy", format=",d")
-    x = alt.X("budget:Q", scale=x_scale, axis=x_axis)
-    y: dict[str, Any] = {"scale": _scale(False, [0, high], clamp=True),
-         "axis": alt.Axis(title=title, tickCount=5)}  # fmt: skip
-    looks = looks_of(cells)
+    x = alt.X(
+        "budget:Q",
+        scale=_scale(is_log, [budgets[0], budgets[-1]], padding=10),
+        axis=alt.Axis(values=budgets, title=f"{counted} (log scale)" if is_log else counted,
+                      labelOverlap="greedy", format=",d"),
+    )  # fmt: skip
+    y_of = partial(
+        alt.Y, scale=_scale(False, [0, high], clamp=True), axis=alt.Axis(title=title, tickCount=5)
+    )
     dashes = alt.Scale(domain=list(looks), range=[list(a.dash) or [1, 0] for a in looks.values()])
-    base = theme.methods([{**row, "key": row["method"] in keys} for row in rows])
     shaded = alt.when("true" if len(best) <= 2 else FOCUSED).then(alt.value(0.16))
+    seen = alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0))
+    own = theme.color(looks, always=True)
+    base = theme.methods([{**row, "key": row["method"] in keys} for row in rows])
+    base = base.encode(x=x, y=y_of("value:Q"), detail="method:N", color=theme.color(looks))
     band = base.mark_area().encode(
-        x=x, y=alt.Y("low:Q", **y), y2="high:Q", detail="method:N",
-        color=theme.color(looks, always=True), opacity=shaded.otherwise(alt.value(0)),
+        y=y_of("low:Q"), y2="high:Q", color=own,
+        opacity=shaded.otherwise(alt.value(0)),
     )  # fmt: skip
     line = base.mark_line(strokeWidth=2).encode(
-        x=x, y=alt.Y("value:Q", **y), detail="method:N", color=theme.color(looks),
-        opacity=theme.dimmed(), strokeDash=alt.StrokeDash("method:N", scale=dashes, legend=None),
-    )  # fmt: skip
-    spot = base.mark_point(filled=True, size=46, opacity=1).encode(
-        x=x, y=alt.Y("value:Q", **y), shape=theme.shape(looks), color=theme.color(looks),
-        opacity=theme.dimmed(), tooltip=_tips(counted, title, ".2f"),
-    )  # fmt: skip
-    seen = alt.when(theme.VIVID).then(alt.value(1)).otherwise(alt.value(0))
-    ends = theme.methods([{**row, "budget": budgets[-1]} for row in names])
-    label = ends.mark_text(align="left", dx=12, baseline="middle", limit=LABEL).encode(
-        x=x, y=alt.Y("value:Q", **y), text="method:N", opacity=seen,
-        color=theme.color(looks, always=True), tooltip="method:N",
-    )  # fmt: skip
-    chart = alt.layer(band, line, spot, label).add_params(*theme.params())
-    return finished(chart, text, LINES)
+        opacity=theme.dimmed(), strokeDash=alt.StrokeDash("method:N", scale=dashes, legend=None)
+    )
+    spot = base.mark_point(filled=True, size=46).encode(
+        shape=theme.shape(looks), opacity=theme.dimmed(), tooltip=_tips(counted, title, ".2f")
+    )
+    names = theme.methods(_names(ends, best, keys, high, budgets[-1]))
+    label = names.mark_text(align="left", dx=12, baseline="middle", limit=LABEL).encode(
+        x=x, y=y_of("value:Q"), text="method:N", opacity=seen, color=own, tooltip="method:N"
+    )
+    return finished(alt.layer(band, line, spot, label).add_params(*theme.params()), text, LINES)
 
 
 def _rows(
@@ -181,18 +168,21 @@ def _scale(log: bool, domain: list[float], **more: Any) -> alt.Scale:
 def _axis(title: str, **more: Any) -> alt.Axis:
     import altair as alt
 
-    return alt.Axis(title=title, tickCount=theme.ticks(), **more)
+    return alt.Axis(title=title, tickCount=theme.ticks(), labelOverlap="greedy", **more)
 
 
 def _names(
-    tails: dict[str, float], best: Sequence[str], keys: set[str], high: float
+    tails: dict[str, float], best: Sequence[str], keys: set[str], high: float, budget: int
 ) -> list[dict[str, Any]]:
     """Where each name stands: beside its line's end; those always seen are moved apart."""
     seen = [method for method in best if method in tails and method in keys]
     size = 14.5 * high / (LINES - 50)
     places = spread([tails[name] for name in seen], [size] * len(seen), 0.0, high)
     at = tails | dict(zip(seen, places, strict=True))
-    return [{"method": name, "value": round(at[name], 3), "key": name in keys} for name in at]
+    return [
+        {"method": name, "budget": budget, "value": round(value, 3), "key": name in keys}
+        for name, value in at.items()
+    ]
 
 
 def dot_rows(
@@ -221,18 +211,17 @@ def dot_rows(
     named = {row["method"] for row in values}
     shown, looks = [method for method in order if method in named], looks_of(cells)
     axis = alt.Axis(title=None, labelColor=theme.LIGHT["ink"], domain=False)
-    across: dict[str, Any] = {
-        "y": alt.Y("method:N", sort=shown, axis=axis, scale=alt.Scale(paddingInner=0.25)),
-        "yOffset": alt.YOffset("budget:O", scale=alt.Scale(paddingOuter=0.3)),
-        "color": theme.color(looks, always=True),
-    }
-    base = theme.methods(values)
+    base = theme.methods(values).encode(
+        y=alt.Y("method:N", sort=shown, axis=axis, scale=alt.Scale(paddingInner=0.25)),
+        yOffset=alt.YOffset("budget:O", scale=alt.Scale(paddingOuter=0.3)),
+        color=theme.color(looks, always=True),
+    )
     bar = base.mark_rule(strokeWidth=4, strokeCap="round").encode(
-        x=alt.X("low:Q", **x), x2="high:Q", opacity=theme.dimmed(0.35, 0.06), **across
+        x=alt.X("low:Q", **x), x2="high:Q", opacity=theme.dimmed(0.35, 0.06)
     )
     dot = base.mark_point(filled=True, size=50).encode(
         x=alt.X("value:Q", **x), shape=theme.shape(looks), opacity=theme.dimmed(),
-        tooltip=_tips("items", "value", form), **across,
+        tooltip=_tips("items", "value", form),
     )  # fmt: skip
     ruled = alt.Chart(theme.rows([] if line is None else [{"value": line}]))
     upright = ruled.mark_rule(color=theme.LIGHT["soft"]).encode(x=alt.X("value:Q", **x))
@@ -245,7 +234,7 @@ def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
     """Each method's error divided by random sampling's, with intervals; None without one."""
     if "ratio_to_random" not in cells:
         return None
-    others = cells[cells["method"] != reference_of(cells)]
+    others = cells[cells["method"] != REFERENCE]
     values, order = _rows(others, "ratio_to_random", split), order_of(cells, split)
     if not values:
         return None

@@ -1,0 +1,212 @@
+"""Tables built from authors' pickles, of which nothing is executed: only numbers and text are read.
+
+They follow what the authors' programs write, and were never tried on the real files.
+"""
+
+import csv
+import json
+import pickle
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib.numpy_pickle import NumpyArrayWrapper, NumpyUnpickler
+
+from fewbench._types import FloatArray
+from fewbench.errors import PublicError
+from fewbench.readers.loading import load_scores
+from fewbench.scores import save_scores
+from papers.authors import Built, Repository
+
+NUMBERS = re.compile(
+    r"numpy (ndarray|dtype)|numpy\.(_core|core)\.(multiarray|numeric) "
+    r"(_reconstruct|scalar|_frombuffer)|joblib\.numpy_pickle NumpyArrayWrapper"
+)
+
+
+class _Array(NumpyArrayWrapper):  # type: ignore[misc]
+    """An array in a pickle of joblib; one of objects would bring a pickle of its own."""
+
+    def read(self, *args: Any) -> Any:
+        if self.dtype.hasobject:
+            raise PublicError("a pickle holds an array of objects; it is not read")
+        return super().read(*args)
+
+
+class _Numbers(NumpyUnpickler):  # type: ignore[misc]
+    """Reads numbers and text, and refuses whatever else a pickle asks for."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if not NUMBERS.fullmatch(f"{module} {name}"):
+            raise PublicError(f"a pickle asks for {module}.{name}; it is not read")
+        return _Array if name == NumpyArrayWrapper.__name__ else super().find_class(module, name)
+
+
+def numbers(path: Path) -> Any:
+    """Return the numbers and text of a pickle, of pickle or joblib.
+
+    Raises
+    ------
+    PublicError
+        If it is damaged or asks for anything else.
+    """
+    with path.open("rb") as file:
+        try:
+            return _Numbers(str(path), file, ensure_native_byte_order=False).load()
+        except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError) as error:
+            raise PublicError(f"{path.name} is no pickle of numbers: {error}") from error
+
+
+# Open LLM Leaderboard 2: MATH-hard and MuSR
+
+PREDICTION = Repository(
+    "socialfoundations/benchmark-prediction",
+    re.compile(r"data/scores/(openllm_math|musr|openllm_math_models)\.jbl"),
+    "data/scores",
+)
+TASKS = {
+    "openllm_math": {
+        "math_geometry_hard": 132,
+        "math_intermediate_algebra_hard": 280,
+        "math_num_theory_hard": 154,
+        "math_prealgebra_hard": 193,
+        "math_precalculus_hard": 135,
+    },
+    "musr": {
+        "musr_murder_mysteries": 250,
+        "musr_object_placements": 256,
+        "musr_team_allocation": 250,
+    },
+}
+"""Tasks of a file, in the order of its columns, and their numbers of items."""
+
+
+def _leaderboard(folders: Sequence[Path], path: Path) -> None:
+    """Right and wrong answers of both benchmarks, by the same models in the same order."""
+    (folder,) = folders
+    models = [str(name) for name in numbers(folder / "openllm_math_models.jbl")]
+    parts = []
+    for name, tasks in TASKS.items():
+        part = np.asarray(numbers(folder / f"{name}.jbl"))
+        if part.shape != (len(models), sum(tasks.values())):
+            raise PublicError(
+                f"{name}.jbl has the shape {part.shape}, not {len(models)} models × "
+                f"{sum(tasks.values())} items"
+            )
+        parts.append(part.astype(np.uint8))
+    sizes = {task: size for tasks in TASKS.values() for task, size in tasks.items()}
+    seen: dict[str, int] = defaultdict(int)
+    for at, model in enumerate(models):  # some models are there twice
+        seen[model] += 1
+        models[at] = model if seen[model] == 1 else f"{model}#{seen[model]}"
+    np.savez_compressed(
+        path,
+        scores=np.hstack(parts),
+        models=np.array(models),
+        items=np.array([f"{task}-{at}" for task, size in sizes.items() for at in range(size)]),
+        tasks=np.repeat(list(sizes), list(sizes.values())),
+    )
+
+
+# MMLU: option logits, and the right options by the questions' texts
+
+MMLU = (
+    Repository(
+        "smartyfh/LLM-Uncertainty-Bench",
+        re.compile(r"outputs_(base|chat_v1|chat_v2)/.+_mmlu_10k_(base|shared|task)_icl1\.pkl"),
+    ),
+    Repository(
+        "alexandru-mihai-94/llm_uncertainty_estimation",
+        re.compile(r"llm-uncertainty-mwe/data/mmlu_10k_answers\.json"),
+        "llm-uncertainty-mwe/data",
+    ),
+    Repository(
+        "chujiezheng/LLM-MCQ-Bias",
+        re.compile(r"code/data_mmlu/(dev|test)/.+_(dev|test)\.csv"),
+        "code/data_mmlu",
+    ),
+)
+EXAMPLES = (1, 3, 5, 7, 9)
+"""Questions that the authors' prompts have as examples."""
+LETTERS = "ABCDEF"
+RUN = re.compile(r"(.+)_mmlu_10k_(base|shared|task)_icl1")
+
+
+def _questions(answers: Path, exams: Path) -> list[tuple[int, str, str, str]]:
+    """Number, task, right letter and text of each question that the exams have exactly once."""
+    letters: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    for file in sorted(exams.glob("*/*.csv")):
+        task = file.stem.rpartition("_")[0]
+        with file.open(encoding="utf-8", newline="") as lines:
+            for question, *options, letter in csv.reader(lines):
+                right = options[LETTERS.index(letter)]
+                letters[question.strip(), right.strip()].add((task, letter))
+    questions = []
+    for row in json.loads((answers / "mmlu_10k_answers.json").read_text(encoding="utf-8")):
+        places = letters[row["question"].strip(), str(row["answer"]).strip()]
+        if len(places) == 1 and row["id"] not in EXAMPLES:
+            questions.append((int(row["id"]), *places.copy().pop(), row["question"]))
+    if not questions:
+        raise PublicError("no question of mmlu_10k_answers.json is in the exams")
+    return questions
+
+
+def _mmlu(folders: Sequence[Path], path: Path) -> None:
+    """Option probabilities of each run: a checkpoint, a template and a prompt."""
+    outputs, answers, exams = folders
+    at, tasks, letters, _ = zip(*_questions(answers, exams), strict=True)
+    gold = np.array([LETTERS.index(letter) for letter in letters], dtype=np.int8)
+    runs, probabilities = [], []
+    for template in ("base", "chat_v1", "chat_v2"):
+        for file in sorted((outputs / f"outputs_{template}").glob("*.pkl")):
+            match = RUN.fullmatch(file.stem)
+            if match is not None:
+                runs.append((match[1], template, match[2]))
+                probabilities.append(_probabilities(file)[list(at)])
+    whole = np.stack(probabilities)
+    families, templates, prompts = zip(*runs, strict=True)
+    np.savez_compressed(
+        path,
+        scores=(whole.argmax(axis=2) == gold).astype(np.uint8),
+        probabilities=whole.astype(np.float16),
+        gold=gold,
+        n_options=np.full(len(gold), len(LETTERS), dtype=np.int8),
+        models=np.array(["|".join(run) for run in runs]),
+        items=np.array([f"mmlu10k-{number}" for number in at]),
+        tasks=np.array(tasks),
+        families=np.array(families),
+        templates=np.array(templates),
+        prompts=np.array(prompts),
+    )
+
+
+def _probabilities(file: Path) -> FloatArray:
+    """Softmax over the options of each question, shape (questions, 6), by their numbers."""
+    rows = numbers(file)
+    logits = np.full((1 + max(int(row["id"]) for row in rows), len(LETTERS)), np.nan)
+    for row in rows:
+        logits[int(row["id"])] = row["logits_options"]
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def _with_texts(folders: Sequence[Path], path: Path) -> None:
+    """The same table without probabilities, with the questions as the items' texts."""
+    with tempfile.TemporaryDirectory() as temporary:
+        table = Path(temporary) / "mmlu.npz"
+        _mmlu(folders, table)
+        scores = load_scores(table)
+    texts = [text for *_, text in _questions(folders[1], folders[2])]
+    save_scores(scores.changed(items=scores.items.assign(text=texts), probabilities=None), path)
+
+
+BUILT = {
+    "openllm2_math_musr.npz": Built((PREDICTION,), _leaderboard),
+    "llmub_mmlu.npz": Built(MMLU, _mmlu),
+    "mmlu_text.parquet": Built(MMLU, _with_texts),
+}
+"""Files that the record reads."""
