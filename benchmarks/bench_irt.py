@@ -1,4 +1,4 @@
-"""Time and memory of the multidimensional 2PL model against limits, and beside py-irt's.
+"""Time and memory of the 2PL model against limits, and beside py-irt's and girth's.
 
     python benchmarks/bench_irt.py [--epochs 2000] [--items 500]
 
@@ -9,6 +9,9 @@ table, as its work in an epoch is linear in them. A tenth of the cells of the sl
 from both, to compare what they predict there, so that speed is not bought with accuracy. Seconds
 are of the processor, on one thread, of the fit alone (not of reading, nor of imports); memory is
 the highest of the whole process. Each fit has a process of its own.
+
+With one ability, girth's twopl_mml fits as many items of a table of one ability, and both must find
+the same difficulties there (correlation above .99).
 """
 
 import argparse
@@ -101,6 +104,30 @@ def theirs(values: FloatArray, epochs: int) -> tuple[FloatArray, float]:
     return 1 / (1 + np.exp(-(ability @ a.T - (a * b).sum(axis=1)))), seconds
 
 
+def beside_girth(n_items: int) -> None:
+    """Fit the model of one ability to a table by both; print seconds and how alike they are."""
+    from girth import twopl_mml  # type: ignore[import-untyped]
+
+    rng = np.random.default_rng(0)
+    slope, difficulty = rng.lognormal(0, 0.3, n_items), rng.normal(size=n_items)
+    chance = 1 / (1 + np.exp(-slope * (rng.normal(size=(MODELS, 1)) - difficulty)))
+    answers = (rng.random(chance.shape) < chance).astype(float)
+    fit_irt(answers[:20, :20], 1)  # so that imports are not timed
+    started = time.process_time()
+    model = fit_irt(answers, 1)
+    middle = time.process_time()
+    peer = twopl_mml(answers.T.astype(int))
+    ended = time.process_time()
+    own = -model.intercept / model.discrimination[:, 0]
+    alike = np.corrcoef(own, peer["Difficulty"])[0, 1]
+    seconds, theirs = middle - started, ended - middle
+    print(
+        f"2PL, one ability, {MODELS} models × {n_items} items: ours {seconds:.2f} s, girth "
+        f"{theirs:.2f} s, ratio {theirs / seconds:.0f}; difficulties correlate {alike:.4f}"
+    )
+    assert alike > 0.99
+
+
 def likelihood(chance: FloatArray, answers: FloatArray, cells: FloatArray) -> float:
     p = np.clip(chance[cells], 1e-6, 1 - 1e-6)
     y = answers[cells]
@@ -122,12 +149,18 @@ def fitted(who: str, n_items: int, epochs: int) -> dict[str, float]:
     return result
 
 
-def in_its_own_process(who: str, n_items: int, epochs: int) -> dict[str, float]:
+def in_process(who: str, n_items: int, epochs: int, output: int | None = None) -> str:
+    """Fit in a process of its own; return what it printed if `output` is a pipe."""
     command = [sys.executable, __file__, "--fit", who, "--items", str(n_items)]
     command += ["--epochs", str(epochs)]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    said: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    done = subprocess.run(command, check=True, stdout=output, text=True, env=environment)
+    return done.stdout
+
+
+def in_its_own_process(who: str, n_items: int, epochs: int) -> dict[str, float]:
+    printed = in_process(who, n_items, epochs, subprocess.PIPE)
+    said: dict[str, float] = json.loads(printed.splitlines()[-1])
     return said
 
 
@@ -135,11 +168,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--items", type=int, default=500)
-    parser.add_argument("--fit", choices=["ours", "py-irt"], help=argparse.SUPPRESS)
+    parser.add_argument("--fit", choices=["ours", "py-irt", "girth"], help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.fit == "girth":
+        beside_girth(asked.items)
+        return
     if asked.fit:
         print(json.dumps(fitted(asked.fit, asked.items, asked.epochs)))
         return
+    if find_spec("girth"):
+        in_process("girth", min(asked.items, 200), 0)
+    else:
+        print("  girth is not installed: pip install girth")
     print(
         f"multidimensional 2PL, {ABILITIES} abilities, {MODELS} models × {ITEMS:,} items, 1 thread"
     )

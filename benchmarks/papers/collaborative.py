@@ -7,7 +7,18 @@ from fewbench._types import FloatArray
 from fewbench.methods.needs import item_texts
 from fewbench.scores import Scores
 from papers.methods.semantic import tfidf_embeddings
-from papers.record import HALVES, MAE, NONE, Context, Paper, Row, Study, Table, without_duplicates
+from papers.record import (
+    HALVES,
+    MAE,
+    NONE,
+    Context,
+    Differences,
+    Paper,
+    Row,
+    Study,
+    Table,
+    without_duplicates,
+)
 
 RATIOS = ("10%", "20%", "30%", "40%", "50%")
 METRICS = ("task_mae", "task_weighted_mae", "task_rank_mae", "task_weighted_rank_mae", MAE)
@@ -163,6 +174,22 @@ SECTIONS = (
         (*METRICS, "task_top10_recall", "task_ndcg"),
         ROWS,
         against="collaborative",
+        distinct=True,
+    ),
+    Differences(
+        "Two-stage collaborative filtering and others, over models",
+        "openllm2_math_musr.npz",
+        tuple(
+            ("collaborative", other)
+            for other in (
+                *("stratified(minimum=20)+mean", "clusters(minimum=20)+mean", "sort-and-search"),
+                *("gp-irt-anchor", "p-irt", "collaborative-low-rank"),
+            )
+        ),
+        (184,),
+        "--split random",
+        3,
+        of_tasks=True,
         distinct=True,
     ),
     Table(

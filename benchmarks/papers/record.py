@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Protocol
 
@@ -15,8 +16,9 @@ from fewbench.checks import audit, drop
 from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
-from fewbench.study import Comparison, SplitSettings, compare
-from papers.methods import paper_method
+from fewbench.study import Comparison, SplitSettings, compare, make_split
+from fewbench.uncertainty.replay import replay
+from papers.methods import find, paper_method
 from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
@@ -123,6 +125,9 @@ class Table:
         for row in self.rows:
             if any(len(one) != len(self.budgets) for one in row.reported.values()):
                 raise ValueError(f"{self.title}: {row.method} has not a figure for each budget")
+        for other in filter(None, (self.z, self.against)):
+            if other not in [row.method for row in self.rows]:
+                raise ValueError(f"{self.title}: no row {other}, to which differences are given")
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -234,6 +239,64 @@ class Study:
         for path in (*programs, *(place(context.folder, file) for file in self.data)):
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Differences of two methods' errors, with standard errors that count the models, too."""
+
+    title: str
+    file: str
+    pairs: tuple[tuple[str, str], ...]
+    budgets: tuple[int, ...]
+    split: str
+    repeats: int
+    of_tasks: bool = False
+    """Whether errors are of a task's score, or of the full score."""
+    distinct: bool = False
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (self.file,)
+
+    def text(self, context: Context) -> str:
+        """Return the table; a difference is clear from 1.6 standard errors on."""
+        scores = context.scores(self.file)
+        scores = without_duplicates(scores) if self.distinct else scores
+        lines = [
+            f"`{self.split}`, {self.repeats} repeats. ± is one standard error over repeats and "
+            "over target models (where families are held out, over families): a 90% interval "
+            "excludes 0 where the difference is above 1.6 of them.\n",
+            f"| {'error of a task' if self.of_tasks else 'error'} (pp), the first less the second "
+            f"| {' | '.join(map(str, self.budgets))} |",
+            "|---" * (1 + len(self.budgets)) + "|",
+        ]
+        methods = dict.fromkeys(method for pair in self.pairs for method in pair)
+        rows: dict[tuple[str, int], dict[int, pd.Series[float]]] = {}
+        for repeat in range(self.repeats):
+            split = make_split(scores, settings(self.split), 0, repeat)
+            sources, targets = (scores.take(models=at) for at in (split.sources, split.targets))
+            for method, budget in product(methods, self.budgets):
+                run = replay(find(method), sources, targets, budget, repeat, tasks=self.of_tasks)
+                gaps = (
+                    np.abs(run.tasks - targets.task_scores()).mean(axis=1)
+                    if self.of_tasks
+                    else np.abs(run.scores - targets.full_scores())
+                )
+                of_models = pd.Series(100 * gaps, list(targets.model_ids))
+                rows.setdefault((method, budget), {})[repeat] = of_models
+        errors = {key: pd.DataFrame(of_repeats).T for key, of_repeats in rows.items()}
+        for first, second in self.pairs:
+            cells = []
+            for budget in self.budgets:
+                ahead = errors[first, budget] - errors[second, budget]
+                by_repeat, by_model = ahead.mean(axis=1), ahead.mean(axis=0)
+                if settings(self.split).kind == "group":
+                    by_model = by_model.groupby(scores.models["family"]).mean()
+                error = np.hypot(by_repeat.sem(), by_model.sem())
+                cells.append(f"{shown(by_repeat.mean(), MAE, '+')} ± {shown(error, MAE)}")
+            lines.append(f"| `{first}`, `{second}` | {' | '.join(cells)} |")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from papers.record import (
     OTHER,
     TAU,
     Context,
+    Differences,
     Paper,
     Row,
     Study,
@@ -354,6 +355,20 @@ SECTIONS = (
             Row("kmedoids-ridge", "static, not in the paper"),
         ),
         z="tailored",
+    ),
+    Differences(
+        "TailoredBench and others on GSM8K, over models",
+        "gsm8k_150.npz",
+        tuple(
+            ("tailored", other)
+            for other in (
+                *("random", "gp-irt-random", "gp-irt-anchor", "anchor-points"),
+                *("anchor-points-correlation", "kmedoids-ridge"),
+            )
+        ),
+        (20, 30, 40, 100, 150),
+        GIVEN,
+        5,
     ),
     Study("Why AnchorPoints has less error than printed", ("gsm8k_150.npz",), searches),
     Table(

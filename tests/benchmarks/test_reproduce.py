@@ -11,6 +11,7 @@ from fewbench.scores import from_arrays, load_scores, save_scores
 from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
 
+HALF = "--split random --targets 0.5"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -90,6 +91,20 @@ def test_figures_are_means_with_standard_errors_over_the_repeats(table, context)
             assert float(error) == pytest.approx(
                 values[budget].std(ddof=1) / np.sqrt(3), abs=0.0051
             )
+
+
+def test_differences_count_the_models_as_well(table, context):
+    from papers.record import Differences
+
+    scores = load_scores(context.folder / "scores.parquet")
+    pair = ("random-ridge", "random")
+    section = Differences("D", "scores.parquet", (pair,), (10,), HALF, 6)
+    mean, _, error = section.text(context).splitlines()[-1].split("|")[-2].strip().partition(" ± ")
+    repeats = compare(scores, list(pair), 10, SplitSettings("random", 0.5), 6, level=None)
+    wide = 100 * repeats.repeats.pivot(index="repeat", columns="method", values="mae")
+    less = wide["random-ridge"] - wide["random"]
+    assert float(error) > 1.05 * less.sem()  # over divisions alone
+    assert abs(float(mean) - less.mean()) < 3 * less.sem()  # other seeds of the methods
 
 
 def test_sections_are_written_one_by_one_and_others_stay(table, context, tmp_path):

@@ -104,7 +104,7 @@ def choose(
     open_ = np.ones(used[0][1][0].gains().shape, dtype=bool)
     open_[closed] = False
     chosen: list[int] = []
-    for _ in range(min(n, int(open_.sum()))):
+    for left in reversed(range(min(n, int(open_.sum())))):
         gains = np.zeros(len(open_))
         for weight, reductions in used:
             for reduction in reductions:
@@ -114,7 +114,7 @@ def choose(
         at = int(np.where(open_, gains, -1.0).argmax())
         open_[at] = False
         chosen.append(at)
-        for _, reductions in used:
+        for _, reductions in used if left else ():
             for reduction in reductions:
                 reduction.take(at)
     return np.array(chosen, dtype=np.intp)

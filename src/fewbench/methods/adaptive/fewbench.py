@@ -191,7 +191,8 @@ class FewbenchSession(Session):
         """Return what a group's answers say; rounds that were used before are not used again."""
         record, asked = self.record, self._asked(group)
         model = self._model(len(asked))
-        if not np.isin(asked, model.candidates).all():  # items that the user chose
+        is_part = len(model.candidates) < model.n_items
+        if is_part and not np.isin(asked, model.candidates).all():  # items that the user chose
             model = self._fit(len(asked), asked)
             self._models[pool_size(len(asked), self._scores.n_items)] = model
         rounds = list(zip_longest(*(record.rounds(name) for name in group), fillvalue=NOTHING))

@@ -12,7 +12,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -33,7 +32,7 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
 )
 from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.driving import Answered
-from fewbench.runners.inspect.pool import SharedRun
+from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
@@ -86,30 +85,19 @@ def adapt(pool: SharedRun, task: Any) -> Any:
     )
 
 
-class Feed:
+class Feed(RunningTask):
     """The samples of one task of Inspect, given out as the run asks for their items."""
 
     def __init__(self, pool: SharedRun, dataset: Sequence[Any]) -> None:
-        self.mark = uuid4().hex
-        self.spec: Any = None
-        self.target = ""
-        self.samples: dict[str, Any] = {}  # item → sample
-        self.given: set[str] = set()
-        self.out: set[str] = set()  # given and not yet answered
-        self.is_over = False
+        super().__init__(dataset)
+        self.pool, self.mark = pool, uuid4().hex
         self._host: Any = None  # the coroutine of Inspect that asks for samples
-        self.pool, self.dataset = pool, dataset
         self._is_checked, self._has_metric = False, False
         self._seen: dict[str, dict[int, Any]] = {}
 
-    @property
-    def header(self) -> Any:
-        """What a log of the task says at its start."""
-        return SimpleNamespace(eval=self.spec, plan=self._plan)
-
     def begin(self, spec: Any, plan: Any) -> None:
         """Take up what Inspect says at the start of the task, also of a retry."""
-        self.spec, self._plan = spec, plan
+        self.spec, self.plan = spec, plan
         self._is_checked = self.is_over = False
         self.given, self.out, self._seen = set(), set(), {}
 

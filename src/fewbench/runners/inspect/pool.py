@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
@@ -13,9 +14,6 @@ from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
 from fewbench.scores import Scores
 from fewbench.scores.table import as_sources
-
-if TYPE_CHECKING:
-    from fewbench.runners.inspect.feed import Feed
 
 WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
 
@@ -37,6 +35,35 @@ class AnswerSettings:
     logs: Path | None = None
     targets: tuple[str, ...] = ()
     raises: bool = False
+
+
+class RunningTask:
+    """A task of Inspect that shares a run: what Inspect says of it, and its samples.
+
+    Attributes
+    ----------
+    dataset : sequence of Sample
+        All samples, as the task has them.
+    spec, plan
+        What Inspect says at the start of the task; None before.
+    target : str
+    samples : dict of item to Sample
+    given, out : set of str
+        The items that were given out, and those of them without an answer yet.
+    is_over : bool
+    """
+
+    def __init__(self, dataset: Sequence[Any]) -> None:
+        self.dataset, self.target, self.is_over = dataset, "", False
+        self.spec: Any = None
+        self.plan: Any = None
+        self.samples: dict[str, Any] = {}
+        self.given, self.out = set[str](), set[str]()
+
+    @property
+    def header(self) -> Any:
+        """What a log of the task says at its start."""
+        return SimpleNamespace(eval=self.spec, plan=self.plan)
 
 
 class SharedRun:
@@ -71,7 +98,7 @@ class SharedRun:
     ) -> None:
         self.known, self.settings, self.target_of = scores, settings, target_of
         self.error: FewbenchError | None = None
-        self.feeds: list[Feed] = []
+        self.feeds: list[RunningTask] = []
         self.run: Run | None = None
         self._open_run, self._on_progress = open_run, on_progress
         self._is_open = False
@@ -119,7 +146,7 @@ class SharedRun:
             else:
                 await self._wait()
 
-    async def share(self, feed: "Feed") -> list[str] | None:
+    async def share(self, feed: RunningTask) -> list[str] | None:
         """Return the items that a feed is to run next; None if it is done."""
         run, target = self.run, feed.target
         assert run is not None
@@ -148,7 +175,7 @@ class SharedRun:
                 hint=f"pass max_tasks={len(self.feeds)} to eval",
             )
 
-    def _may_change(self, feed: "Feed", items: Sequence[str]) -> bool:
+    def _may_change(self, feed: RunningTask, items: Sequence[str]) -> bool:
         """Whether other tasks may bring new items to a feed that has none."""
         others = [other for other in self.feeds if other is not feed and not other.is_over]
         unstarted = any(other.spec is None for other in others)
