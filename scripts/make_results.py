@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from fewbench.cli.methods import ALL, FIRST
 from fewbench.methods import CATALOGUE
-from fewbench.methods.catalogue import ADVICE
+from fewbench.methods.catalogue import ADVICE, WITH_FILE
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/methods"
@@ -33,8 +34,20 @@ METHODS_HEAD = """# Methods
 Start with [`fewbench`](fewbench.md), and compare it with others on your table: `fewbench compare
 scores.parquet`. [Results](../results.md) ranks all methods on ten real tables. `fewbench methods
 NAME` prints a method's parts, settings and source; NAME may be a paper's or an author's name, such
-as `DISCO`. You can combine parts in other ways.
+as `DISCO`.
 
+## Choose from these
+
+"""
+
+VARIANTS_HEAD = """
+## Variants
+
+Other forms of these methods: to choose items at random, to compare with a paper, or to combine. The
+family's page has a line on each, and `fewbench methods --all` lists them.
+
+| family | variants |
+|---|---|
 """
 
 RESULTS_HEAD = """# Results
@@ -48,8 +61,8 @@ the same models, items and random seeds.
 - All numbers are for **50 items**: geometric means over nine tables, with the 90% interval to
   expect on another table of this kind. Tables that share models (the four HELM tables, the two GLUE
   tables) count as one.
-- **Worst** names the table with the largest error at 50 items. Your table may be like it, so run
-  `fewbench compare` on your table.
+- **Worst** names the table with the largest error at 50 items. Your table may be like it: run
+  `fewbench compare`.
 - **Like the source models**: the targets are a random quarter of the models (on llmub_mmlu, whole
   checkpoints). **Stronger**: the targets are the strongest quarter. **Far stronger**: the targets
   are the strongest 30%, the source models the weakest half.
@@ -80,14 +93,12 @@ FILES = """
 In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
 (10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
 sampling) in percentage points, `ratio` with its 90% interval from `low` to `high`, Kendall's
-`tau` between estimates and full scores, and `best`: 1 where the error cannot be distinguished from
-the lowest error. Rows of the table `all` are means over tables; `tau_gain` is the gain in tau over
-random sampling. Within a table, repeats and models are resampled together, and fewer than three
-repeats give no interval.
+`tau` between estimates and full scores and its gain over random sampling (`tau_gain`), and
+`best`: 1 where the error cannot be distinguished from the lowest error. Rows of the table `all` are
+means over tables.
 
-`python benchmarks/baselines.py FOLDER` measures all methods again and writes the file, from a
-folder with the tables. `python scripts/make_results.py` then writes this page and fills the
-numbers of other pages.
+`python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables,
+and `python scripts/make_results.py` writes this page.
 """
 
 
@@ -213,13 +224,21 @@ def filled(text: str, rows: pd.DataFrame, where: str) -> str:
 
 
 def methods_page() -> str:
-    """Return the list of methods by page."""
-    lines = []
+    """Return the list of methods: those to choose from, then the others, one line a family."""
+    at = pages_of_methods() | dict.fromkeys(WITH_FILE, "tasks.md")
+    lines = ["| method | what it does |", "|---|---|"]
+    for name in FIRST:
+        typed = WITH_FILE[name].parts if name in WITH_FILE else name
+        lines.append(f"| [`{typed}`]({at[name]}) | {ALL[name].summary} |")
+    families = []
     for path in pages():
         title = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
-        lines += [f"## [{title}]({path.name})", "", "| method | what it does |", "|---|---|"]
-        lines += [f"| `{name}` | {CATALOGUE[name].summary} |" for name in methods_of(path)] + [""]
-    return METHODS_HEAD + "\n".join(lines)
+        names = [
+            f"`{name}`" for name, page in at.items() if page == path.name and name not in FIRST
+        ]
+        if names:
+            families.append(f"| [{title}]({path.name}) | {', '.join(names)} |\n")
+    return METHODS_HEAD + "\n".join(lines) + "\n" + VARIANTS_HEAD + "".join(families)
 
 
 def pages() -> list[Path]:

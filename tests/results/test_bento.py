@@ -98,7 +98,7 @@ def test_random_tasks_err_as_measured(results):
     """The page drew with replacement, as the authors' program does."""
     for k, (mean, deviation) in RANDOM.items():
         rng = np.random.default_rng(k)
-        drawn = [results.reduced(rng.integers(57, size=k)) for _ in range(5000)]
+        drawn = [results.reduced(rng.integers(57, size=k)) for _ in range(10_000)]
         errors = nrmse(np.array(drawn), results.full)
         assert errors.mean() == pytest.approx(mean, abs=0.008)
         assert errors.std() == pytest.approx(deviation, abs=0.006)

@@ -79,7 +79,7 @@ class Audit(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; undefined numbers are None."""
         use = [{"when": use.when, "methods": use.methods, "reason": use.reason} for use in self.use]
-        return plain({"format": FORMAT} | vars(self) | {"use": use})
+        return plain({"format": FORMAT, "table": self.table} | vars(self) | {"use": use})
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per finding, by kind: severity, what was found and what to do."""

@@ -173,7 +173,7 @@ def _for_difference(
         )
     if method not in (None, "fewbench") or subset is not None:
         raise EvaluationError(
-            "--purpose difference chooses items by fewbench's own method",
+            "--purpose difference chooses items by the method fewbench",
             hint="leave out --method and --subset",
         )
     return difference_method(len(targets))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
-from fewbench._warned import in_cell, issue
+from fewbench._warned import issue
 from fewbench.decide.operands import (
     Given,
     Operand,
@@ -13,6 +13,7 @@ from fewbench.decide.operands import (
     at_score,
     checked_at,
     contrast,
+    frame_of,
     if_paired,
     labels,
     operand,
@@ -125,20 +126,8 @@ class Gate(Shown, BaseModel):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per check: value, interval, bound and verdict."""
-        import pandas as pd
-
-        rows = [
-            {
-                "rule": check.rule,
-                "value": check.value,
-                "low": check.interval.low,
-                "high": check.interval.high,
-                "bound": check.bound,
-                "verdict": check.verdict,
-            }
-            for check in self.checks
-        ]
-        return pd.DataFrame(rows).set_index("rule").assign(warnings=in_cell(self.warnings))
+        columns = ["rule", "value", "low", "high", "bound", "verdict"]
+        return frame_of(self.checks, columns, self.warnings).set_index("rule")
 
     def page(self, folder: str = "DIR") -> Page:
         """Return the verdict, the checks, and what would decide them.

@@ -3,10 +3,11 @@
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._files import folder_name
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
+from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
@@ -30,6 +32,9 @@ from fewbench.uncertainty.contrast import (
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
@@ -372,3 +377,13 @@ def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = np.empty(0, dtype=np.intp)
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, np.empty(0))
+
+
+def frame_of(
+    parts: Iterable[Any], columns: Sequence[str], warnings: Iterable[str]
+) -> "pd.DataFrame":
+    """Return a row for each part, with the ends of its interval as low and high, and warnings."""
+    import pandas as pd
+
+    rows = [{**dict(part), **dict(part.interval or {})} for part in parts]
+    return pd.DataFrame(rows, columns=list(columns)).assign(warnings=in_cell(warnings))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._warned import in_cell
+from fewbench.decide.operands import frame_of
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts.estimating import tracked
@@ -118,30 +118,14 @@ class Track(Shown, BaseModel):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per checkpoint, in order of the steps."""
-        import pandas as pd
-
-        rows = [
-            point.model_dump(exclude={"interval"})
-            | {"low": point.interval.low, "high": point.interval.high}
-            for point in self.points
-        ]
         columns = ["checkpoint", "step", "score", "low", "high"]
         columns += ["is_known", "items_run", "chance_best"]
-        frame = pd.DataFrame(rows, columns=columns).set_index("checkpoint")
-        return frame.assign(warnings=in_cell(self.warnings))
+        return frame_of(self.points, columns, self.warnings).set_index("checkpoint")
 
     def changes_frame(self) -> "pd.DataFrame":
         """Return one row per change: difference, interval, p values and verdict."""
-        import pandas as pd
-
-        rows = [
-            change.model_dump(exclude={"interval"})
-            | {"low": change.interval.low, "high": change.interval.high}
-            for change in self.changes
-        ]
         columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
-        frame = pd.DataFrame(rows, columns=[*columns, "verdict"])
-        return frame.assign(warnings=in_cell(self.warnings))
+        return frame_of(self.changes, [*columns, "verdict"], self.warnings)
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the points as plain values: name, step, score, low, high, is_known."""

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import p_value
-from fewbench._warned import in_cell
-from fewbench.decide.operands import Pairing
+from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
@@ -155,33 +154,10 @@ class Versus(Shown, BaseModel):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for the full score and one per task: difference, interval, p values."""
-        import pandas as pd
-
-        rows = {
-            "all": {
-                "difference": self.difference,
-                "low": self.interval.low,
-                "high": self.interval.high,
-                "verdict": self.verdict,
-            }
-        }
-        frame = pd.DataFrame.from_dict(rows, orient="index")
-        if self.tasks:
-            of_tasks = pd.DataFrame(
-                {
-                    "difference": [task.difference for task in self.tasks],
-                    "low": [None if (x := task.interval) is None else x.low for task in self.tasks],
-                    "high": [
-                        None if (x := task.interval) is None else x.high for task in self.tasks
-                    ],
-                    "verdict": [task.verdict for task in self.tasks],
-                    "p_value": [task.p_value for task in self.tasks],
-                    "p_adjusted": [task.p_adjusted for task in self.tasks],
-                },
-                index=[task.task for task in self.tasks],
-            )
-            frame = pd.concat([frame, of_tasks])
-        return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
+        columns = ["difference", "low", "high", "verdict"]
+        columns += ["p_value", "p_adjusted"] * bool(self.tasks)
+        frame = frame_of([self, *self.tasks], columns, self.warnings)
+        return frame.set_axis(["all", *(part.task for part in self.tasks)]).rename_axis("task")
 
     def items(self) -> "pd.DataFrame":
         """Return the items that both answered with different scores, largest difference first."""

@@ -122,7 +122,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "fewbench-static": Entry(
         "optimal-design+kriging",
-        "as fewbench, with all items chosen at once",
+        "as the method fewbench, with all items chosen at once",
         "ours",
     ),
     "random": Entry(
