@@ -24,7 +24,7 @@ from fewbench.evaluation.journal import (
     targets_of,
 )
 from fewbench.packs.contents import open_pack
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.page import Page, Section, Shown, Table
 
 
@@ -96,7 +96,7 @@ class Refreshed(Shown):
 def refresh_pack(
     folder: str | os.PathLike[str], pack: str | os.PathLike[str], level: float = 0.9
 ) -> Refreshed:
-    """Estimate an old run again with a newer pack, and show what moved.
+    """Estimate an old run again with a newer pack, and show what changed.
 
     The run itself is not changed. Answers to items that the newer pack does not ask for are not
     used.
@@ -161,7 +161,7 @@ def _before(
 
 
 def _after(
-    scores: Sources,
+    scores: Scores,
     header: Header,
     entries: list[Entry],
     runs: Mapping[str, Mapping[str, float]],
