@@ -165,10 +165,10 @@ def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
         assert word.encode() not in described
     # What is not in it is refused, and never taken for a result.
     for use in (
-        lambda: scores.table(),
+        lambda: scores.cells,
         lambda: fewbench.load_scores(tmp_path / "a.few"),
         lambda: scores.columns(np.setdiff1d(np.arange(90), scores.positions(chosen))),
-        lambda: scores.remember("what nobody learned", lambda: scores.table().full_scores()),
+        lambda: scores.remember("what nobody learned", lambda: scores.filled.mean()),
         lambda: scores.averaged("macro"),
         lambda: fewbench.compare(scores, ["random"], [5]),
         lambda: fewbench.pack(scores),

@@ -24,7 +24,7 @@ from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
-from fewbench.scores import Average, Scores, Sources
+from fewbench.scores import Average, Scores
 from fewbench.scores.cell_words import CellWords
 
 
@@ -239,7 +239,7 @@ def _add(
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
 
 
-def _told(answers: Path, columns: Columns, words: CellWords, scores: Sources, name: str) -> Scores:
+def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores, name: str) -> Scores:
     is_logs = columns.item is None and columns.score is None and are_logs(answers)
     if is_logs or (columns.item is None and columns.score is None):
         columns = Columns()

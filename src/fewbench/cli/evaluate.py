@@ -37,7 +37,7 @@ from fewbench.cli.outputs import (
 from fewbench.errors import EvaluationError, MethodError
 
 if TYPE_CHECKING:
-    from fewbench.scores import Sources
+    from fewbench.scores import Scores
 
 
 @documented
@@ -249,7 +249,7 @@ def ask(
         say(f"run exactly these tasks: {','.join(tasks)}")
 
 
-def _ran_with(sources: "Sources", items: list[str]) -> str:
+def _ran_with(sources: "Scores", items: list[str]) -> str:
     from fewbench.scores.table import HARNESS_VERSION
 
     if HARNESS_VERSION not in sources.items:
@@ -260,8 +260,8 @@ def _ran_with(sources: "Sources", items: list[str]) -> str:
 
 
 def _positions_now(
-    sources: "Sources", items: list[str], logs: Path, harness: str
-) -> tuple["Sources", list[str]]:
+    sources: "Scores", items: list[str], logs: Path, harness: str
+) -> tuple["Scores", list[str]]:
     """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
         raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fewbench.evaluation import Evaluation
     from fewbench.evaluation.answers import Taken
     from fewbench.readers import Columns
-    from fewbench.scores import Scores, Sources
+    from fewbench.scores import Scores
 
 
 @documented
@@ -203,7 +203,7 @@ def _say_taken(
         say(f"note: {answers}: {len(unasked)} items not used: not asked for")
 
 
-def _other_scores(sources: "Sources", answers: "Scores") -> Iterator[str]:
+def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:
     """Yield the tasks with another metric or filter than the sources'."""
     for column in ("metric", "filter"):
         of_sources, of_answers = (
@@ -221,7 +221,7 @@ def _other_scores(sources: "Sources", answers: "Scores") -> Iterator[str]:
             )
 
 
-def _by_task(scores: "Sources", column: str) -> dict[str, str]:
+def _by_task(scores: "Scores", column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 

@@ -27,7 +27,7 @@ from fewbench.decide.versus_result import needed
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.sampling import check_level
@@ -305,7 +305,7 @@ class _Check:
     """One condition: the target's lead over another operand."""
 
     def __init__(
-        self, own: Operand, other: Operand, scores: Sources, level: float, sequential: bool
+        self, own: Operand, other: Operand, scores: Scores, level: float, sequential: bool
     ) -> None:
         self._own, self._other, self._scores, self._level = own, other, scores, level
         self._made = contrast(own, other, level=level, sequential=sequential)

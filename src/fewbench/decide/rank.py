@@ -28,7 +28,7 @@ from fewbench.decide.operands import (
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.written import check_number
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import holm
@@ -327,7 +327,7 @@ def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]
 
 
 def _next_items(
-    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Sources
+    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can."""
     counts = allocate(

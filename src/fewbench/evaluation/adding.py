@@ -15,7 +15,7 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.journal import Header, Journal, Told, targets_of
-from fewbench.scores import Benchmark, OptionProbabilities, Scores, Sources, open_sources
+from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.table import NO_TASK, RUN, as_sources
@@ -87,7 +87,7 @@ def add(
             f"no run to give a name: {some(unknown)}", hint=f"name one of {some(places, most=8)}"
         )
     sources = as_sources(_started_with(read) if scores is None else scores)
-    if not isinstance(sources, Scores) or sources.origin is not None:
+    if sources.origin is not None:
         raise EvaluationError(
             "models cannot be added to a pack", hint="add to the scores that it was made from"
         )
@@ -159,7 +159,7 @@ class _Run:
         return next((named[place] for place in places if place in named), default)
 
     @cached_property
-    def table(self) -> Sources | None:
+    def table(self) -> Scores | None:
         """The scores that it was started with, if their file is still there."""
         path = self.journal.scores_path()
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
@@ -190,7 +190,7 @@ def _pairs(texts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
     return ((text, at) for text, places in texts.items() for at in places)
 
 
-def _started_with(runs: Sequence[_Run]) -> Sources:
+def _started_with(runs: Sequence[_Run]) -> Scores:
     tables = [run.table for run in runs if run.table is not None]
     if not tables:
         raise EvaluationError(

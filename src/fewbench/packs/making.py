@@ -25,7 +25,7 @@ from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
 from fewbench.methods.sources import missing_note, reliability, whole_sources
 from fewbench.packs.contents import Pack
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.scores.pack_files import (
     SCHEMA,
     Cell,
@@ -133,10 +133,9 @@ def pack(
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
     Pack: 10 of 80 items in place of all. Pack benchmark, made ...
     """
-    sources = as_sources(scores)
-    if sources.origin is not None:
+    scores = as_sources(scores)
+    if scores.origin is not None:
         raise PackError("the scores are those of a pack", hint="use the scores it was made from")
-    scores = sources.table()
     if repeats < 3 or workers < 1:
         raise PackError(
             f"repeats={repeats}, workers={workers} is too low",
@@ -197,7 +196,7 @@ class _Maker:
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
         sources, set_aside = source_models(scores)
-        scores, self.notes = whole_sources(sources.table(), LEAST, "a pack")
+        scores, self.notes = whole_sources(sources, LEAST, "a pack")
         self.notes += [*set_aside, *missing_note(scores)]
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
@@ -323,7 +322,7 @@ class _Maker:
 
 
 def _trial(
-    scores: Sources,
+    scores: Scores,
     method: str = AUTO,
     items: int | None = None,
     seed: int = 0,
@@ -344,7 +343,7 @@ def _is_right(item: str) -> bool:
     return hashlib.sha256(item.encode()).digest()[0] % 2 == 0
 
 
-def scores_on(scores: Sources, answers: Mapping[str, float]) -> dict[str, float]:
+def scores_on(scores: Scores, answers: Mapping[str, float]) -> dict[str, float]:
     """Return answers in [0, 1] on the user's scale."""
     return {item: float(scores.scale.from_unit(answer)) for item, answer in answers.items()}
 

@@ -24,7 +24,7 @@ from fewbench.evaluation.journal import (
     targets_of,
 )
 from fewbench.packs.contents import open_pack
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.page import Page, Section, Shown, Table
 
 
@@ -161,7 +161,7 @@ def _before(
 
 
 def _after(
-    scores: Sources,
+    scores: Scores,
     header: Header,
     entries: list[Entry],
     runs: Mapping[str, Mapping[str, float]],

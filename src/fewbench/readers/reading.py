@@ -21,7 +21,7 @@ from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, Sources, load_scores
+from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
 
@@ -100,7 +100,7 @@ def read(
     filter: str | None = None,
     only_tasks: str | None = None,
     skip_tasks: str | None = None,
-    like: Sources | None = None,
+    like: Scores | None = None,
     key: str | None = None,
     damaged: Damaged = "stop",
     same_model: SameModel = "stop",
@@ -322,7 +322,7 @@ def _read_logs(
     units: list[tuple[Harness, LogUnit]],
     others: list[Path],
     options: LogOptions,
-    like: Sources | None,
+    like: Scores | None,
     scale: Scale | None,
     work: Path | None,
     where: tuple[int, Executor],

@@ -162,8 +162,7 @@ def plan(
     For `difference`, errors of differences are taken to be normal, with a variance that is known
     only as well as the backtest shows it.
     """
-    sources, set_aside = source_models(as_scores(scores))
-    scores = sources.table()
+    scores, set_aside = source_models(as_scores(scores))
     check_level(level)
     span = scores.scale.high - scores.scale.low
     n = count_items(budget, scores) if isinstance(budget, str) else budget
