@@ -116,7 +116,7 @@ def test_a_pack_holds_nothing_twice_and_nothing_unused(tmp_path):
     """Of an item response model no sources; errors in single precision."""
     arrays = packed(tmp_path / "a.few", gaps(SOURCES), "gp-irt-random", N).parts[0].arrays
     learned = {name.split()[-1] for name in arrays if "item response" in name}
-    assert learned == {"discrimination", "intercept", "guessing", "cuts"}
+    assert learned == {"discrimination", "intercept", "cuts"}
     assert {arrays[f"errors/{name}"].dtype for name in ("errors", "units")} == {np.dtype("f4")}
 
 

@@ -36,7 +36,7 @@ CUT = "scores between 0 and 1 count as right or wrong where abilities are estima
 KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
 """Raise this number when the fit changes, so that kept models are not used."""
-_ARRAYS = ("discrimination", "intercept", "guessing")
+_ARRAYS = ("discrimination", "intercept")
 _PARTS = (*_ARRAYS, "cuts")
 """What a pack keeps of a model: nothing of the sources, whom only a choice of items needs."""
 _SEED = 0  # which cells are held out to choose the number of abilities
@@ -147,12 +147,10 @@ def _parts(source: SourceModel) -> dict[str, FloatArray]:
 
 
 def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceModel:
-    discrimination, intercept, guessing = (parts[name] for name in _ARRAYS)
+    discrimination, intercept = (parts[name] for name in _ARRAYS)
     n = discrimination.shape[1]
     sources = IrtAbilities(np.empty((0, n)), np.empty((0, n, n)))
-    return SourceModel(
-        ItemResponse(discrimination, intercept, guessing, sources), parts["cuts"], notes
-    )
+    return SourceModel(ItemResponse(discrimination, intercept, sources), parts["cuts"], notes)
 
 
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()

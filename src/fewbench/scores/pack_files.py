@@ -380,7 +380,6 @@ _LEARNED: dict[str, tuple[str, ...]] = {
     "expectation error": ("wanted",),
     "discrimination": ("items", "abilities"),
     "intercept": ("items",),
-    "guessing": ("items",),
     "cuts": ("items",),
 }
 """What is learned from a whole table, by the first or last words of its name, and its shape."""
