@@ -41,13 +41,13 @@ def _run(
     Parameters
     ----------
     program
-        With `run`: program and arguments, after --. Else the second target, if A is the folder of
-        both.
+        With `run`: the program and its arguments, after --. Without: the second target, if A is the
+        folder of both.
     run
         Folder in which the program after -- runs A and B, as fewbench run command does, until the
         difference is decided. Needs --scores.
     budget
-        With `run`: most items of each model (default: 160).
+        With `run`: largest number of items per model (default: 160).
     seed
         With `run`: random seed (default: 0).
     """

@@ -86,8 +86,8 @@ AcceptDifferences = Annotated[
     bool,
     typer.Option(
         "--accept-differences",
-        help="Accept answers that were asked or scored differently from those of the source "
-        "models: other prompts, settings, answer keys. Estimates then carry a warning.",
+        help="Accept other prompts, settings, answer keys or scoring than those of the source "
+        "models. Estimates then carry a warning.",
     ),
 ]
 

@@ -68,17 +68,17 @@ class RunOptions:
     level
         Level of the interval.
     cost
-        Largest cost per target: as the runner reports, or else from the items' column cost. May
-        name its unit, as in '75 $'.
+        Largest cost per target, as the program reports it or else from the items' column cost. You
+        can add a unit, as in '75 $'.
     tokens
         Largest number of tokens per target, as reported.
     minutes
         Longest time for all targets together, in minutes.
     batch
-        Largest number of items per batch (default: all that are asked at a time).
+        Largest number of items per batch (default: as many as the method asks for).
     target
-        Name of a target model (default: the model's name). Repeat it for several. In a folder that
-        has other targets, it is asked their items first.
+        Name of a target model (default: the model's name). Repeat it for several. In a folder with
+        other targets, a new target gets their items first.
     tries
         Number of failures after which an item is skipped.
     accept_fractions

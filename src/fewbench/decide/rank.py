@@ -192,7 +192,7 @@ def rank(
     Parameters
     ----------
     *evaluations : Evaluation
-        Evaluations. All targets with answers are ranked.
+        Folders of evaluations. All targets with answers are ranked.
     models : sequence of str
         Source models to rank as well; their full scores are known.
     top : int
@@ -200,8 +200,8 @@ def rank(
     level : float
         Level of the rank ranges, all together.
     sequential : bool
-        You check again after 10, 20, 40, … answers up to the budget, until the best `top` are
-        settled. The ranges are valid for all of these checks together.
+        Allow for checks after 10, 20, 40, … answers up to the budget, until the best `top` are
+        settled: the ranges are valid for all of these checks together.
     next_items : int, optional
         Number of further items to distribute over the targets so that they settle the best `top`.
     ask : bool

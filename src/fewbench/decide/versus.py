@@ -48,8 +48,8 @@ def versus(
 
     The result is the difference with its interval, the probability that A is better, and what
     random sampling of as many items would give. Targets are estimated; the full score of a source
-    model is known. If you can, run the reference model in full: a known score needs fewer items for
-    a decision than two estimates.
+    model is known. If you can, run the reference model in full: a decision against a known score
+    needs fewer items.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def versus(
         Adjust the tasks' p values for their number: holm (no false verdict) or bh
         (Benjamini-Hochberg: few false verdicts).
     sequential : bool
-        You check again after 10, 20, 40, … answers up to the budget, and stop at a verdict. The
+        Allow for checks after 10, 20, 40, … answers up to the budget, until there is a verdict: the
         interval is valid for all of these checks together.
     next_items : int, optional
         Number of items that both run next (default: as many as would decide, at most 200).

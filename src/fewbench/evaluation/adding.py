@@ -33,25 +33,25 @@ def add(
     names: Mapping[str, str] | None = None,
     accept_differences: bool = False,
 ) -> Scores:
-    """Make source models of finished runs.
+    """Add finished runs to the source models.
 
-    Each target with answers becomes a row. Items that it did not run stay empty. The table also
-    keeps how the items were asked and scored, as far as the answers came from logs. A run that was
-    added before and has more answers now replaces its row.
+    Each target with answers becomes a row. Items that it did not run stay empty. For answers from
+    logs, the table also keeps prompts, settings and answer keys. If a run that was added before has
+    more answers now, its row is replaced.
 
     Parameters
     ----------
     runs : path or sequence of paths
-        Folders of evaluations of one benchmark. They may have other seeds and numbers of items.
+        Folders of evaluations of one benchmark. Seeds and numbers of items may differ.
     scores : Scores or Benchmark, optional
         The table to add to (default: the one that the runs were started with; of several, the one
         with most models). Its models come first.
     names : mapping of str to str, optional
-        Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the name of the
-        target; the name of the folder for a target called `target`).
+        Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the target's name, or
+        the folder's if the target is called `target`).
     accept_differences : bool
-        Add runs of other items, or whose items were asked or scored in another way than in the
-        table. Answers to items that are not in the table are left out.
+        Add runs with other items, prompts, settings or scoring than in the table. Items that are
+        not in the table are left out.
 
     Returns
     -------

@@ -82,17 +82,16 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack contains the chosen items and all that is needed to estimate full scores. Every model
-    runs the same items, unless you name a method that chooses items as answers arrive: the pack
-    then contains no item set, and says so.
+    A pack has the chosen items and everything needed to estimate full scores. Every model runs the
+    same items, unless you name an adaptive method: the pack then has no fixed items, and says so.
 
     Parameters
     ----------
     scores : Scores
         Scores of the source models.
     method : str or Method
-        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
-        the source models chooses the method, often one that chooses items as answers arrive.
+        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on the
+        source models chooses the method, often an adaptive one.
     budget : int or str
         Number of items of each benchmark, or a share of each task's items, such as 10%: at least
         20 of each task, or all of a smaller one. With `by`, at most half of the benchmark's items.

@@ -96,7 +96,7 @@ class Refreshed(Shown):
 def refresh_pack(
     folder: str | os.PathLike[str], pack: str | os.PathLike[str], level: float = 0.9
 ) -> Refreshed:
-    """Estimate an old run again with a newer pack, and show what moved.
+    """Estimate an old run again with a newer pack, and show what changed.
 
     The run itself is not changed. Answers to items that the newer pack does not ask for are not
     used.

@@ -149,10 +149,10 @@ def read(
     only_model : str, optional
         Logs: read only the runs of this model.
     accept_differences : bool
-        Logs: import models that were asked or scored in different ways: other prompts, settings,
-        answer keys. Estimates then carry a warning.
+        Logs: import models with different prompts, settings, answer keys or scoring. Estimates then
+        carry a warning.
     missing : sequence of str
-        Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are.
+        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
     right : sequence of str
         Table: texts for the best score, such as PASS.
     wrong : sequence of str
