@@ -96,7 +96,7 @@ def basis(kind: str, sources: int | None) -> str:
         "known": "no error: the scores are known",
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
-        "sampled": "a random sample with known probabilities; no assumption about the model",
+        "sampled": "a random sample with known probabilities",
         "held-out": f"errors of the method on {sources} independent source models or families, "
         "held out",
         "random": "as wide as that of as many random items: too few source models for more",
