@@ -143,7 +143,7 @@ def test_it_says_why_the_default_lost(monkeypatch):
     monkeypatch.setattr(auto, "_holds_beyond", lambda *_: True)
     found = choose_method(table, 20)
     assert found.method == "greedy-ridge"
-    assert "the error of the method fewbench is 0.60 times, clearly higher" in found.reason
+    assert "that of fewbench is 0.60 times, clearly higher" in found.reason
     monkeypatch.setattr(auto, "_holds_beyond", lambda *_: False)
     found = choose_method(table, 20)
     assert found.method == "fewbench"
@@ -151,7 +151,7 @@ def test_it_says_why_the_default_lost(monkeypatch):
     errors |= {"fewbench": 1.1, "aipw": 0.8}
     found = choose_method(table, 20)
     assert found.method == "greedy-ridge"
-    assert "the error of the method fewbench is 1.10 times, not clearly below 1" in found.reason
+    assert "that of fewbench is 1.10 times, not clearly below 1" in found.reason
     errors |= dict.fromkeys(errors, 1.1)
     found = choose_method(table, 20)
     assert found.method == "random"

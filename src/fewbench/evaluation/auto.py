@@ -243,8 +243,7 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
             reason += f"; {DEFAULT} could not be judged on parts of them"
         return Choice(chosen, "; ".join([reason, *nearer.values()]))
     why = "clearly higher" if beats(chosen, preferred, len(errors) - 1) else "not clearly below 1"
-    reason += f"; the error of the method {preferred} is {shares[preferred]:.2f} times, {why}"
-    return Choice(chosen, reason)
+    return Choice(chosen, f"{reason}; that of {preferred} is {shares[preferred]:.2f} times, {why}")
 
 
 def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> FloatArray:
