@@ -163,9 +163,12 @@ def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
     described += repr(pack.parts[0].record).encode()
     for word in ("What is", "org/own-5"):
         assert word.encode() not in described
+    assert repr(scores).startswith("Scores: 22 models × 90 items, 3 tasks")
     # What is not in it is refused, and never taken for a result.
     for use in (
-        lambda: scores.cells,
+        lambda: scores.values,
+        lambda: scores.take(models=[0]),
+        lambda: scores.changed(items=scores.items),
         lambda: fewbench.load_scores(tmp_path / "a.few"),
         lambda: scores.columns(np.setdiff1d(np.arange(90), scores.positions(chosen))),
         lambda: scores.remember("what nobody learned", lambda: scores.filled.mean()),

@@ -330,21 +330,16 @@ def _trial(
     """Return the estimate of a target that is right on every second item that it is asked."""
     evaluation = Evaluation(scores, method, items, [_TRIAL], seed, subset=subset)
     while asked := evaluation.ask():
-        answers = {item: float(_is_right(item)) for item in asked[_TRIAL]}
-        evaluation.tell(_TRIAL, scores_on(scores, answers), accept_fractions=True)
+        answers = {item: float(scores.scale.from_unit(_is_right(item))) for item in asked[_TRIAL]}
+        evaluation.tell(_TRIAL, answers, accept_fractions=True)
     return evaluation.predict(_TRIAL)
 
 
 _TRIAL = "trial of the pack"
 
 
-def _is_right(item: str) -> bool:
-    return hashlib.sha256(item.encode()).digest()[0] % 2 == 0
-
-
-def scores_on(scores: Scores, answers: Mapping[str, float]) -> dict[str, float]:
-    """Return answers in [0, 1] on the user's scale."""
-    return {item: float(scores.scale.from_unit(answer)) for item, answer in answers.items()}
+def _is_right(item: str) -> float:
+    return float(hashlib.sha256(item.encode()).digest()[0] % 2 == 0)
 
 
 def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[Cell]]:
