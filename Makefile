@@ -35,8 +35,8 @@ package: .venv/ready-dev  ## build wheel and sdist, and try them in an empty env
 bench: .venv/ready-dev  ## speed, as ratios against peers and limits
 	$(BIN)/python benchmarks/run.py
 
-native-sources: .venv/ready  ## TailoredBench's analyses of the table SCORES, as a page
-	$(BIN)/python benchmarks/native_sources.py $(SCORES) -o native-sources.html
+native-sources: .venv/ready  ## TailoredBench's analyses of the table SCORES
+	$(BIN)/python benchmarks/native_sources.py $(SCORES) -o native-sources.json
 
 reproduce: .venv/ready-dev  ## the papers' tables: public results fetched into TABLES, figures beside the printed ones
 	$(BIN)/python benchmarks/reproduce.py $(TABLES) --get --workers $(WORKERS) \

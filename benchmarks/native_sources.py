@@ -1,6 +1,6 @@
-"""TailoredBench's native sources on a table: the paper's analyses, as a page.
+"""TailoredBench's native sources on a table: the paper's analyses, in sentences and numbers.
 
-    python benchmarks/native_sources.py scores.parquet --budget 30 -o native-sources.html
+    python benchmarks/native_sources.py scores.parquet --budget 30 -o native-sources.json
 
 Error and ranking by how near and how many the native sources are (Figures 3 and 4), maps of the
 items and how well medoids stand for them (Figure 1), which families native sources are of (Table
@@ -9,15 +9,14 @@ trials of each method differ (Figures 5 to 9).
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import fewbench
-from fewbench.show.html import render, write_page
 from fewbench.study import KINDS, SplitSettings
 from papers.methods import find
 from tailoredbench.analysis import PARTS, analyze
 from tailoredbench.methods import FEW, with_families
-from tailoredbench.page import page
 
 
 def main(words: list[str] | None = None) -> None:
@@ -50,7 +49,7 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path, help="HTML page to write")
+    parser.add_argument("-o", "--output", type=Path, help="JSON file of all numbers to write")
     given = parser.parse_args(words)
     scores = fewbench.load_scores(given.scores)
     if given.families:
@@ -74,7 +73,7 @@ def main(words: list[str] | None = None) -> None:
     for name, said in {**found.findings, **found.absent}.items():
         print(f"{name}: {said}")
     if given.output is not None:
-        write_page(render(page(found.to_dict(), given.scores.name)), given.output)
+        given.output.write_text(json.dumps(found.to_dict(), indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ from papers.public import place
 
 UNITS = """Errors are mean absolute errors in percentage points (pp). ± is one standard error of the
 mean over the repeats of a table: random seeds where the division of the models is given, random
-divisions otherwise. It does not include the choice of the models: `fewbench compare` resamples the
-models as well, so its intervals are wider. "Another program" is an independent implementation on
-the same data. `python benchmarks/reproduce.py FOLDER` writes this file."""
+divisions otherwise. The choice of the models is in it only where a section says "over models";
+`fewbench compare` resamples the models as well. "Another program" is an independent implementation
+on the same data. `python benchmarks/reproduce.py FOLDER` writes this file."""
 
 HEADINGS = {
     "kendall_tau": "Kendall tau",

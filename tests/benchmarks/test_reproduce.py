@@ -282,3 +282,36 @@ def test_disco_runs_the_repeats_of_a_split():
     found = compare(scores, "disco-jsd-ridge", 100, SplitSettings("group"), sources=10, level=None)
     cells = found.cells.set_index(["method", "split"])["mae"]
     assert mae == pytest.approx(100 * cells["disco-jsd-ridge", "10-source group"], rel=0.2)
+
+
+def tiny(folder):
+    """Small tables under the names of the real ones, with the columns that the sections need."""
+    from papers.public import PUBLIC
+
+    files = {Path(f"{name}.parquet") for name in PUBLIC}
+    files |= {Path("llmub_mmlu.parquet"), Path("openllm2_math_musr.parquet")}
+    for file in sorted(files):
+        scores = simulate(60, 240, n_tasks=4, options=4)
+        roles = np.where(np.arange(60) % 2, "target", "source")
+        if file.stem.startswith(("gsm8k", "tailored")):
+            scores = scores.changed(models=scores.models.assign(role=roles))
+        save_scores(scores, folder / file)
+
+
+@pytest.mark.slow
+def test_every_comparison_starts_and_makes_its_rows_on_tiny_tables(tmp_path):
+    from papers import PAPERS
+    from papers.record import Context, Differences, Table
+
+    tiny(tmp_path)
+    for paper in PAPERS.values():
+        for section in paper.sections:
+            if isinstance(section, Table | Differences):
+                file = f"{Path(section.file).stem}.parquet"
+                small = {"repeats": 2, "budgets": (20,), "file": file}
+                if isinstance(section, Table):
+                    rows = tuple(replace(row, reported={}) for row in section.rows)
+                    small |= {"rows": rows, "every": 1}
+                text = replace(section, **small).text(Context(tmp_path))
+                assert "failed" not in text, section.title
+                assert "nan" not in text.lower(), section.title

@@ -62,7 +62,7 @@ def test_a_model_that_lacks_a_twentieth_is_judged(make):
 
     finding = audit(make(plant)).of_kind("missing")
     assert finding.severity == "caution"
-    assert "the 1 that lack more than 5% are learned from" in finding.advice
+    assert "1 model lacks more than 5%: methods learn from such models" in finding.advice
 
 
 @pytest.mark.parametrize(

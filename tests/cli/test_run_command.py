@@ -143,7 +143,7 @@ def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     ran = ["run", "command", "items.csv", "-n", "12", "-o", "run", "--", sys.executable, program]
     first = ok(*ran)
     assert "Estimated from 12 of 40 items" in first
-    assert "no assumption about the model" in first
+    assert "a random sample with known probabilities" in first
     answers = (tmp_path / "run" / "answers.jsonl").read_text()
     ok(*ran)  # rerun: the same items, and nothing is asked again
     assert (tmp_path / "run" / "answers.jsonl").read_text() == answers

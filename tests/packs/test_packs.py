@@ -116,7 +116,7 @@ def test_a_pack_holds_nothing_twice_and_nothing_unused(tmp_path):
     """Of an item response model no sources; errors in single precision."""
     arrays = packed(tmp_path / "a.few", gaps(SOURCES), "gp-irt-random", N).parts[0].arrays
     learned = {name.split()[-1] for name in arrays if "item response" in name}
-    assert learned == {"discrimination", "intercept", "guessing", "cuts"}
+    assert learned == {"discrimination", "intercept", "cuts"}
     assert {arrays[f"errors/{name}"].dtype for name in ("errors", "units")} == {np.dtype("f4")}
 
 
@@ -163,12 +163,15 @@ def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
     described += repr(pack.parts[0].record).encode()
     for word in ("What is", "org/own-5"):
         assert word.encode() not in described
+    assert repr(scores).startswith("Scores: 22 models × 90 items, 3 tasks")
     # What is not in it is refused, and never taken for a result.
     for use in (
-        lambda: scores.table(),
+        lambda: scores.values,
+        lambda: scores.take(models=[0]),
+        lambda: scores.changed(items=scores.items),
         lambda: fewbench.load_scores(tmp_path / "a.few"),
         lambda: scores.columns(np.setdiff1d(np.arange(90), scores.positions(chosen))),
-        lambda: scores.remember("what nobody learned", lambda: scores.table().full_scores()),
+        lambda: scores.remember("what nobody learned", lambda: scores.filled.mean()),
         lambda: scores.averaged("macro"),
         lambda: fewbench.compare(scores, ["random"], [5]),
         lambda: fewbench.pack(scores),

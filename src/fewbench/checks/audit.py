@@ -100,7 +100,7 @@ def audit(scores: Scores) -> Audit:
     Parameters
     ----------
     scores : Scores
-        Source scores. They may lack answers.
+        Scores of the source models. Cells may be missing.
 
     Examples
     --------

@@ -70,8 +70,8 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
     advice = "run them if you can: a model is judged by the items that it ran"
     if much:
         advice += (
-            f"; the {much} that lack more than {share(NEARLY_COMPLETE)} are learned from, but "
-            "compare, plan and intervals do not judge by them"
+            f"; {counted(much, 'model lacks', 'models lack')} more than {share(NEARLY_COMPLETE)}: "
+            "methods learn from such models, but no errors are measured on them"
         )
     cost = cost_of_dropping(scores, *incomplete(scores, range(scores.n_models)))
     return Finding(

@@ -19,7 +19,7 @@ from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import folder_and_target
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.study.cache import is_folder
 
 Reader = Callable[["Call", Any], Any]
@@ -311,7 +311,7 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
         return str, Call.operand, "Written as DIR, DIR:TARGET or NAME."
     if Evaluation in one_of:
         return str, Call.target, "Written as DIR or DIR:TARGET."
-    if {Scores, Sources} & one_of:
+    if Scores in one_of:
         return Path, partial(Call.scores, items=Benchmark in one_of), ""
     if os.PathLike[str] in one_of:
         return Path, _as_typed, ""
@@ -351,7 +351,7 @@ def _shared(
     """Return the options that are no parameters of the function."""
     parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
     options = []
-    if hints.get("scores") in (Scores, Sources, Scores | Benchmark, Sources | Benchmark):
+    if hints.get("scores") in (Scores, Scores | Benchmark):
         options.append(_parameter("average", AverageOption, None))
     if "scores" not in names and any("Evaluation" in str(hint) for hint in hints.values()):
         options.append(_parameter("scores", Annotated[Path | None, MOVED], None))

@@ -24,7 +24,7 @@ from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
-from fewbench.scores import Average, Scores, Sources
+from fewbench.scores import Average, Scores
 from fewbench.scores.cell_words import CellWords
 
 
@@ -41,13 +41,13 @@ def _run(
     Parameters
     ----------
     program
-        With `run`: program and arguments, after --. Else the second target, if A is the folder of
-        both.
+        With `run`: the program and its arguments, after --. Without: the second target, if A is the
+        folder of both.
     run
         Folder in which the program after -- runs A and B, as fewbench run command does, until the
         difference is decided. Needs --scores.
     budget
-        With `run`: most items of each model (default: 160).
+        With `run`: largest number of items per model (default: 160).
     seed
         With `run`: random seed (default: 0).
     """
@@ -239,7 +239,7 @@ def _add(
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
 
 
-def _told(answers: Path, columns: Columns, words: CellWords, scores: Sources, name: str) -> Scores:
+def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores, name: str) -> Scores:
     is_logs = columns.item is None and columns.score is None and are_logs(answers)
     if is_logs or (columns.item is None and columns.score is None):
         columns = Columns()

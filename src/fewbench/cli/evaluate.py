@@ -37,7 +37,7 @@ from fewbench.cli.outputs import (
 from fewbench.errors import EvaluationError, MethodError
 
 if TYPE_CHECKING:
-    from fewbench.scores import Sources
+    from fewbench.scores import Scores
 
 
 @documented
@@ -75,7 +75,7 @@ def start(
     Parameters
     ----------
     output
-        Folder for the evaluation: a new one, or one of other targets.
+        Folder for the evaluation: a new folder, or one with other targets.
     method
         Method name, see fewbench methods (default: auto, chosen by a quick backtest on the source
         models).
@@ -83,23 +83,23 @@ def start(
         Largest number of items to run per target, or a share such as 10% (of each task's items, and
         at least 20 of each task).
     target
-        Name of a target model. Repeat it for several. In a folder that has other targets, it is
-        asked their items first.
+        Name of a target model. Repeat it for several. In a folder with other targets, a new target
+        gets their items first.
     half_width
-        Stop once the interval is at most this much to either side, on the scale of the scores.
-        Items are then asked in batches of a tenth of those answered.
+        Stop once the half width of the interval is at most this, on the scale of the scores. A
+        batch then has a tenth as many items as are answered.
     level
         Level of the interval for --half-width.
     cost
-        Most to spend per target, by the column cost of the items. May name its unit, as in '75 $'.
+        Largest cost per target, from the items' column cost. You can add a unit, as in '75 $'.
     subset
         Use the items and method of a file from fewbench select -o.
     purpose
-        What items are chosen for: score, or difference (all targets run the same items; see
-        fewbench versus).
+        Purpose of the items: score, or difference (all targets run the same items; see fewbench
+        versus).
     check
-        Measure the method's error on the source models and warn if it is not below that of random
-        sampling.
+        Measure the method's error on the source models and warn if the error is not below random
+        sampling's.
     """
     from fewbench.evaluation.journal import HEADER, Journal
     from fewbench.methods import Subset
@@ -200,12 +200,12 @@ def ask(
     Parameters
     ----------
     harness
-        Output format: ids, lm-eval or inspect (for their own options).
+        Output format: ids, lm-eval (for --samples) or inspect (for --sample-id).
     at_most
-        Print no more than this many items.
+        Largest number of items to print.
     positions
-        With --for lm-eval if the dataset changed: logs of any model on all of its documents.
-        Positions are taken from them.
+        With --for lm-eval, if the dataset changed: logs of any model on all documents, which give
+        the positions.
     """
     from fewbench.runners import check_export, export_items
 
@@ -249,7 +249,7 @@ def ask(
         say(f"run exactly these tasks: {','.join(tasks)}")
 
 
-def _ran_with(sources: "Sources", items: list[str]) -> str:
+def _ran_with(sources: "Scores", items: list[str]) -> str:
     from fewbench.scores.table import HARNESS_VERSION
 
     if HARNESS_VERSION not in sources.items:
@@ -260,8 +260,8 @@ def _ran_with(sources: "Sources", items: list[str]) -> str:
 
 
 def _positions_now(
-    sources: "Sources", items: list[str], logs: Path, harness: str
-) -> tuple["Sources", list[str]]:
+    sources: "Scores", items: list[str], logs: Path, harness: str
+) -> tuple["Scores", list[str]]:
     """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
         raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")

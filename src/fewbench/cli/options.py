@@ -14,7 +14,7 @@ from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderErr
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
     from fewbench.evaluation import Evaluation, Stop
-    from fewbench.scores import Average, Scale, Scores, Sources
+    from fewbench.scores import Average, Scale, Scores
 
 ScoresOrPack = Annotated[
     Path,
@@ -86,13 +86,13 @@ AcceptDifferences = Annotated[
     bool,
     typer.Option(
         "--accept-differences",
-        help="Accept answers that were asked or scored differently from those of the source "
-        "models: other prompts, settings, answer keys. Estimates then carry a warning.",
+        help="Accept other prompts, settings, answer keys or scoring than those of the source "
+        "models. Estimates then carry a warning.",
     ),
 ]
 
 
-def load_sources(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Sources":
+def load_sources(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Scores":
     """Read a pack, or scores as `load` does."""
     from fewbench.scores import open_sources
     from fewbench.scores.pack_files import is_pack
@@ -136,7 +136,7 @@ def load(path: Path, average: "Average | None" = None, *, items: bool = False) -
     return scores.averaged(average or scores.average)
 
 
-def budget_of(budget: str | None, scores: "Sources | None") -> int | None:
+def budget_of(budget: str | None, scores: "Scores | None") -> int | None:
     """Return the number of items of a budget; without one, that of a pack."""
     from fewbench.evaluation.opening import count_items
     from fewbench.evaluation.packed import provenance_of
@@ -151,7 +151,7 @@ def budget_of(budget: str | None, scores: "Sources | None") -> int | None:
 
 
 def stop_of(
-    budget: str | None, scores: "Sources | None", *, is_needed: bool = True, **limits: Any
+    budget: str | None, scores: "Scores | None", *, is_needed: bool = True, **limits: Any
 ) -> "Stop | None":
     """Return the limits that are typed; RunError if there are none or one is not possible.
 
@@ -180,7 +180,7 @@ def stop_of(
         ) from error
 
 
-def say_shares(budgets: Iterable[int | str], scores: "Sources | None") -> None:
+def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
     """Print how many items each budget is that is a share."""
     from fewbench.evaluation.opening import share_note
 
@@ -193,7 +193,7 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> "Evaluatio
     """Open a saved evaluation with its scores, or with those of --scores."""
     from fewbench.evaluation.evaluation import Evaluation
     from fewbench.evaluation.journal import Journal
-    from fewbench.scores import Sources, open_sources
+    from fewbench.scores import Scores, open_sources
     from fewbench.scores.pack_files import is_pack, pack_file
 
     journal = Journal(folder)
@@ -207,7 +207,7 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> "Evaluatio
         )
     average = journal.header().provenance.average
     is_saved = named.suffix == ".parquet" or is_pack(named)
-    scores: Sources = (
+    scores: Scores = (
         open_sources(named).averaged(average) if is_saved else load(named, average, items=True)
     )
     with at_work(f"opening {folder}"):

@@ -25,7 +25,7 @@ def _select(call: Call, *, harness: str = "ids", output: Path | None = None) -> 
     Parameters
     ----------
     harness
-        Output format: ids, lm-eval or inspect (for their own options).
+        Output format: ids, lm-eval (for --samples) or inspect (for --sample-id).
     output
         JSON file for the chosen items (default: print the ids).
     """
@@ -82,9 +82,8 @@ pack = Commands(_MakesByDefault)
 def _all() -> None:
     """Make a pack: a benchmark's few items in one file.
 
-    A pack contains the chosen items and all that is needed to estimate full scores.
-    Use a pack in place of SCORES in start and run. Options of fewbench pack SCORES: see
-    fewbench pack make --help.
+    A pack has the chosen items and everything needed to estimate full scores. Use a pack in place
+    of SCORES in start and run. Options of fewbench pack SCORES: see fewbench pack make --help.
 
     \b
     fewbench pack scores.parquet -m greedy-ridge -n 100 -o mmlu-100.few

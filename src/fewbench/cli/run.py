@@ -17,8 +17,8 @@ run = Commands()
 def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
-    With scores of other models (SCORES) the items are chosen by them; without, they are a random
-    sample, spread over tasks.
+    With scores of other models (SCORES), fewbench chooses the most informative items. Without, the
+    items are a random sample, spread over tasks.
 
     \b
     lm-eval:      fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X
@@ -44,9 +44,9 @@ def lm_eval(
 
     Arguments of lm-eval follow --. The model is loaded once. Without SCORES, --tasks names tasks,
     groups and tags, and documents are drawn from all of them. The full score is then the mean over
-    documents; in a group with weight_by_size: false, each task counts the same. With scores, which
-    must come from logs of lm-eval, these say which tasks are run; documents and prompts are
-    compared with those of the source models before the model is asked. Logs in lm-eval's own form
+    documents; in a group with weight_by_size: false, each task counts the same. With SCORES, which
+    must come from logs of lm-eval, the tasks are those of the scores. Before it runs the model,
+    fewbench compares documents and prompts with the source models' logs. Logs in lm-eval's own form
     are written to DIR/lm_eval. Rerun the command to resume. Needs the extra lm-eval.
 
     \b
@@ -88,10 +88,10 @@ def inspect(
 ) -> None:
     """Run chosen samples of Inspect tasks.
 
-    What follows -- is as for inspect eval: tasks, --model, -T, --epochs and other options. Without
-    SCORES, samples are drawn from all of the tasks'. With scores, samples and settings are compared
-    with those of the source models before anything is spent. Logs are in DIR/logs. Rerun the
-    command to resume.
+    Arguments of inspect eval follow --: tasks, --model, -T, --epochs and other options. Without
+    SCORES, samples are drawn from all tasks. With SCORES, fewbench compares samples and settings
+    with the source models' logs before it sends requests. Logs are in DIR/logs. Rerun the command
+    to resume.
 
     \b
     fewbench run inspect -n 100 -o run -- task.py --model openai/gpt-4o
@@ -102,7 +102,7 @@ def inspect(
     Parameters
     ----------
     metric
-        Which value of the scorers (default: that of the source models).
+        Value of the scorers to read (default: as for the source models).
     """
     from fewbench.runners.inspect.runner import run_inspect
 
@@ -181,8 +181,8 @@ def command(
     if there are any). The program and its arguments follow --.
 
     Each line of its input names an item: {"item": ID, "target": NAME, "task": TASK, "last": BOOL}.
-    For each it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any order,
-    and may add "cost" and "tokens". Rerun the command to resume.
+    For each line it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any
+    order, and may add "cost" and "tokens". Rerun the command to resume.
 
     \b
     fewbench run command items.jsonl -n 100 -o run -- python answer.py
@@ -192,7 +192,7 @@ def command(
     Parameters
     ----------
     timeout
-        Seconds without an answer after which the program counts as hanging.
+        Restart the program after this many seconds without an answer.
     """
     from fewbench.runners.command import CommandRunner
     from fewbench.runners.driving import run_with

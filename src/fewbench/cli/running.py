@@ -36,7 +36,7 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine
 from fewbench.runners.run_folder import set_aside
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     from fewbench.runners.result import RunResult
@@ -68,17 +68,17 @@ class RunOptions:
     level
         Level of the interval.
     cost
-        Largest cost per target: as the runner reports, or else from the items' column cost. May
-        name its unit, as in '75 $'.
+        Largest cost per target, as the program reports it or else from the items' column cost. You
+        can add a unit, as in '75 $'.
     tokens
         Largest number of tokens per target, as reported.
     minutes
         Longest time for all targets together, in minutes.
     batch
-        Largest number of items per batch (default: all that are asked at a time).
+        Largest number of items per batch (default: as many as the method asks for).
     target
-        Name of a target model (default: the model's name). Repeat it for several. In a folder that
-        has other targets, it is asked their items first.
+        Name of a target model (default: the model's name). Repeat it for several. In a folder with
+        other targets, a new target gets their items first.
     tries
         Number of failures after which an item is skipped.
     accept_fractions
@@ -131,7 +131,7 @@ class RunOptions:
             raise RunError("no questions to ask", hint="name a file of questions")
         return replace(self, scores=None), self.scores
 
-    def load(self) -> Sources | None:
+    def load(self) -> Scores | None:
         """Check the outputs, read the scores if there are any, and make room for a fresh run."""
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
@@ -141,7 +141,7 @@ class RunOptions:
             say(f"note: the earlier run is now in {kept}")
         return scores
 
-    def stop(self, scores: Sources | None) -> Stop | None:
+    def stop(self, scores: Scores | None) -> Stop | None:
         """Return the limits; None for those of the run whose items are asked.
 
         RunError if there are none, or one is not possible.
@@ -241,7 +241,7 @@ class Notes:
 
 
 def print_result(
-    result: "RunResult", scores: Sources | None, options: RunOptions, told: Notes
+    result: "RunResult", scores: Scores | None, options: RunOptions, told: Notes
 ) -> None:
     """Print a result, write it to the folder, and exit with its code if it is not whole."""
     from fewbench.runners.driving import INTERRUPTED

@@ -42,7 +42,7 @@ tasks = Commands()
 
 @tasks.callback()
 def _all() -> None:
-    """Choose a few tasks to run in place of all.
+    """Choose a few tasks to run instead of all.
 
     \b
     Choose:    fewbench tasks select ict -k 3 --results scores.parquet -o selection.json
@@ -73,8 +73,8 @@ def _select(
 ) -> TaskAnalysis:
     """Choose a few tasks, and measure how good the selection is.
 
-    Scores as MATRIX also judge the selection, with each model held out. Run the chosen tasks with
-    fewbench tasks items SELECTION SCORES --for lm-eval.
+    If MATRIX is a scores file, its models also judge the selection, each held out in turn. Run the
+    chosen tasks with fewbench tasks items SELECTION SCORES --for lm-eval.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _select(
     k
         Number of tasks.
     budget
-        Instead of -k: most to spend, in questions. Source scores decide how many tasks.
+        Instead of -k: budget in questions. The source scores decide how many tasks.
     task_cost
         With `budget`: cost of setting up one task, in questions.
     method
@@ -186,7 +186,7 @@ def _judge(
     results
         Scores, or a .csv of models × tasks.
     matrix
-        Matrix of transferability: its model corrects the others' errors.
+        Matrix of transferability, whose model corrects the errors of the others.
     questions
         Number of questions per task if the selection does not have it: a number, a .csv with
         columns task and questions, or a scores file.
@@ -240,7 +240,7 @@ def _items(
     output
         Subset file to write, for fewbench start --subset.
     harness
-        Output format: ids, lm-eval or inspect (for their own options).
+        Output format: ids, lm-eval (for --samples) or inspect (for --sample-id).
     seed
         Random seed.
     """

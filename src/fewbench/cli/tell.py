@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fewbench.evaluation import Evaluation
     from fewbench.evaluation.answers import Taken
     from fewbench.readers import Columns
-    from fewbench.scores import Scores, Sources
+    from fewbench.scores import Scores
 
 
 @documented
@@ -64,9 +64,9 @@ def tell(
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
-    or --filter. Answers must have been asked and scored like those of the source models: prompts,
-    settings (few-shot examples, generation arguments, …), right answers, filters and metrics; so
-    must the tasks of a table that has a column task.
+    or --filter. The target must be asked and scored like the source models: with the same prompts,
+    settings (few-shot examples, generation arguments, …), right answers, filters and metrics. A
+    table with a column task must have the same tasks.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def tell(
     transposed
         Wide table: rows are items, columns models.
     missing
-        Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are.
+        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
         Comma-separated.
     right
         Table: texts for the best score, such as PASS. Comma-separated.
@@ -203,7 +203,7 @@ def _say_taken(
         say(f"note: {answers}: {len(unasked)} items not used: not asked for")
 
 
-def _other_scores(sources: "Sources", answers: "Scores") -> Iterator[str]:
+def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:
     """Yield the tasks with another metric or filter than the sources'."""
     for column in ("metric", "filter"):
         of_sources, of_answers = (
@@ -221,7 +221,7 @@ def _other_scores(sources: "Sources", answers: "Scores") -> Iterator[str]:
             )
 
 
-def _by_task(scores: "Sources", column: str) -> dict[str, str]:
+def _by_task(scores: "Scores", column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 

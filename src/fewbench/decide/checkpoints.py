@@ -18,7 +18,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
 from fewbench.methods.sources import NEARLY_COMPLETE
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.scores.table import source_models
 
 METHOD = "fewbench-static"
@@ -98,13 +98,12 @@ def read_run(
         different source scores.
     """
     evaluations = [] if isinstance(given, Scores) else list(given)
-    sources = given if isinstance(given, Scores) else _scores_of(evaluations)
-    if sources.origin is not None:
+    scores = given if isinstance(given, Scores) else _scores_of(evaluations)
+    if scores.origin is not None:
         raise EvaluationError(
             "checkpoints cannot be added to the source models of a pack",
             hint="start the evaluations from the scores that the pack was made from",
         )
-    scores = sources.table()
     rows = [] if run is None else models_of(scores, run)
     if run is not None and not len(rows) and not evaluations:
         families = dict.fromkeys(scores.models[FAMILY]) if FAMILY in scores.models else {}
@@ -161,7 +160,7 @@ def models_of(scores: Scores, run: str) -> list[int]:
     ]
 
 
-def _scores_of(evaluations: Sequence[Evaluation]) -> Sources:
+def _scores_of(evaluations: Sequence[Evaluation]) -> Scores:
     if not evaluations:
         raise EvaluationError(
             "no checkpoints", hint="give evaluations of checkpoints, or scores and a run"
@@ -298,7 +297,7 @@ def _again(
 
 def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
     names, evaluation = [checkpoint.name for checkpoint in group], group[0].evaluation
-    sources = source_models(sources)[0].table()
+    sources = source_models(sources)[0]
     if evaluation is None:
         subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))
         return Evaluation(sources, METHOD, len(subset.items), names, subset=subset)

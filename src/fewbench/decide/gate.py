@@ -27,7 +27,7 @@ from fewbench.decide.versus_result import needed
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.sampling import check_level
@@ -148,7 +148,7 @@ class Gate(Shown, BaseModel):
         together = f", also if you check after {', '.join(map(str, self.checked_at))} answers"
         lesser = [
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. A "
-            "model that should not pass does so with a probability of at most "
+            "model that should fail passes with a probability of at most "
             f"{(1 - self.level) / 2:.0%}{together if self.checked_at else ''}.",
         ]
         facts, further = {}, []
@@ -200,8 +200,8 @@ def gate(
 ) -> Gate:
     """Pass or fail a target by a threshold or a baseline.
 
-    The interval is the one that fewbench estimate prints. With two conditions, each may be wrong in
-    half of the allowed share of cases.
+    The interval is the one that fewbench estimate prints. With two conditions, each is tested at
+    half the allowed share of wrong verdicts.
 
     Parameters
     ----------
@@ -215,10 +215,10 @@ def gate(
     margin : float, optional
         With `not_below`: largest loss that passes, on the scale of the scores (default: 0).
     level : float
-        Level of the interval. At most (1 - level) / 2 of the models that should fail pass, and as
-        many of those that should pass fail (5% at level 0.9).
+        Level of the interval. A model that should fail passes with a probability of at most (1 -
+        level) / 2, and one that should pass fails with at most the same (5% at level 0.9).
     sequential : bool
-        You check again after 10, 20, 40, … answers up to the budget, and stop at pass or fail. The
+        Allow for checks after 10, 20, 40, … answers up to the budget, until pass or fail: the
         interval is valid for all of these checks together.
 
     Raises
@@ -305,7 +305,7 @@ class _Check:
     """One condition: the target's lead over another operand."""
 
     def __init__(
-        self, own: Operand, other: Operand, scores: Sources, level: float, sequential: bool
+        self, own: Operand, other: Operand, scores: Scores, level: float, sequential: bool
     ) -> None:
         self._own, self._other, self._scores, self._level = own, other, scores, level
         self._made = contrast(own, other, level=level, sequential=sequential)

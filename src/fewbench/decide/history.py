@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench.decide.operands import Operand, contrast
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
-from fewbench.scores import Sources, Unit
+from fewbench.scores import Scores, Unit
 from fewbench.show.charts import estimating
 from fewbench.show.page import Section, Table
 from fewbench.uncertainty.intervals import Uncertainty
@@ -39,7 +39,7 @@ class Dated(BaseModel):
     change_interval: Interval | None = None
 
 
-def history_of(sides: Sequence[Operand], scores: Sources, level: float) -> tuple[Dated, ...]:
+def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[Dated, ...]:
     """Return the models that have a date, the oldest first; none if fewer than two have one."""
     dated = sorted(
         ((date, side) for side in sides if (date := _date(side, scores))), key=lambda pair: pair[0]
@@ -72,7 +72,7 @@ def history_of(sides: Sequence[Operand], scores: Sources, level: float) -> tuple
     return tuple(rows)
 
 
-def _date(side: Operand, scores: Sources) -> str:
+def _date(side: Operand, scores: Scores) -> str:
     evaluation = side.evaluation
     if evaluation is not None:
         path = None if evaluation.folder is None else evaluation.folder / HEADER

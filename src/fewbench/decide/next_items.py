@@ -11,14 +11,14 @@ from fewbench.algorithms.kriging import KrigingRun, next_together
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.decide.operands import Operand
 from fewbench.methods.kriging import source_kriging
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Uncertainty
 
 MOST = 200
 """Most items that a result names without being asked."""
 
 
-def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
+def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
     """Choose items that all these targets run next; positions, the first ones first.
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
@@ -30,7 +30,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     targets : sequence of Operand
     n : int
         Most items, among those that none of the targets has answered.
-    scores : Sources
+    scores : Scores
         The sources.
     """
     evaluations = [target.evaluation for target in targets if target.evaluation is not None]
@@ -58,7 +58,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Sources) -> IntArray:
     if scores.n_models < 2:
         return first
     with one_thread():
-        model = source_kriging(scores.table(), seed, len(closed) + more, closed)
+        model = source_kriging(scores, seed, len(closed) + more, closed)
         runs = [KrigingRun(model) for _ in targets]
         for run, side in zip(runs, targets, strict=True):
             run.hear(np.searchsorted(model.candidates, side.items), side.answers)

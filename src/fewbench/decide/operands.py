@@ -20,7 +20,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.methods.sources import is_known
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
@@ -266,7 +266,7 @@ def labels(one: Operand, other: Operand) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
+def scores_of(*given: Given, scores: Scores | None = None) -> Scores:
     """Return the source scores to compare with: `scores`, or the table with the most models.
 
     Evaluations may have different source models: their tables grow with every run. EvaluationError
@@ -291,7 +291,7 @@ def scores_of(*given: Given, scores: Sources | None = None) -> Sources:
     return scores if scores is not None else max(tables, key=lambda table: table.n_models)
 
 
-def _same_benchmark(first: Sources, other: Sources) -> bool:
+def _same_benchmark(first: Scores, other: Scores) -> bool:
     if first.average != other.average:
         return False
     return first.fingerprint == other.fingerprint or (
@@ -303,7 +303,7 @@ def _same_benchmark(first: Sources, other: Sources) -> bool:
     )
 
 
-def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Operand:
+def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Operand:
     """Return an operand from what a user gives.
 
     Parameters
@@ -343,7 +343,7 @@ def operand(given: Given, scores: Sources, others: Sequence[Given] = ()) -> Oper
     )
 
 
-def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
+def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     score = Scored.of(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
@@ -355,11 +355,11 @@ def _estimated(evaluation: Evaluation, target: str, scores: Sources) -> Operand:
     )
 
 
-def _known(name: str, scores: Sources) -> Operand:
+def _known(name: str, scores: Scores) -> Operand:
     row = int(scores.model_positions([name])[0])
-    values = scores.table().cells[row]
+    values = scores.cells[row]
     missing = float(np.isnan(values).mean())
-    if not is_known(scores.table().take(models=[row]))[0]:
+    if not is_known(scores.take(models=[row]))[0]:
         raise EvaluationError(
             f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
             "known",
@@ -373,7 +373,7 @@ def _known(name: str, scores: Sources) -> Operand:
     return Operand(name, estimates, items, values[items], notes=notes)
 
 
-def at_score(score: float, scores: Sources) -> Operand:
+def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = np.empty(0, dtype=np.intp)
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, np.empty(0))

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 
@@ -35,7 +35,7 @@ class RandomPairs(BaseModel):
 
 
 def random_pairs(
-    one: Operand, other: Operand, made: Contrast, scores: Sources, level: float
+    one: Operand, other: Operand, made: Contrast, scores: Scores, level: float
 ) -> RandomPairs | None:
     """Return what random sampling would give; None if nothing was run for this difference.
 
@@ -46,7 +46,7 @@ def random_pairs(
     from scipy.special import ndtri
 
     whole = scores.whole
-    if made.is_known or whole.n_models < 2 or not isinstance(whole, Scores):
+    if made.is_known or whole.n_models < 2 or whole.chosen is not None:
         return None
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
     full = whole.full_scores()

@@ -28,7 +28,7 @@ from fewbench.decide.operands import (
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.written import check_number
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.study.multiple import holm
@@ -192,7 +192,7 @@ def rank(
     Parameters
     ----------
     *evaluations : Evaluation
-        Evaluations. All targets with answers are ranked.
+        Folders of evaluations. All targets with answers are ranked.
     models : sequence of str
         Source models to rank as well; their full scores are known.
     top : int
@@ -200,8 +200,8 @@ def rank(
     level : float
         Level of the rank ranges, all together.
     sequential : bool
-        You check again after 10, 20, 40, … answers up to the budget, until the best `top` are
-        settled. The ranges are valid for all of these checks together.
+        Allow for checks after 10, 20, 40, … answers up to the budget, until the best `top` are
+        settled: the ranges are valid for all of these checks together.
     next_items : int, optional
         Number of further items to distribute over the targets so that they settle the best `top`.
     ask : bool
@@ -327,7 +327,7 @@ def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]
 
 
 def _next_items(
-    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Sources
+    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can."""
     counts = allocate(

@@ -122,11 +122,6 @@ class Track(Shown, BaseModel):
         columns += ["is_known", "items_run", "chance_best"]
         return frame_of(self.points, columns, self.warnings).set_index("checkpoint")
 
-    def changes_frame(self) -> "pd.DataFrame":
-        """Return one row per change: difference, interval, p values and verdict."""
-        columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
-        return frame_of(self.changes, [*columns, "verdict"], self.warnings)
-
     def curve(self) -> list[dict[str, Any]]:
         """Return the points as plain values: name, step, score, low, high, is_known."""
         return [

@@ -27,7 +27,7 @@ from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdic
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 from fewbench.uncertainty.sampling import check_level
 
@@ -36,7 +36,7 @@ def versus(
     a: Given,
     b: Given,
     *,
-    scores: Sources | None = None,
+    scores: Scores | None = None,
     level: float = 0.9,
     margin: float | None = None,
     adjust: Adjust = "holm",
@@ -48,8 +48,8 @@ def versus(
 
     The result is the difference with its interval, the probability that A is better, and what
     random sampling of as many items would give. Targets are estimated; the full score of a source
-    model is known. If you can, run the reference model in full: a known score needs fewer items for
-    a decision than two estimates.
+    model is known. If you can, run the reference model in full: a decision against a known score
+    needs fewer items.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def versus(
         Adjust the tasks' p values for their number: holm (no false verdict) or bh
         (Benjamini-Hochberg: few false verdicts).
     sequential : bool
-        You check again after 10, 20, 40, … answers up to the budget, and stop at a verdict. The
+        Allow for checks after 10, 20, 40, … answers up to the budget, until there is a verdict: the
         interval is valid for all of these checks together.
     next_items : int, optional
         Number of items that both run next (default: as many as would decide, at most 200).
@@ -110,7 +110,7 @@ def compare(
     margin: float | None,
     adjust: Adjust,
     sequential: bool,
-    scores: Sources | None = None,
+    scores: Scores | None = None,
     next_items: int | None = None,
     ask: bool = False,
 ) -> Versus:
@@ -134,7 +134,7 @@ def compare(
     return result.model_copy(update={"warnings": (*result.warnings, *notes)})
 
 
-def check_margin(margin: float | None, scores: Sources) -> None:
+def check_margin(margin: float | None, scores: Scores) -> None:
     """Raise EvaluationError unless the margin is positive and below the range of the scores."""
     span = scores.scale.high - scores.scale.low
     if margin is not None and not 0 < margin < span:
@@ -147,7 +147,7 @@ def check_margin(margin: float | None, scores: Sources) -> None:
 def _result(
     first: Operand,
     other: Operand,
-    scores: Sources,
+    scores: Scores,
     level: float,
     margin: float | None,
     adjust: Adjust,
@@ -222,13 +222,13 @@ def _interval(sign: float, low: float, high: float) -> Interval:
 
 
 def _next_items(
-    open_: Sequence[Operand], needed: int | None, wanted: int | None, scores: Sources
+    open_: Sequence[Operand], needed: int | None, wanted: int | None, scores: Scores
 ) -> tuple[str, ...]:
     """Return as many items as are wanted, or needed, for both to run next.
 
     A pack with answers to its own items cannot say which are needed, and refuses to if asked.
     """
-    if not open_ or (wanted is None and (needed is None or not isinstance(scores, Scores))):
+    if not open_ or (wanted is None and (needed is None or scores.chosen is not None)):
         return ()
     n = min(len(side.items) for side in open_)
     n = min(MOST, (needed or n) - n) if wanted is None else wanted
@@ -236,7 +236,7 @@ def _next_items(
 
 
 def _tasks(
-    first: Operand, other: Operand, scores: Sources, level: float, adjust: Adjust, sign: float
+    first: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust, sign: float
 ) -> tuple[TaskDifference, ...]:
     differences = task_contrasts(first, other)
     p_values = np.array([1.0 if task is None else task.p_value for task in differences])
@@ -261,7 +261,7 @@ def _tasks(
 
 
 def _deciding(
-    one: Operand, other: Operand, common: IntArray, scores: Sources
+    one: Operand, other: Operand, common: IntArray, scores: Scores
 ) -> tuple[ItemDifference, ...]:
     first, second = (
         side.answers[np.argsort(side.items)][np.searchsorted(np.sort(side.items), common)]

@@ -15,7 +15,7 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.journal import Header, Journal, Told, targets_of
-from fewbench.scores import Benchmark, OptionProbabilities, Scores, Sources, open_sources
+from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.table import NO_TASK, RUN, as_sources
@@ -33,25 +33,25 @@ def add(
     names: Mapping[str, str] | None = None,
     accept_differences: bool = False,
 ) -> Scores:
-    """Make source models of finished runs.
+    """Add finished runs to the source models.
 
-    Each target with answers becomes a row. Items that it did not run stay empty. The table also
-    keeps how the items were asked and scored, as far as the answers came from logs. A run that was
-    added before and has more answers now replaces its row.
+    Each target with answers becomes a row. Items that it did not run stay empty. For answers from
+    logs, the table also keeps prompts, settings and answer keys. If a run that was added before has
+    more answers now, its row is replaced.
 
     Parameters
     ----------
     runs : path or sequence of paths
-        Folders of evaluations of one benchmark. They may have other seeds and numbers of items.
+        Folders of evaluations of one benchmark. Seeds and numbers of items may differ.
     scores : Scores or Benchmark, optional
         The table to add to (default: the one that the runs were started with; of several, the one
         with most models). Its models come first.
     names : mapping of str to str, optional
-        Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the name of the
-        target; the name of the folder for a target called `target`).
+        Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the target's name, or
+        the folder's if the target is called `target`).
     accept_differences : bool
-        Add runs of other items, or whose items were asked or scored in another way than in the
-        table. Answers to items that are not in the table are left out.
+        Add runs with other items, prompts, settings or scoring than in the table. Items that are
+        not in the table are left out.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def add(
             f"no run to give a name: {some(unknown)}", hint=f"name one of {some(places, most=8)}"
         )
     sources = as_sources(_started_with(read) if scores is None else scores)
-    if not isinstance(sources, Scores) or sources.origin is not None:
+    if sources.origin is not None:
         raise EvaluationError(
             "models cannot be added to a pack", hint="add to the scores that it was made from"
         )
@@ -159,7 +159,7 @@ class _Run:
         return next((named[place] for place in places if place in named), default)
 
     @cached_property
-    def table(self) -> Sources | None:
+    def table(self) -> Scores | None:
         """The scores that it was started with, if their file is still there."""
         path = self.journal.scores_path()
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
@@ -190,7 +190,7 @@ def _pairs(texts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
     return ((text, at) for text, places in texts.items() for at in places)
 
 
-def _started_with(runs: Sequence[_Run]) -> Sources:
+def _started_with(runs: Sequence[_Run]) -> Scores:
     tables = [run.table for run in runs if run.table is not None]
     if not tables:
         raise EvaluationError(

@@ -16,7 +16,7 @@ from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Skipped, Told
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
-from fewbench.scores import Scale, Scores, Sources
+from fewbench.scores import Scale, Scores
 from fewbench.scores.conditions import Compared, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 from fewbench.scores.replies import describe_replies, is_odd
@@ -60,7 +60,7 @@ class Taken(NamedTuple):
 class AnswerBook:
     """Checks answers against the sources' items, scale and options, and shows the record."""
 
-    def __init__(self, scores: Sources, record: Record) -> None:
+    def __init__(self, scores: Scores, record: Record) -> None:
         self._sources, self._record = scores, record
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
 
@@ -93,7 +93,7 @@ class AnswerBook:
             return np.zeros(sources.n_items, dtype=bool)
         if sources.is_binary:
             return np.ones(sources.n_items, dtype=bool)
-        whole = sources.remember("whole tasks", lambda: whole_tasks(sources.table()))
+        whole = sources.remember("whole tasks", lambda: whole_tasks(sources))
         return np.asarray(whole[sources.task_of], dtype=bool)
 
     def check(

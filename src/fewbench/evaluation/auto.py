@@ -212,7 +212,7 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
     if not errors:
         return Choice(RANDOM, "no other method could be judged on these source models")
     preferred = next(iter(errors))
-    over = f"random sampling's, mean over {looks[0]} to {looks[-1]} items"
+    over = f"times that of random sampling, mean over {looks[0]} to {looks[-1]} items"
     shares = {name: float(error.mean()) for name, error in errors.items()}
     nearer = dict[str, str]()
     """Methods with a lower error than the preferred one, but not for stronger targets."""
@@ -235,15 +235,15 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
         return Choice(
             RANDOM,
             "no method is clearly better than random sampling on your source models: the error of "
-            f"{preferred} is {shares[preferred]:.2f} of {over}",
+            f"the method {preferred} is {shares[preferred]:.2f} {over}",
         )
-    reason = f"on your source models its error is {shares[chosen]:.2f} of {over}"
+    reason = f"on your source models, its error is {shares[chosen]:.2f} {over}"
     if chosen == preferred:
         if preferred != DEFAULT and DEFAULT in CATALOGUE:
             reason += f"; {DEFAULT} could not be judged on parts of them"
         return Choice(chosen, "; ".join([reason, *nearer.values()]))
-    why = "clearly more" if beats(chosen, preferred, len(errors) - 1) else "not clearly below 1"
-    return Choice(chosen, f"{reason}; that of {preferred} is {shares[preferred]:.2f}, {why}")
+    why = "clearly higher" if beats(chosen, preferred, len(errors) - 1) else "not clearly below 1"
+    return Choice(chosen, f"{reason}; that of {preferred} is {shares[preferred]:.2f} times, {why}")
 
 
 def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> FloatArray:

@@ -21,7 +21,7 @@ from fewbench.methods.base import AUTO
 from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.needs import obstacle
 from fewbench.methods.static import StaticSession
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
@@ -54,7 +54,7 @@ class Opened:
     @classmethod
     def new(
         cls,
-        scores: Sources,
+        scores: Scores,
         method: str | Method,
         budget: int | str | None,
         seed: int,
@@ -87,7 +87,7 @@ class Opened:
             from fewbench.evaluation.auto import check_given, choose_for
 
             check_given(subset)
-            method, reason = choose_for(scores.table(), limits)
+            method, reason = choose_for(scores, limits)
         return cls(method, limits, seed, subset, reason)
 
     @classmethod
@@ -118,7 +118,7 @@ class Choosing:
         What the runner reported to have spent on each target.
     """
 
-    def __init__(self, scores: Sources, settings: Opened, ledger: Ledger) -> None:
+    def __init__(self, scores: Scores, settings: Opened, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
         self.reported_costs: Mapping[str, float] = {}
@@ -183,7 +183,7 @@ class Choosing:
             if error := obstacle(method, scores):
                 raise error
             with self._working():
-                session = method.start(scores.table(), provenance.budget, provenance.seed, targets)
+                session = method.start(scores, provenance.budget, provenance.seed, targets)
         session.record = self.ledger.record
         return session
 

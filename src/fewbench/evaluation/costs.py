@@ -24,7 +24,7 @@ from fewbench._json import loads
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.evaluation.opening import COST, costs_of
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.scores.costs import amount
 
 BATCHES = "run.jsonl"
@@ -71,7 +71,7 @@ class Cost(BaseModel):
 
 
 def expected_costs(
-    scores: Sources, answered: IntArray, reported: float
+    scores: Scores, answered: IntArray, reported: float
 ) -> tuple[float, FloatArray] | None:
     """Return what was spent, and what each item is expected to cost, shape (items,).
 

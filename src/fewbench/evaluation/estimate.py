@@ -12,7 +12,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
 from fewbench.methods.subset import Provenance
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Chart, Shown
 
@@ -192,7 +192,7 @@ class Estimates(Shown, dict[str, Estimate]):
         return [("targets", "", lambda: several(list(self.values()))), *super()._charts()]
 
 
-def among_sources(one: Estimate, scores: Sources) -> Any:
+def among_sources(one: Estimate, scores: Scores) -> Any:
     """Return the chart of an estimate among the full scores of the source models."""
     ends = (one.interval.low, one.interval.high)
     drawn = full_scores_of(scores), one.target, one.score
@@ -208,7 +208,7 @@ def several(estimates: Sequence[Estimate]) -> Any:
     return figures.several(values, estimates[0].level, Unit(estimates[0].scale))
 
 
-def full_scores_of(scores: Sources) -> dict[str, float]:
+def full_scores_of(scores: Scores) -> dict[str, float]:
     """Return the source models' full scores on the user's scale, by name."""
     full = scores.scale.from_unit(scores.full_scores())
     return dict(zip(map(str, scores.model_ids), map(float, full), strict=True))

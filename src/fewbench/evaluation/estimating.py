@@ -16,7 +16,7 @@ from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Sources, Unit
+from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements
 from fewbench.uncertainty.bounds import Past, past_scores, places
 from fewbench.uncertainty.intervals import Scored, stricter
@@ -201,7 +201,7 @@ def make_estimate(
     )
 
 
-def _interval(scores: Sources, low: float, high: float) -> Interval:
+def _interval(scores: Scores, low: float, high: float) -> Interval:
     low, high = scores.scale.interval_from_unit(low, high)
     return Interval(low=low, high=high)
 

@@ -30,7 +30,7 @@ from fewbench.evaluation.packed import stronger_warning
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.table import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST
@@ -93,7 +93,7 @@ class Evaluation:
 
     def __init__(
         self,
-        scores: Sources | Benchmark,
+        scores: Scores | Benchmark,
         method: str | Method = AUTO,
         budget: int | str | None = None,
         targets: Sequence[str] = ("target",),
@@ -197,7 +197,7 @@ class Evaluation:
     def open(
         cls,
         folder: str | os.PathLike[str],
-        scores: Sources | None = None,
+        scores: Scores | None = None,
         method: Method | None = None,
     ) -> "Evaluation":
         """Open a saved evaluation with all items asked and answers recorded so far.

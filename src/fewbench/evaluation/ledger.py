@@ -23,7 +23,7 @@ from fewbench.evaluation.journal import (
 )
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.replies import describe_alike, describe_replies, replies_of
 
@@ -46,7 +46,7 @@ class Ledger:
     entries : list of Entry
     """
 
-    def __init__(self, scores: Sources, targets: Sequence[str]) -> None:
+    def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
         self.record = Record(tuple(targets), scores.n_items)
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []

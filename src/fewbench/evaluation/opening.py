@@ -18,7 +18,7 @@ from fewbench.algorithms.sampling import LEAST_OF_TASK, items_of_share
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Sources, open_sources, read_costs, save_scores
+from fewbench.scores import Scores, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.costs import amount
 from fewbench.scores.table import is_added, source_models
@@ -92,7 +92,7 @@ class Stop(BaseModel):
             raise ValueError("give items, half_width, cost, tokens or seconds")
         return self
 
-    def check_without_run(self, scores: Sources) -> None:
+    def check_without_run(self, scores: Scores) -> None:
         """Raise EvaluationError for a limit that only a run can keep."""
         if self.tokens is not None or self.seconds is not None:
             limit = "tokens" if self.seconds is None else "time"
@@ -118,7 +118,7 @@ class Stop(BaseModel):
             limits.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
         return ", or ".join(limits)
 
-    def budget(self, method: Method, scores: Sources) -> int:
+    def budget(self, method: Method, scores: Scores) -> int:
         """Return how many items a method may choose.
 
         Where only a cost is given: as many as the cheapest items would be, or as the mean cost
@@ -167,12 +167,12 @@ def _items_for(half_width: float, level: float, n_items: int) -> int:
     return math.ceil(n / (1 + (n - 1) / n_items))
 
 
-def costs_of(scores: Sources) -> FloatArray:
+def costs_of(scores: Scores) -> FloatArray:
     """Return the cost of running each item, shape (items,); ScoresError without usable ones."""
     return read_costs(scores, COST)
 
 
-def count_items(budget: int | str, scores: Sources | None) -> int:
+def count_items(budget: int | str, scores: Scores | None) -> int:
     """Return the number of items of a budget: a number, or a share such as 10%.
 
     A share is that share of each task's items, and at least 20 items of each task, or all of a
@@ -210,7 +210,7 @@ def count_items(budget: int | str, scores: Sources | None) -> int:
     return items_of_share(share, np.bincount(scores.task_of))
 
 
-def share_note(budget: int | str, scores: Sources) -> str | None:
+def share_note(budget: int | str, scores: Scores) -> str | None:
     """Return how many items a share is, and why; None for a number of items.
 
     Examples
@@ -286,7 +286,7 @@ def check_followed(own: Provenance, leads: Provenance, method: Method, place: st
         )
 
 
-def check_targets(scores: Sources, targets: Sequence[str]) -> None:
+def check_targets(scores: Scores, targets: Sequence[str]) -> None:
     """Raise EvaluationError unless targets have distinct names that no source has."""
     if isinstance(targets, str):
         raise EvaluationError(
@@ -306,7 +306,7 @@ def check_targets(scores: Sources, targets: Sequence[str]) -> None:
         )
 
 
-def keep_scores(scores: Sources, folder: Path) -> str | None:
+def keep_scores(scores: Scores, folder: Path) -> str | None:
     """Save scores that change or have no file into an evaluation's folder; return the file's name.
 
     These are a benchmark alone, and a table that runs were added to, as their rows may change.
@@ -316,13 +316,13 @@ def keep_scores(scores: Sources, folder: Path) -> str | None:
         return None
     name = SCORES if grows else BENCHMARK
     folder.mkdir(parents=True, exist_ok=True)
-    save_scores(scores.table(), folder / name)
+    save_scores(scores, folder / name)
     return name
 
 
 def started_scores(
-    folder: Path, made: Provenance, path: Path | None, scores: Sources | None
-) -> Sources:
+    folder: Path, made: Provenance, path: Path | None, scores: Scores | None
+) -> Scores:
     """Return the scores that a saved evaluation was started with.
 
     Parameters
@@ -354,7 +354,7 @@ def started_scores(
     scores, _ = source_models(scores)
     added = is_added(scores)
     if scores.fingerprint != made.fingerprint and added.any():
-        before = scores.table().take(models=np.flatnonzero(~added))
+        before = scores.take(models=np.flatnonzero(~added))
         if before.fingerprint == made.fingerprint:
             return before
         if path is not None and path.parent == folder.absolute():

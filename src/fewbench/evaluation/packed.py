@@ -9,7 +9,7 @@ from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset
 from fewbench.methods.base import AUTO
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.scores.table import Origin
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def check_settings(
     return made.method, limits, made.seed
 
 
-def known_errors(scores: Sources, method: Method, made: Provenance) -> "HeldOut | None":
+def known_errors(scores: Scores, method: Method, made: Provenance) -> "HeldOut | None":
     """Return the errors that a pack holds; None for other scores.
 
     Raises PackError if they do not fit together.

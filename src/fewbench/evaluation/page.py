@@ -11,7 +11,7 @@ from fewbench._types import FloatArray
 from fewbench.errors import PackError
 from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.scores import Sources, Unit
+from fewbench.scores import Scores, Unit
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Page, Section, Table, page_of
 
@@ -173,7 +173,7 @@ def _parts(
         yield _items(estimate.target, tab, unit, evaluation)
 
 
-def _near(estimate: Estimate, scores: Sources, unit: Unit) -> list[list[str]]:
+def _near(estimate: Estimate, scores: Scores, unit: Unit) -> list[list[str]]:
     """Return the source models with the target among them, the best first."""
     sign = 1 if scores.scale.lower_is_better else -1
     every = [(sign * score, name, score) for name, score in full_scores_of(scores).items()]
@@ -235,7 +235,7 @@ def _more_items(estimate: Estimate, unit: Unit) -> list[str]:
     return [f"More items would give about {' and '.join(widths)}."] if widths else []
 
 
-def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Sources | None) -> Section:
+def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> Section:
     drawn = [] if scores is None else _middles(estimate, scores)
     medians = {row["task"]: row["median"] for row in drawn}
     head = [("Task", False), ("Score", True), (f"{estimate.level:.0%} interval", True)]
@@ -261,7 +261,7 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Sources | None) -> 
     return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
 
 
-def _middles(estimate: Estimate, scores: Sources) -> list[dict[str, Any]]:
+def _middles(estimate: Estimate, scores: Scores) -> list[dict[str, Any]]:
     """Return the middle of the source models in every task, beside the target's score."""
     of_sources = scores.scale.from_unit(scores.task_scores())
     rows = []
@@ -314,7 +314,7 @@ def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section
     return Section("items", "Items", notes, tables=[shown], detail=True, tab=tab)
 
 
-def _means(scores: Sources, items: list[str]) -> FloatArray:
+def _means(scores: Scores, items: list[str]) -> FloatArray:
     """Return mean scores of the source models on items; a pack may not hold all of them."""
     try:
         of_items = scores.columns(scores.positions(items))

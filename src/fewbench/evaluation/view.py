@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.show.html import body_of, charts_of, render
 from fewbench.show.page import Page
 
@@ -178,7 +178,7 @@ class History:
 
 def view(
     folder: str | Path,
-    scores: Sources | None = None,
+    scores: Scores | None = None,
     *,
     level: float = 0.9,
     port: int = 0,

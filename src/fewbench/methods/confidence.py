@@ -17,7 +17,7 @@ from fewbench.algorithms.option_probabilities import probabilities_of, right_opt
 from fewbench.errors import AnswersError, MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.record import Answers
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 Values = Literal["scores", "probabilities"]
 """What models and items are compared by: scores, or probabilities of the right options."""
@@ -63,7 +63,7 @@ class Confidence:
         return np.where(np.isnan(chances), answers.scores, np.clip(chances, 0.0, 1.0))
 
 
-def confidence(scores: Sources) -> Confidence:
+def confidence(scores: Scores) -> Confidence:
     """Return the sources' confidence on all items.
 
     The sources decide which option is right (`fewbench.algorithms.option_probabilities`); a source
@@ -85,13 +85,12 @@ def confidence(scores: Sources) -> Confidence:
         f"probabilities of right options of {counted(scores.n_models, 'model')} on "
         f"{counted(scores.n_items, 'item')}",
     )
-    table = scores.table()
     believed = np.empty((scores.n_models, scores.n_items))
     right = np.empty(scores.n_items, dtype=np.intp)
     for items, options in scores.probabilities.by_items():
-        values = table.cells[:, items]
+        values = scores.cells[:, items]
         right[items] = right_options(options, values, n_options[items])
         chances = probabilities_of(options, right[items])
         chances = np.where(np.isnan(chances), values, chances)
         believed[:, items] = np.where(np.isnan(values), np.nan, np.clip(chances, 0.0, 1.0))
-    return Confidence(replace(table, values=believed, probabilities=None).filled, right)
+    return Confidence(replace(scores, values=believed, probabilities=None).filled, right)

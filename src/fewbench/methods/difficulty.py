@@ -10,10 +10,10 @@ import numpy as np
 from fewbench._blocks import by_columns
 from fewbench._types import FloatArray
 from fewbench.methods.confidence import Values, confidence
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 
 
-def difficulty_index(scores: Sources, proxy: Values = "scores") -> FloatArray:
+def difficulty_index(scores: Scores, proxy: Values = "scores") -> FloatArray:
     """Return how easy each item is for the sources, in [0, 1], shape (items,).
 
     `proxy` is "scores", the mean filled score over the sources, or "probabilities", the mean
@@ -25,7 +25,7 @@ def difficulty_index(scores: Sources, proxy: Values = "scores") -> FloatArray:
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":  # rounded: ties despite rounding errors
-        return scores.remember("difficulty", lambda: np.round(_means(scores.table()), 12))
+        return scores.remember("difficulty", lambda: np.round(_means(scores), 12))
     return np.asarray(np.round(confidence(scores).sources.mean(axis=0), 12))
 
 

@@ -24,7 +24,7 @@ from fewbench.algorithms.irt import (
 from fewbench.errors import MethodError
 from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ CUT = "scores between 0 and 1 count as right or wrong where abilities are estima
 KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
 """Raise this number when the fit changes, so that kept models are not used."""
-_ARRAYS = ("discrimination", "intercept", "guessing")
+_ARRAYS = ("discrimination", "intercept")
 _PARTS = (*_ARRAYS, "cuts")
 """What a pack keeps of a model: nothing of the sources, whom only a choice of items needs."""
 _SEED = 0  # which cells are held out to choose the number of abilities
@@ -59,7 +59,7 @@ class SourceModel:
         return self.model.abilities(items, binary(answers, self.cuts[items]), spread)
 
 
-def source_model(scores: Sources, dimensions: int | None = None) -> SourceModel:
+def source_model(scores: Scores, dimensions: int | None = None) -> SourceModel:
     """Fit an item response model to the sources, or return the kept fit.
 
     Missing cells are left out. Fractional scores are cut into right and wrong, task by task (see
@@ -72,13 +72,12 @@ def source_model(scores: Sources, dimensions: int | None = None) -> SourceModel:
         )
 
     def fit() -> SourceModel:
-        table = scores.table()
-        key = (_digest(table), dimensions)
-        return _remembered(key, lambda: _fitted(table, slice(None), dimensions))
+        key = (_digest(scores), dimensions)
+        return _remembered(key, lambda: _fitted(scores, slice(None), dimensions))
 
     def fitted() -> SourceModel:
         name = f"item-response-{dimensions}"
-        return kept(scores.table(), name, (dimensions, FIT), SourceModel, fit)
+        return kept(scores, name, (dimensions, FIT), SourceModel, fit)
 
     def learned(part: str) -> FloatArray:
         return scores.remember(f"item response {dimensions} {part}", lambda: _parts(fitted())[part])
@@ -91,7 +90,7 @@ def source_model(scores: Sources, dimensions: int | None = None) -> SourceModel:
     return fitted()
 
 
-def expectation_error(scores: Sources, spread: float) -> FloatArray:
+def expectation_error(scores: Scores, spread: float) -> FloatArray:
     """Return mean absolute errors of the expected scores of unseen items, shape (1 + tasks,).
 
     The first is for the full score, the others for the tasks. For a held-out fifth of the sources,
@@ -101,15 +100,14 @@ def expectation_error(scores: Sources, spread: float) -> FloatArray:
     reached = source_model(scores).model.dimensions
 
     def error() -> FloatArray:
-        table = scores.table()
-        key = (_digest(table), scores.average, reached, spread)
-        return _remembered(key, lambda: _error(table, reached, spread))
+        key = (_digest(scores), scores.average, reached, spread)
+        return _remembered(key, lambda: _error(scores, reached, spread))
 
     return scores.remember(f"expectation error {reached} {spread}", error)
 
 
-def _fitted(scores: Sources, at: IntArray | slice, dimensions: int | None) -> SourceModel:
-    values = scores.table().cells[:, at] if isinstance(at, slice) else scores.columns(at)
+def _fitted(scores: Scores, at: IntArray | slice, dimensions: int | None) -> SourceModel:
+    values = scores.cells[:, at] if isinstance(at, slice) else scores.columns(at)
     _, task_of = np.unique(scores.task_of[at], return_inverse=True)
     cuts = best_cuts(values, task_of)[task_of]
     right = binary(values, cuts)
@@ -149,12 +147,10 @@ def _parts(source: SourceModel) -> dict[str, FloatArray]:
 
 
 def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceModel:
-    discrimination, intercept, guessing = (parts[name] for name in _ARRAYS)
+    discrimination, intercept = (parts[name] for name in _ARRAYS)
     n = discrimination.shape[1]
     sources = IrtAbilities(np.empty((0, n)), np.empty((0, n, n)))
-    return SourceModel(
-        ItemResponse(discrimination, intercept, guessing, sources), parts["cuts"], notes
-    )
+    return SourceModel(ItemResponse(discrimination, intercept, sources), parts["cuts"], notes)
 
 
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -170,7 +166,7 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
     return value
 
 
-def subset_model(scores: Sources, at: IntArray) -> SourceModel:
+def subset_model(scores: Scores, at: IntArray) -> SourceModel:
     """Fit a model of one ability to the sources' answers on a few items, without keeping the fit.
 
     The model counts items by their place in `at`, shape (n,), and cuts scores as `source_model`

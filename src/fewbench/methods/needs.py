@@ -15,7 +15,7 @@ import numpy as np
 
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, MethodError, MissingExtraError
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 _Part = TypeVar("_Part")
 
@@ -95,13 +95,13 @@ def is_costly(*parts: object) -> bool:
     return any(getattr(part, "costly", False) for part in parts)
 
 
-def for_sources(part: _Part, scores: Sources) -> _Part:
+def for_sources(part: _Part, scores: Scores) -> _Part:
     """Return a part with the rules that depend on the number of sources fixed (see `Method`)."""
     fix = getattr(part, "for_sources", None)
     return part if fix is None else fix(scores)
 
 
-def obstacle(method: object, scores: Sources | None = None) -> FewbenchError | None:
+def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | None:
     """Return why a method or part cannot run, as the error to raise; None if it can.
 
     Without `scores`, only missing packages are found.
@@ -123,13 +123,13 @@ def obstacle(method: object, scores: Sources | None = None) -> FewbenchError | N
     return None
 
 
-def require(part: object, scores: Sources) -> None:
+def require(part: object, scores: Scores) -> None:
     """Raise the error of `obstacle` if a method or part cannot run."""
     if (error := obstacle(part, scores)) is not None:
         raise error
 
 
-def supply(scores: Sources) -> dict[str, int]:
+def supply(scores: Scores) -> dict[str, int]:
     """Return how much a table has of each thing that a `Need` can name.
 
     Distinct sources count as sources here; `fewbench.audit` counts them without near copies.
@@ -137,7 +137,7 @@ def supply(scores: Sources) -> dict[str, int]:
     return {what: count(scores) for what, count in _COUNTS.items()}
 
 
-def item_texts(scores: Sources) -> list[str]:
+def item_texts(scores: Scores) -> list[str]:
     """Return the stripped text of each item, "" where there is none.
 
     >>> from fewbench.scores import from_arrays
@@ -150,12 +150,12 @@ def item_texts(scores: Sources) -> list[str]:
     return ["" if lacks else str(x).strip() for x, lacks in zip(column, column.isna(), strict=True)]
 
 
-def _tasks_have_text(scores: Sources) -> bool:
+def _tasks_have_text(scores: Scores) -> bool:
     has_text = np.array([bool(text) for text in item_texts(scores)])
     return len(np.unique(scores.task_of[has_text])) == len(scores.tasks)
 
 
-_COUNTS: dict[str, Callable[[Sources], int]] = {
+_COUNTS: dict[str, Callable[[Scores], int]] = {
     "sources": lambda scores: scores.n_models,
     "distinct sources": lambda scores: scores.n_models,
     "tasks": lambda scores: len(scores.tasks),
@@ -165,7 +165,7 @@ _COUNTS: dict[str, Callable[[Sources], int]] = {
 }
 
 
-def _lack(need: Need, scores: Sources) -> MethodError:
+def _lack(need: Need, scores: Scores) -> MethodError:
     if need.what in ("text", "task text"):
         texts = item_texts(scores)
         blank = [item for item, text in zip(scores.item_ids, texts, strict=True) if not text]

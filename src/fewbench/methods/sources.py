@@ -9,7 +9,7 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups, with_families
 from fewbench.errors import ScoresError
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.scores.table import MOST_MISSING
 
 COMPARED = 2000
@@ -22,7 +22,7 @@ NEARLY_COMPLETE = 0.05
 """A model that lacks up to this share of the full score is judged by what it ran. Of 5% of the
 cells, drawn at random or the harder ones, the full scores of four real tables moved by .16 to .48
 percentage points (root mean square); methods err by 2 to 5."""
-_GROUPS: WeakKeyDictionary[Sources, tuple[IntArray, IntArray]] = WeakKeyDictionary()
+_GROUPS: WeakKeyDictionary[Scores, tuple[IntArray, IntArray]] = WeakKeyDictionary()
 
 
 def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
@@ -100,15 +100,15 @@ def missing_note(scores: Scores) -> list[str]:
     return [note]
 
 
-def source_groups(scores: Sources) -> IntArray:
+def source_groups(scores: Scores) -> IntArray:
     """Group models by family and by (nearly) identical answers, shape (models,)."""
     return _groups(scores)[1]
 
 
-def _groups(scores: Sources) -> tuple[IntArray, IntArray]:
+def _groups(scores: Scores) -> tuple[IntArray, IntArray]:
     """Group models by (nearly) identical answers alone, and with families."""
     if scores not in _GROUPS:
-        copies = groups = duplicate_groups(_compared(scores.table()))
+        copies = groups = duplicate_groups(_compared(scores))
         if "family" in scores.models:
             families = scores.models["family"].fillna("").to_numpy(dtype=object)
             groups = with_families(copies, families)
@@ -116,7 +116,7 @@ def _groups(scores: Sources) -> tuple[IntArray, IntArray]:
     return _GROUPS[scores]
 
 
-def distinct_sources(scores: Sources) -> int:
+def distinct_sources(scores: Scores) -> int:
     """Return the number of sources that can carry a model, near copies counted once.
 
     The number of families where these are few; 0 if the sources hardly differ in ability. It
@@ -137,7 +137,7 @@ def _compared(scores: Scores) -> FloatArray:
     return scores.filled_cells[:, items]
 
 
-def models_per_group(scores: Sources) -> float:
+def models_per_group(scores: Scores) -> float:
     """Return how many sources there are for each independent family or model.
 
     >>> from fewbench.testing import simulate
@@ -152,7 +152,7 @@ def models_per_group(scores: Sources) -> float:
     return float(scores.remember("models per group", ratio))
 
 
-def reliability(sources: Sources) -> float:
+def reliability(sources: Scores) -> float:
     """Return Cronbach's alpha of the sources' scores: 1 if they differ in one ability.
 
     At 0 or below, sources differ only by chance, for example because all guess.
@@ -163,7 +163,7 @@ def reliability(sources: Sources) -> float:
     >>> round(reliability(simulate(30, 200)), 1)
     1.0
     """
-    return float(sources.remember("reliability", lambda: _alpha(sources.table().filled_cells)))
+    return float(sources.remember("reliability", lambda: _alpha(sources.filled_cells)))
 
 
 def _alpha(values: Matrix) -> float:

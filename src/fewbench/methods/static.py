@@ -21,7 +21,7 @@ from fewbench.methods.needs import Extra, Need, extras_of, for_sources, is_costl
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.methods.subset import Subset
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class StaticSession(Session):
     def __init__(
         self,
         predictor: Predictor,
-        scores: Sources,
+        scores: Scores,
         subset: Subset,
         seed: int,
         targets: Sequence[str],
@@ -147,9 +147,7 @@ class StaticSession(Session):
         if places not in self._fitted:
             subset = self.subset if len(places) == len(self._items) else self._part(places)
             learner: Any = self._predictor
-            needs_table = not getattr(learner, "packs_answers", False)
-            sources = self._scores.table() if needs_table else self._scores
-            self._fitted[places] = learner.fit(sources, subset, self._seed)
+            self._fitted[places] = learner.fit(self._scores, subset, self._seed)
         return self._fitted[places]
 
     def _part(self, places: tuple[int, ...]) -> Subset:

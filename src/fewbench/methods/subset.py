@@ -13,7 +13,7 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.algorithms.sampling import whole_chances
 from fewbench.errors import MethodError
-from fewbench.scores import Average, Sources
+from fewbench.scores import Average, Scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,13 +74,13 @@ class Subset(BaseModel):
         """Whether all items were drawn with known probabilities."""
         return self.chances is not None and None not in self.chances
 
-    def weights_over(self, scores: Sources) -> FloatArray:
+    def weights_over(self, scores: Scores) -> FloatArray:
         """Return the subset's weights, else the items' weights in the full score, shape (n,)."""
         if self.weights is None:
             return scores.item_weights[scores.positions(self.items)]
         return np.array(self.weights)
 
-    def chances_over(self, scores: Sources) -> FloatArray | None:
+    def chances_over(self, scores: Scores) -> FloatArray | None:
         """Return every item's chance to be drawn, shape (items,); None if some were chosen."""
         if not self.is_sample:
             return None
@@ -123,7 +123,7 @@ class Given:
 
     subset: Subset
 
-    def select(self, scores: Sources, budget: int, seed: int) -> Subset:
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Return the items."""
         return self.subset
 

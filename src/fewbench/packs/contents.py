@@ -15,7 +15,7 @@ from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, stronger_warning, subset_of
 from fewbench.methods import find_method
-from fewbench.scores import Sources, Unit
+from fewbench.scores import Scores, Unit
 from fewbench.scores.pack_files import (
     SUFFIX,
     PackRecord,
@@ -75,7 +75,7 @@ class Pack(Shown):
         """Names of the benchmarks."""
         return tuple(part.record.name for part in self.parts)
 
-    def scores(self, name: str | None = None) -> Sources:
+    def scores(self, name: str | None = None) -> Scores:
         """Return the scores of a benchmark, to be used in place of the source models' scores.
 
         `name` is needed if there are several. PackError if there is none of that name, or the

@@ -25,7 +25,7 @@ from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
 from fewbench.methods.sources import missing_note, reliability, whole_sources
 from fewbench.packs.contents import Pack
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.scores.pack_files import (
     SCHEMA,
     Cell,
@@ -82,17 +82,16 @@ def pack(
 ) -> Pack:
     """Make a pack of a few items of a benchmark.
 
-    A pack contains the chosen items and all that is needed to estimate full scores. Every model
-    runs the same items, unless you name a method that chooses items as answers arrive: the pack
-    then contains no item set, and says so.
+    A pack has the chosen items and everything needed to estimate full scores. Every model runs the
+    same items, unless you name an adaptive method: the pack then has no fixed items, and says so.
 
     Parameters
     ----------
     scores : Scores
         Scores of the source models.
     method : str or Method
-        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
-        the source models chooses the method, often one that chooses items as answers arrive.
+        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on the
+        source models chooses the method, often an adaptive one.
     budget : int or str
         Number of items of each benchmark, or a share of each task's items, such as 10%: at least
         20 of each task, or all of a smaller one. With `by`, at most half of the benchmark's items.
@@ -133,10 +132,9 @@ def pack(
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
     Pack: 10 of 80 items in place of all. Pack benchmark, made ...
     """
-    sources = as_sources(scores)
-    if sources.origin is not None:
+    scores = as_sources(scores)
+    if scores.origin is not None:
         raise PackError("the scores are those of a pack", hint="use the scores it was made from")
-    scores = sources.table()
     if repeats < 3 or workers < 1:
         raise PackError(
             f"repeats={repeats}, workers={workers} is too low",
@@ -197,7 +195,7 @@ class _Maker:
         self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
         sources, set_aside = source_models(scores)
-        scores, self.notes = whole_sources(sources.table(), LEAST, "a pack")
+        scores, self.notes = whole_sources(sources, LEAST, "a pack")
         self.notes += [*set_aside, *missing_note(scores)]
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
@@ -323,7 +321,7 @@ class _Maker:
 
 
 def _trial(
-    scores: Sources,
+    scores: Scores,
     method: str = AUTO,
     items: int | None = None,
     seed: int = 0,
@@ -332,21 +330,16 @@ def _trial(
     """Return the estimate of a target that is right on every second item that it is asked."""
     evaluation = Evaluation(scores, method, items, [_TRIAL], seed, subset=subset)
     while asked := evaluation.ask():
-        answers = {item: float(_is_right(item)) for item in asked[_TRIAL]}
-        evaluation.tell(_TRIAL, scores_on(scores, answers), accept_fractions=True)
+        answers = {item: float(scores.scale.from_unit(_is_right(item))) for item in asked[_TRIAL]}
+        evaluation.tell(_TRIAL, answers, accept_fractions=True)
     return evaluation.predict(_TRIAL)
 
 
 _TRIAL = "trial of the pack"
 
 
-def _is_right(item: str) -> bool:
-    return hashlib.sha256(item.encode()).digest()[0] % 2 == 0
-
-
-def scores_on(scores: Sources, answers: Mapping[str, float]) -> dict[str, float]:
-    """Return answers in [0, 1] on the user's scale."""
-    return {item: float(scores.scale.from_unit(answer)) for item, answer in answers.items()}
+def _is_right(item: str) -> float:
+    return float(hashlib.sha256(item.encode()).digest()[0] % 2 == 0)
 
 
 def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[Cell]]:

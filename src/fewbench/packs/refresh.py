@@ -24,7 +24,7 @@ from fewbench.evaluation.journal import (
     targets_of,
 )
 from fewbench.packs.contents import open_pack
-from fewbench.scores import Scale, Sources, Unit
+from fewbench.scores import Scores, Unit
 from fewbench.show.page import Page, Section, Shown, Table
 
 
@@ -96,7 +96,7 @@ class Refreshed(Shown):
 def refresh_pack(
     folder: str | os.PathLike[str], pack: str | os.PathLike[str], level: float = 0.9
 ) -> Refreshed:
-    """Estimate an old run again with a newer pack, and show what moved.
+    """Estimate an old run again with a newer pack, and show what changed.
 
     The run itself is not changed. Answers to items that the newer pack does not ask for are not
     used.
@@ -161,7 +161,7 @@ def _before(
 
 
 def _after(
-    scores: Sources,
+    scores: Scores,
     header: Header,
     entries: list[Entry],
     runs: Mapping[str, Mapping[str, float]],
@@ -173,11 +173,12 @@ def _after(
     ids, scale = set(scores.item_ids), scores.scale
     if evaluation.method.asks_once:
         for name, items in evaluation.ask().items():
-            answers = {item: runs[name][item] for item in items if item in runs[name]}
+            recorded = {item: runs[name][item] for item in items if item in runs[name]}
+            answers = {item: float(scale.from_unit(unit)) for item, unit in recorded.items()}
             replies = kept_replies(
                 entry for entry in entries if isinstance(entry, Told) and entry.target == name
             )
-            evaluation.tell(name, _on_scale(scale, answers), replies=replies, accept_fractions=True)
+            evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
     # It predicts from answers to any items, in the rounds in which they were asked.
     with tempfile.TemporaryDirectory() as place:
@@ -194,10 +195,6 @@ def _estimated(evaluation: Evaluation, level: float) -> tuple[Estimates, dict[st
     used = {name: len(record.answered(name)) for name in record.targets}
     able = [name for name in used if used[name]]
     return (evaluation.estimate(level, able, warn=False) if able else Estimates()), used
-
-
-def _on_scale(scale: Scale, answers: Mapping[str, float]) -> dict[str, float]:
-    return {item: float(scale.from_unit(answer)) for item, answer in answers.items()}
 
 
 def _of_items(entries: list[Entry], ids: set[str], named: tuple[str, ...]) -> list[Entry]:

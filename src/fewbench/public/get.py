@@ -317,12 +317,12 @@ def get(
         Name of a source (see fewbench get list), or hub:ORG/DATASET, a dataset repository with
         logs.
     output : path, optional
-        Scores file to write (.parquet). NAME.source.json says where the results come from.
+        Scores file to write (.parquet). NAME.source.json records the source.
     benchmark : str, optional
         Benchmark if the source has several.
     models : int or sequence of str, optional
-        Fetch a fixed random sample of this many models (default: all), or the named ones. A larger
-        sample contains a smaller one. A name is MODEL or ORG/MODEL.
+        Models to fetch (default: all). A number fetches a random sample, the same every time. A
+        name is MODEL or ORG/MODEL.
     split : str, optional
         Part of the benchmark. For hub:ORG/DATASET, a folder.
     revision : str, optional

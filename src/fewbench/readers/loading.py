@@ -9,7 +9,7 @@ from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.readers.items import are_items, read_items
 from fewbench.readers.reading import read
-from fewbench.scores import Scale, Scores, Sources, from_long, from_wide, open_sources
+from fewbench.scores import Scale, Scores, from_long, from_wide, open_sources
 from fewbench.scores.files import is_saved
 from fewbench.scores.pack_files import is_pack
 from fewbench.scores.table import as_scores
@@ -63,13 +63,13 @@ def load_scores(
         )  # fmt: skip
     path = Path(source)
     if is_pack(path):
-        return open_sources(path).table()
+        return as_scores(open_sources(path))
     scores, notes = read_any(path, scale)
     issue(notes)
     return scores
 
 
-def open_any(path: Path) -> tuple[Sources, tuple[str, ...]]:
+def open_any(path: Path) -> tuple[Scores, tuple[str, ...]]:
     """Return the scores that a command was given, and notes; cells of saved ones are read later."""
     if is_pack(path) or (path.suffix == ".parquet" and is_saved(path)):
         return open_sources(path), ()

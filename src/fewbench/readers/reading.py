@@ -21,7 +21,7 @@ from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, Sources, load_scores
+from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
 
@@ -100,7 +100,7 @@ def read(
     filter: str | None = None,
     only_tasks: str | None = None,
     skip_tasks: str | None = None,
-    like: Sources | None = None,
+    like: Scores | None = None,
     key: str | None = None,
     damaged: Damaged = "stop",
     same_model: SameModel = "stop",
@@ -149,10 +149,10 @@ def read(
     only_model : str, optional
         Logs: read only the runs of this model.
     accept_differences : bool
-        Logs: import models that were asked or scored in different ways: other prompts, settings,
-        answer keys. Estimates then carry a warning.
+        Logs: import models with different prompts, settings, answer keys or scoring. Estimates then
+        carry a warning.
     missing : sequence of str
-        Table: texts for items that were not run, as in 'n/a,-'. Empty cells always are.
+        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
     right : sequence of str
         Table: texts for the best score, such as PASS.
     wrong : sequence of str
@@ -322,7 +322,7 @@ def _read_logs(
     units: list[tuple[Harness, LogUnit]],
     others: list[Path],
     options: LogOptions,
-    like: Sources | None,
+    like: Scores | None,
     scale: Scale | None,
     work: Path | None,
     where: tuple[int, Executor],

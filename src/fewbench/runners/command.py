@@ -29,7 +29,7 @@ from fewbench._json import loads
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered
 from fewbench.runners.result import RunResult
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 LARGE = 1 << 28  # bytes
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
@@ -99,7 +99,7 @@ class CommandRunner:
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
 
-    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
         self._tasks = {str(item): str(task) for item, task in scores.items["task"].items()}
         self._program = _Program(self._command)

@@ -19,7 +19,7 @@ from fewbench.runners.joining import LeadingRun, unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
 from fewbench.runners.run_folder import limits_of
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.table import as_sources
 
 NO_ANSWER = "no answer and no reason given"
@@ -93,7 +93,7 @@ class Runner(Protocol):
     def name(self) -> str:
         """Its name in messages."""
 
-    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check all that can be checked before anything is spent; return notes for the user.
 
         Raises RunError if the items cannot be run.
@@ -192,7 +192,7 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
 
 def run_with(
     runner: Runner,
-    scores: Sources | Benchmark | None,
+    scores: Scores | Benchmark | None,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     *,

@@ -30,7 +30,7 @@ from fewbench.runners.question_lines import Line, Text, parse_line, question_of,
 from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult
 from fewbench.runners.servers import check_address, check_server, refusing_empty_replies
-from fewbench.scores import Benchmark, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.table import KEYS, NO_TASK, as_sources
 
 Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
@@ -57,7 +57,7 @@ class QuestionLine(BaseModel):
 def run_endpoint(
     path: str | Path,
     models: Sequence[str],
-    scores: Sources | None,
+    scores: Scores | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -125,7 +125,7 @@ def run_endpoint(
 
 def question_tasks(
     path: str | Path,
-    scores: Sources,
+    scores: Scores,
     scorer: Scorer = "auto",
     pattern: str | None = None,
     *,
@@ -210,7 +210,7 @@ def question_benchmark(path: str | Path) -> Benchmark:
     return Benchmark(pd.DataFrame(columns, index=pd.Index(ids, dtype=object), dtype=object))
 
 
-def read_questions(path: Path, scores: Sources | None = None) -> dict[str, list[Question]]:
+def read_questions(path: Path, scores: Scores | None = None) -> dict[str, list[Question]]:
     """Return the questions of a file for each task of the scores, or for each of the file's.
 
     Examples
@@ -310,7 +310,7 @@ def _sample(question: Question) -> Any:
 
 
 def _check_texts(
-    path: str | Path, scores: Sources, task: str, questions: Sequence[Question]
+    path: str | Path, scores: Scores, task: str, questions: Sequence[Question]
 ) -> None:
     """Raise RunError if the scores have other texts for the ids of questions."""
     if TEXT not in scores.items:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fewbench._names import did_you_mean, some
 from fewbench.errors import FewbenchError
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 
 POSITION = "doc_id"
 UNFIT = re.compile(r"[,*?[]")
@@ -22,7 +22,7 @@ def check_export(harness: str) -> None:
         raise FewbenchError(f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS))
 
 
-def export_items(scores: Sources, items: Sequence[str], harness: str) -> str:
+def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
     """Return items as a text for a harness or script.
 
     Parameters
@@ -105,7 +105,7 @@ EXPORTS: dict[str, Callable[[pd.DataFrame], str]] = {
 }
 
 
-def moved_documents(sources: Sources, told: Scores, items: Sequence[str]) -> Iterator[str]:
+def moved_documents(sources: Scores, told: Scores, items: Sequence[str]) -> Iterator[str]:
     """Yield a warning for each task whose log has other documents at the items' positions.
 
     `sources` and `told` are read from logs of one harness; `items` were asked for, but are not in
@@ -131,7 +131,7 @@ def moved_documents(sources: Sources, told: Scores, items: Sequence[str]) -> Ite
             )
 
 
-def positions_in(sources: Sources, logs: Scores, items: Sequence[str]) -> tuple[Sources, list[str]]:
+def positions_in(sources: Scores, logs: Scores, items: Sequence[str]) -> tuple[Scores, list[str]]:
     """Replace the items' positions in the sources by those in current logs of any model.
 
     Returns the sources with the new positions, and the items (of `items`) that the logs lack.
@@ -151,4 +151,4 @@ def positions_in(sources: Sources, logs: Scores, items: Sequence[str]) -> tuple[
     positions = places.reindex(sources.items.index).astype("Int64")
     lacking = [item for item in items if pd.isna(positions[item])]
     moved = sources.items.assign(**{POSITION: positions})
-    return sources.table().changed(items=moved), lacking
+    return sources.changed(items=moved), lacking

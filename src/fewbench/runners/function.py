@@ -17,7 +17,7 @@ from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgres
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
-from fewbench.scores import Benchmark, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.table import as_sources
 
 ScoreFunction = Callable[..., Any]
@@ -54,7 +54,7 @@ class FunctionRunner:
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
 
-    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that there is a function for every target; RunError if not."""
         lacking = [name for name in targets if not callable(self._of(name))]
         if lacking:
@@ -152,7 +152,7 @@ def _mapping(result: Any, asked: Any, batched: bool) -> Mapping[str, Any]:
 
 
 def run(
-    scores: Sources | Benchmark,
+    scores: Scores | Benchmark,
     method: str | Method = "auto",
     budget: int | str | None = None,
     score: ScoreFunction | Mapping[str, ScoreFunction] | None = None,

@@ -16,7 +16,7 @@ from fewbench.evaluation.opening import check_followed, started_scores
 from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batches
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LeadingRun:
             )
         return cls(named[0], Journal(named[0]).header(), named[1])
 
-    def scores(self) -> tuple[Sources, Path | None]:
+    def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
         path = Journal(self.folder).scores_path()
         return started_scores(self.folder, self.header.provenance, path, None), path
@@ -69,7 +69,7 @@ class LeadingRun:
 
 def opened(
     folder: Path | None,
-    scores: Sources,
+    scores: Scores,
     method: str | Method,
     stop: Stop,
     targets: Sequence[str],
@@ -137,7 +137,7 @@ def unnamed_target(
 
 def reopened(
     folder: Path,
-    scores: Sources,
+    scores: Scores,
     method: str | Method,
     stop: Stop,
     seed: int,

@@ -27,7 +27,7 @@ from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.joining import opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.runners.run_folder import limits_of, locked
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
 from fewbench.scores.costs import amount
@@ -105,7 +105,7 @@ class Run:
     @classmethod
     def open(
         cls,
-        scores: Sources | Benchmark,
+        scores: Scores | Benchmark,
         method: str | Method,
         stop: Stop | int | None,
         folder: str | Path | None = None,
@@ -557,7 +557,7 @@ class Run:
         return [name for name, limit, used in limits if limit is not None and not used]
 
 
-def check_score(score: float, scores: Sources, what: str) -> None:
+def check_score(score: float, scores: Scores, what: str) -> None:
     """Raise RunError for a score of a harness that is not on the scale of the scores."""
     scale = scores.scale
     if not scale.low <= score <= scale.high:

@@ -14,7 +14,7 @@ from fewbench.evaluation import Stop
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import BENCHMARK
 from fewbench.runners.joining import LeadingRun
-from fewbench.scores import Benchmark, Sources, open_sources
+from fewbench.scores import Benchmark, Scores, open_sources
 
 LOCK = "run.lock"
 
@@ -46,7 +46,7 @@ def set_aside(folder: Path) -> Path | None:
     return kept
 
 
-def saved_benchmark(folder: str | Path | None) -> Sources | None:
+def saved_benchmark(folder: str | Path | None) -> Scores | None:
     """Return the items of the run without source models in a folder; None if none was started.
 
     RunError if the run there has source models.
@@ -64,7 +64,7 @@ def saved_benchmark(folder: str | Path | None) -> Sources | None:
 
 def limits_of(
     stop: Stop | int | None,
-    scores: Sources | Benchmark | None,
+    scores: Scores | Benchmark | None,
     folder: str | Path | None,
     items_of: str | Path | None = None,
 ) -> Stop | None:

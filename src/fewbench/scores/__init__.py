@@ -6,7 +6,7 @@ from fewbench.scores.costs import read_costs
 from fewbench.scores.files import load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale, Unit
-from fewbench.scores.table import Scores, Sources
+from fewbench.scores.table import Scores
 
 __all__ = [
     "Average",
@@ -14,7 +14,6 @@ __all__ = [
     "OptionProbabilities",
     "Scale",
     "Scores",
-    "Sources",
     "Unit",
     "from_arrays",
     "from_long",

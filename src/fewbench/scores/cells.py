@@ -160,6 +160,39 @@ class Unread:
     missing_shares: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class ChosenAnswers(Unread):
+    """The source models' answers to the chosen items of a pack, and their scores on all items.
+
+    `read` raises PackError.
+
+    Parameters
+    ----------
+    place : ndarray of int, shape (items,)
+        Of each item of the benchmark its column in `answers`; -1 for items that are not chosen.
+    answers, filled : ndarray, shape (models, chosen)
+        The answers, and the answers with missing cells filled.
+    full, by_task : ndarray, shapes (models,) and (models, tasks)
+        Scores on all items.
+    is_binary : bool
+        Whether every score of the table is 0 or 1.
+    """
+
+    place: IntArray
+    answers: FloatArray
+    filled: FloatArray
+    full: FloatArray
+    by_task: FloatArray
+    is_binary: bool
+
+    def columns(self, items: IntArray, *, filled: bool) -> FloatArray:
+        """Return the answers to some of the chosen items, shape (models, items)."""
+        places = self.place[items]
+        if (places < 0).any():
+            self.read()
+        return (self.filled if filled else self.answers)[:, places]
+
+
 def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:
     """Return a table as `Cells`; None if it has more than 255 distinct scores.
 

@@ -29,7 +29,7 @@ from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.item_files import layout, read_cells, read_options, write_by_items
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import Scores, Sources
+from fewbench.scores.table import Scores, as_scores
 
 FORMAT = 1
 MODELS = b"fewbench.models"
@@ -113,7 +113,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         For a pack that contains only the chosen items. Use `fewbench.open_pack`.
     """
     if is_pack(path):
-        return open_packed(path).table()
+        return as_scores(open_packed(path))
     source = Path(path)
     with _opened(source, with_cells=True) as (parts, meta, cells):
         scores = Scores(cells, **parts)
@@ -124,7 +124,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     return scores
 
 
-def open_sources(path: str | os.PathLike[str]) -> Sources:
+def open_sources(path: str | os.PathLike[str]) -> Scores:
     """Read a pack, or the labels of a scores file; cells are read when they are first used.
 
     Takes a few milliseconds where `load_scores` takes seconds. A changed file is found out when

@@ -8,8 +8,9 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 import pandas as pd
@@ -22,13 +23,13 @@ from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._json import parse_json
 from fewbench._memory import check_fits
-from fewbench._names import did_you_mean
+from fewbench._names import counted, did_you_mean
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, PackError, first_line
 from fewbench.scores.benchmark import Average
-from fewbench.scores.packed import ChosenAnswers
+from fewbench.scores.cells import ChosenAnswers
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import Origin, Scores, Sources
+from fewbench.scores.table import Origin, Scores
 
 SUFFIX = ".few"
 SCHEMA = 1
@@ -209,7 +210,7 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     return record, parts
 
 
-def open_packed(path: str | os.PathLike[str]) -> Sources:
+def open_packed(path: str | os.PathLike[str]) -> Scores:
     """Read the scores of a pack, or of one benchmark of it (`FILE.few:NAME`).
 
     Raises PackError as `read_pack` does, and if the pack has several benchmarks and none is named.
@@ -234,7 +235,7 @@ def choose_part(source: Path, parts: list[Part], name: str | None) -> Part:
     return parts[names.index(name)]
 
 
-def scores_of(source: Path, part: Part) -> Sources:
+def scores_of(source: Path, part: Part) -> Scores:
     """Return the scores of a part; PackError if its content does not fit together."""
     try:
         return _scores(part)
@@ -265,7 +266,7 @@ class _Versioned(BaseModel):
     schema_version: int = Field(strict=True)
 
 
-def _scores(part: Part) -> Sources:
+def _scores(part: Part) -> Scores:
     record, arrays = part.record, part.arrays
     models, items = _table(record.models, "model"), _table(record.items, "item")
     low, high, lower_is_better = record.scale
@@ -298,24 +299,31 @@ def _scores(part: Part) -> Sources:
         filled[np.isnan(values)] = _unit(arrays["filled"], (int(np.isnan(values).sum()),))
     if record.is_binary and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise ValueError("scores are not of the stated kind")
-    sources = ChosenAnswers(
-        models,
-        items,
-        scale,
-        record.average,
-        origin,
-        kept,
-        values,
-        filled,
+    place = np.full(n_items, -1)
+    place[kept] = np.arange(len(kept))
+    full, by_task = (
         _unit(arrays["full"], (n_models,)),
         _unit(arrays["tasks"], (n_models, sizes["tasks"])),
-        record.is_binary,
-        learned,
     )
+    of_whole = fingerprint, fingerprint, np.zeros(n_models)
+    cells = ChosenAnswers(
+        partial(_refuse, len(kept)), *of_whole, place, values, filled, full, by_task,
+        record.is_binary,
+    )  # fmt: skip
+    sources = Scores(cast(FloatArray, cells), models, items, None, scale, record.average, origin)
+    sources.learned.update(learned)
     chosen = None if record.subset is None else record.subset.get("items")
     if not isinstance(chosen, list) or set(chosen) != set(sources.item_ids[kept]):
         raise ValueError("the chosen items are not those with answers")
     return sources
+
+
+def _refuse(count: int) -> NoReturn:
+    kept = counted(count, "chosen item")
+    raise PackError(
+        f"the pack contains the source models' answers to its {kept} only",
+        hint="use the table that the pack was made from, in its place or with --scores",
+    )
 
 
 def _table(columns: Mapping[str, list[Cell]], label: str) -> pd.DataFrame:
@@ -372,7 +380,6 @@ _LEARNED: dict[str, tuple[str, ...]] = {
     "expectation error": ("wanted",),
     "discrimination": ("items", "abilities"),
     "intercept": ("items",),
-    "guessing": ("items",),
     "cuts": ("items",),
 }
 """What is learned from a whole table, by the first or last words of its name, and its shape."""

@@ -1,7 +1,6 @@
 """Scores: what models scored on items, with their labels."""
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
-from fewbench.scores.cells import Cells, Unread, compact
+from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
@@ -47,87 +46,6 @@ class Origin:
     backtest: Sequence[Mapping[str, Any]] = ()
 
 
-class Sources(ItemTable, ABC):
-    """Source models with their scores: `Scores`, or what a pack holds of them.
-
-    `learned` has what was learned from the whole table, by name.
-    """
-
-    models: pd.DataFrame
-    scale: Scale
-    probabilities: OptionProbabilities | None
-    origin: Origin | None
-    learned: dict[str, NDArray[Any]]
-    if TYPE_CHECKING:  # subclasses compute them, or have them as fields
-
-        @property
-        def is_binary(self) -> bool:
-            """Whether every score is 0 or 1."""
-
-        @property
-        def fingerprint(self) -> str:
-            """A hash of everything that estimates depend on."""
-
-        @property
-        def whole(self) -> "Sources":
-            """The models that ran most of the items."""
-
-    @property
-    def n_models(self) -> int:
-        """Number of models."""
-        return len(self.models)
-
-    @cached_property
-    def model_ids(self) -> list[str]:
-        """Model ids, in order."""
-        return [str(model) for model in self.models.index]
-
-    @cached_property
-    def benchmark(self) -> Benchmark:
-        """The items without the models."""
-        return Benchmark(self.items, self.scale, self.average)
-
-    def model_positions(self, models: Iterable[str]) -> IntArray:
-        """Return the positions of model ids; ScoresError names unknown ids."""
-        return positions_in(self.models.index, list(models), "model")
-
-    def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
-        """Return what was learned from the whole table under this name, or learn it now."""
-        if name not in self.learned:
-            self.learned[name] = np.asarray(make())
-        return self.learned[name]
-
-    @abstractmethod
-    def averaged(self, average: Average) -> "Sources":
-        """Return the same scores with another definition of the full score."""
-
-    def _check_average(self, average: Average) -> None:
-        if self.origin is not None and average != self.average:
-            raise PackError(
-                f"the pack's full score is a {self.average} average, not {average}",
-                hint="leave out --average, or make a pack with it",
-            )
-
-    @abstractmethod
-    def table(self) -> "Scores":
-        """Return the whole table; PackError if a pack holds the chosen items alone."""
-
-    @abstractmethod
-    def columns(self, items: IntArray, *, filled: bool = False) -> FloatArray:
-        """Return the scores on some items, shape (models, items); NaN where not run, or filled.
-
-        Raises PackError for items that a pack does not hold.
-        """
-
-    @abstractmethod
-    def full_scores(self) -> FloatArray:
-        """Return each model's full score, shape (models,), missing cells filled."""
-
-    @abstractmethod
-    def task_scores(self) -> FloatArray:
-        """Return each model's mean score per task, shape (models, tasks)."""
-
-
 class _Values:
     """The field `Scores.values`: given as an array, Cells or Unread, used as an array."""
 
@@ -148,7 +66,7 @@ class _Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Sources):
+class Scores(ItemTable):
     """An immutable, labelled table of scores: models × items.
 
     Build it with `from_arrays`, `from_long`, `from_wide`, or a reader of `fewbench.readers`.
@@ -263,7 +181,8 @@ class Scores(Sources):
     def cells(self) -> Matrix:
         """The values by parts: `cells[rows]`, `cells[:, items]`, each as float64.
 
-        The same as `values` for a table that is not held as bytes.
+        The same as `values` for a table that is not held as bytes. PackError for a pack of the
+        chosen items alone.
         """
         cells: Matrix = self._given.read() if isinstance(self._given, Unread) else self._given
         return cells
@@ -276,6 +195,11 @@ class Scores(Sources):
     def held(self) -> FloatArray:
         """What a new table may be given as its `values`, without making the whole array."""
         return cast(FloatArray, self.cells)
+
+    @property
+    def chosen(self) -> ChosenAnswers | None:
+        """What a pack holds in place of all answers; None if all are here."""
+        return self._given if isinstance(self._given, ChosenAnswers) else None
 
     @property
     def _bytes(self) -> Cells | None:
@@ -307,14 +231,37 @@ class Scores(Sources):
     # -- size and labels ---------------------------------------------------------------------
 
     @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return len(self.models)
+
+    @cached_property
+    def model_ids(self) -> list[str]:
+        """Model ids, in order."""
+        return [str(model) for model in self.models.index]
+
+    @cached_property
+    def benchmark(self) -> Benchmark:
+        """The items without the models."""
+        return Benchmark(self.items, self.scale, self.average)
+
+    def model_positions(self, models: Iterable[str]) -> IntArray:
+        """Return the positions of model ids; ScoresError names unknown ids."""
+        return positions_in(self.models.index, list(models), "model")
+
+    @property
     def has_missing(self) -> bool:
         """Whether any cell was not run."""
+        if isinstance(self._given, Unread):
+            return bool(self.missing_shares.any())
         coded = self._bytes
         return coded.has_missing if coded is not None else bool(np.isnan(self.values).any())
 
     @cached_property
     def is_binary(self) -> bool:
         """Whether every score is 0 or 1."""
+        if self.chosen is not None:
+            return self.chosen.is_binary
         coded = self._bytes
         if coded is not None and coded.above is None:
             return bool(np.isin(coded.distinct, (0.0, 1.0)).all())
@@ -341,19 +288,27 @@ class Scores(Sources):
 
     def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
+        if self.chosen is not None:
+            return self.chosen.full
         scores: FloatArray = by_rows(self.filled_cells, lambda part: part @ self.item_weights)
         return scores
 
     def task_scores(self) -> FloatArray:
         """Return each model's mean score per task, shape (models, tasks)."""
+        if self.chosen is not None:
+            return self.chosen.by_task
         scores: FloatArray = by_rows(self.filled_cells, self.task_means)
         return scores
 
     def averaged(self, average: Average) -> "Scores":
-        """Return the same scores with another definition of the full score."""
-        self._check_average(average)
+        """Return the same scores with another definition of the full score; PackError of a pack."""
         if average == self.average:
             return self
+        if self.origin is not None:
+            raise PackError(
+                f"the pack's full score is a {self.average} average, not {average}",
+                hint="leave out --average, or make a pack with it",
+            )
         return self.changed(average=average)
 
     def changed(self, **parts: Any) -> "Scores":
@@ -364,13 +319,20 @@ class Scores(Sources):
         """
         return replace(self, **({"values": self.held, "origin": None} | parts))
 
-    def table(self) -> "Scores":
-        """Return these scores."""
-        return self
-
     def columns(self, items: IntArray, *, filled: bool = False) -> FloatArray:
-        """Return the scores on some items, shape (models, items); NaN where not run, or filled."""
+        """Return the scores on some items, shape (models, items); NaN where not run, or filled.
+
+        Raises PackError for items that a pack does not hold.
+        """
+        if self.chosen is not None:
+            return self.chosen.columns(items, filled=filled)
         return (self.filled_cells if filled else self.cells)[:, items]
+
+    def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
+        """Return what was learned from the whole table under this name, or learn it now."""
+        if name not in self.learned:
+            self.learned[name] = np.asarray(make())
+        return self.learned[name]
 
     # -- parts -------------------------------------------------------------------------------
 
@@ -557,7 +519,7 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
         )
 
 
-def is_added(scores: Sources) -> BoolArray:
+def is_added(scores: Scores) -> BoolArray:
     """Whether each model was added from an evaluation (`fewbench.add`), shape (models,)."""
     if RUN not in scores.models:
         return np.zeros(scores.n_models, dtype=bool)
@@ -567,10 +529,12 @@ def is_added(scores: Sources) -> BoolArray:
 
 def as_scores(given: object) -> Scores:
     """Return whole scores as `as_sources` does; PackError for a pack of the chosen items alone."""
-    return as_sources(given).table()
+    scores = as_sources(given)
+    _ = scores.cells  # a pack refuses to give them
+    return scores
 
 
-def as_sources(given: object) -> Sources:
+def as_sources(given: object) -> Scores:
     """Return the scores of source models; of a benchmark alone, those of no models.
 
     ScoresError for a path or a Reading in place of scores.
@@ -584,7 +548,7 @@ def as_sources(given: object) -> Sources:
         nothing = pd.DataFrame(index=pd.Index([], dtype=object))
         values = np.empty((0, given.n_items))
         return Scores(values, nothing, given.items, None, given.scale, given.average)
-    if not isinstance(given, Sources):
+    if not isinstance(given, Scores):
         raise ScoresError(
             f"the scores are a {type(given).__name__}, not Scores",
             hint="use fewbench.load_scores(path), or .scores of what import_results returned",
@@ -598,7 +562,7 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-def source_models(scores: Sources) -> tuple[Sources, tuple[str, ...]]:
+def source_models(scores: Scores) -> tuple[Scores, tuple[str, ...]]:
     """Return the scores without models whose `role` is target, and a note if there are any.
 
     Examples
@@ -622,4 +586,4 @@ def source_models(scores: Sources) -> tuple[Sources, tuple[str, ...]]:
         note = f"1 of {of} has the role target and is not used as a source model"
     if count == scores.n_models:
         return as_sources(scores.benchmark), (note,)
-    return scores.table().take(models=np.flatnonzero(~is_target)), (note,)
+    return scores.take(models=np.flatnonzero(~is_target)), (note,)

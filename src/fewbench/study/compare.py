@@ -54,8 +54,8 @@ def compare(
 ) -> Comparison:
     """Compare methods on models with known full scores.
 
-    random and random-ridge (ridge regression on random items) are always included, and
-    kmedoids-ridge beside tailored, which it equals on many tables. If a method fails on a split,
+    random and random-ridge (ridge regression on random items) are always included. With tailored,
+    kmedoids-ridge is included as well: it is as good on many tables. If a method fails on a split,
     the result shows why, and all other results are kept.
 
     Parameters
@@ -78,10 +78,10 @@ def compare(
         Also estimate the same targets from only this many source models of each split, drawn at
         random, to show whether more source models would help.
     level : float or None
-        Level of the intervals whose coverage is measured; None measures none.
+        Level of the intervals whose coverage is measured (None: of none).
     metrics : str or sequence of str
-        Metrics to show in a table of their own, such as rmse, rank_mae or, averaged over tasks,
-        task_mae and task_rank_mae. `cells` has all of them.
+        Further metrics to show, such as rmse and rank_mae, or their means over tasks, task_mae and
+        task_rank_mae.
     workers : int
         Number of processes.
     executor : Executor, optional

@@ -379,10 +379,10 @@ def _cost_section(plan: Plan, unit: str) -> Section:
             ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * forecast.items)],
         ]
         if forecast.breakeven is not None:
-            text = f"Running the source models pays after {forecast.breakeven:,} new models, "
-            text += "compared with running these in full"
+            text = f"Running the source models pays after {forecast.breakeven:,} new models "
+            text += "if these would run all items otherwise"
             if forecast.breakeven_random is not None:
-                text += f"; after {forecast.breakeven_random:,}, compared with random items"
+                text += f", and after {forecast.breakeven_random:,} if they would run random items"
             lines.append(f"{text}.")
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")

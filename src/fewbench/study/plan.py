@@ -93,8 +93,8 @@ def plan(
 ) -> Plan | SamplePlan:
     """Plan how many items to run and with which method.
 
-    Backtests methods on the source models: each model is estimated from the others. After a first
-    answer, checks the chosen methods on other held-out models. Give one of `budget`, `error`,
+    Backtests methods on the source models: each model is estimated from the others. Gives a first
+    answer, then checks the chosen methods on other held-out models. Give one of `budget`, `error`,
     `difference` and `half_width`.
 
     Without source models, or with too few that ran most of the items, the plan is for a random
@@ -103,7 +103,7 @@ def plan(
     Parameters
     ----------
     scores : Scores or Benchmark
-        Models with known full scores; or a benchmark alone, or models that ran a part of it.
+        Scores of models that ran all or some of the items, or the items alone.
     error : float
         Wanted mean absolute error of an estimate, on the scale of the scores.
     half_width : float
@@ -115,7 +115,7 @@ def plan(
         Distinguish two models that differ by this, on the scale of the scores. Two models are
         distinguished if the interval of their difference excludes 0.
     methods : str or sequence of str, optional
-        Method names, the preferred first (default: fewbench's own and the methods that fewbench
+        Method names, the preferred first (default: the method fewbench, then those that fewbench
         methods recommends for the table).
     costs : mapping of item id to number, or str, optional
         Cost of each item, or the column of the items with the cost (default: every item costs 1).
@@ -162,8 +162,7 @@ def plan(
     For `difference`, errors of differences are taken to be normal, with a variance that is known
     only as well as the backtest shows it.
     """
-    sources, set_aside = source_models(as_scores(scores))
-    scores = sources.table()
+    scores, set_aside = source_models(as_scores(scores))
     check_level(level)
     span = scores.scale.high - scores.scale.low
     n = count_items(budget, scores) if isinstance(budget, str) else budget

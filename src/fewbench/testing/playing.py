@@ -119,7 +119,7 @@ class Promises:
     """The traits of a method, which a subclass may set, and the tables for its tests.
 
     - `needs_probabilities`: The method needs option probabilities: all tables have them.
-    - `supports_missing`: Sources may have missing cells.
+    - `supports_missing`: Scores may have missing cells.
     - `whole_budget`: Each target is asked exactly the budget, unless the method's own
       `whole_budget` says otherwise.
     - `exact`: With all items run, the method's own estimate is the full score before fewbench clips

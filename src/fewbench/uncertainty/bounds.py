@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 
 def known_bounds(
@@ -34,14 +34,14 @@ def known_bounds(
     return low, min(low + max(left, 0.0), 1.0)
 
 
-def bound_score(score: float, scores: Sources, items: IntArray, answers: FloatArray) -> float:
+def bound_score(score: float, scores: Scores, items: IntArray, answers: FloatArray) -> float:
     """Return a predicted full score, clipped to the `known_bounds`."""
     low, high = known_bounds(scores.item_weights, items, answers)
     return min(max(score, low), high)
 
 
 def task_bounds(
-    scores: Sources, items: IntArray, answers: FloatArray
+    scores: Scores, items: IntArray, answers: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lowest and highest score of each task that the answers leave possible."""
     weights = scores.task_weights[items]
@@ -52,7 +52,7 @@ def task_bounds(
 
 
 def fit_tasks(
-    tasks: FloatArray, score: float, scores: Sources, items: IntArray, answers: FloatArray
+    tasks: FloatArray, score: float, scores: Scores, items: IntArray, answers: FloatArray
 ) -> FloatArray:
     """Return predicted task scores, shifted until their weighted mean is the full score.
 
@@ -94,7 +94,7 @@ class Past:
     tasks: FloatArray
 
 
-def past_scores(scores: Sources) -> Past:
+def past_scores(scores: Scores) -> Past:
     """Return the sources' full scores and task scores."""
     return Past(scores.full_scores(), scores.task_scores())
 

@@ -30,7 +30,7 @@ from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, source_groups
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.replay import Replay, replays
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
@@ -379,7 +379,7 @@ def _errors(replay: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatAr
     return truth - np.array([score.estimates for score in replay.scored]), np.array(units)
 
 
-def units_of(score: Scored, scores: Sources) -> FloatArray:
+def units_of(score: Scored, scores: Scores) -> FloatArray:
     """Return the units of one target's errors, shape (1 + tasks,).
 
     The root of the method's own standard error times that of random sampling with as many items,

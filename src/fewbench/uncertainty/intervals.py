@@ -10,7 +10,7 @@ import numpy as np
 from fewbench._types import FloatArray
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Answers, Prediction
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import bound_score, fit_tasks
 
 Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
@@ -96,7 +96,7 @@ def basis(kind: str, sources: int | None) -> str:
         "known": "no error: the scores are known",
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
-        "sampled": "a random sample with known probabilities; no assumption about the model",
+        "sampled": "a random sample with known probabilities",
         "held-out": f"errors of the method on {sources} independent source models or families, "
         "held out",
         "random": "as wide as that of as many random items: too few source models for more",
@@ -130,7 +130,7 @@ class Scored:
     is_plain: bool = False
 
     @classmethod
-    def of(cls, prediction: Prediction, row: int, answers: Answers, scores: Sources) -> Self:
+    def of(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
         """Return a target's estimates, each one that the answers leave possible.
 
         Task scores are shifted until their weighted mean is the full score.

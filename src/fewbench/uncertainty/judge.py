@@ -31,7 +31,7 @@ from fewbench.algorithms.assisted import SampleErrors
 from fewbench.executors import Pool
 from fewbench.methods.base import Answers, Method
 from fewbench.methods.sources import is_known, source_groups
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import known_bounds, task_bounds
 from fewbench.uncertainty.held_out import HeldOut, Quantiles, looks_of, measure, units_of
 from fewbench.uncertainty.intervals import (
@@ -97,7 +97,7 @@ class Judge:
     """
 
     method: Method
-    scores: Sources
+    scores: Scores
     budget: int
     seed: int
     folder: Path | None = None
@@ -122,7 +122,7 @@ class Judge:
         if self.method.asks_once and self.half_width is None:
             few = len(every) > 1 and answered is not None and answered < every[-1]
             looks = every[:-1] if few else every[-1:]
-        how = (self.method, self.scores.table(), self.budget, self.seed, looks)
+        how = (self.method, self.scores, self.budget, self.seed, looks)
         return measure(*how, folder=self.folder, pool=self.pool)
 
     def quantiles(self, answered: int, *, tasks: bool = False) -> Quantiles | None:
@@ -266,7 +266,7 @@ class Judge:
         if scores.is_binary:
             full = scores.full_scores()
             return float((full * (1 - full)).mean())
-        return float(by_rows(scores.table().filled_cells, lambda part: part.var(axis=1)).mean())
+        return float(by_rows(scores.filled_cells, lambda part: part.var(axis=1)).mean())
 
     def _held_out(self, score: Scored, least: float, most: float) -> Uncertainty:
         items, estimate = score.answers.items, float(score.estimates[0])
@@ -330,7 +330,7 @@ class Judge:
 
     def _too_few(self, quantiles: Quantiles | None) -> str:
         if quantiles is None:
-            groups = len(np.unique(source_groups(self.scores)[is_known(self.scores.table())]))
+            groups = len(np.unique(source_groups(self.scores)[is_known(self.scores)]))
             why = "the method's error could not be measured on parts of the source models"
             if groups < 2 * FEWEST_GROUPS:
                 few = counted(groups, "independent source model")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import FewbenchError
-from fewbench.scores import Scores, Sources
+from fewbench.scores import Scores
 
 ORDERS, NODES = 16, 400
 DRAWS = 2048
@@ -232,7 +232,7 @@ def drawn_error(values: FloatArray, weights: FloatArray, n: int, seed: int) -> F
     return np.asarray(total / DRAWS)
 
 
-def sampling_effect(scores: Sources, n: int) -> float:
+def sampling_effect(scores: Scores, n: int) -> float:
     """Variance of plain random sampling over that of binary scores with the same full scores.
 
     1 for scores of 0 and 1 and a micro average; else the squared ratio of mean errors, drawn for
@@ -240,7 +240,7 @@ def sampling_effect(scores: Sources, n: int) -> float:
     """
     if n >= scores.n_items or (scores.is_binary and scores.counts_equally):
         return 1.0
-    return float(scores.remember(f"sampling effect {n}", lambda: _effect(scores.table(), n)))
+    return float(scores.remember(f"sampling effect {n}", lambda: _effect(scores, n)))
 
 
 def _effect(scores: Scores, n: int) -> float:

@@ -13,7 +13,6 @@ class Truth:
     ability: np.ndarray
     a: np.ndarray
     b: np.ndarray
-    guessing: np.ndarray
     chance: np.ndarray
     values: np.ndarray
 
@@ -22,26 +21,23 @@ class Truth:
         """The model of the truth itself."""
         n, d = self.ability.shape
         sources = IrtAbilities(self.ability, np.zeros((n, d, d)))
-        return ItemResponse(self.a, self.b, self.guessing, sources)
+        return ItemResponse(self.a, self.b, sources)
 
 
-def _simulated(seed, models, items, dimensions=1, form="2pl", missing=0.0):
+def _simulated(seed, models, items, dimensions=1, missing=0.0):
     rng = np.random.default_rng(seed)
     ability = rng.normal(size=(models, dimensions))
     a = rng.lognormal(0.0, 0.4, size=(items, dimensions))
-    if form == "1pl":
-        a[:] = 1.3
     if dimensions > 1:  # some of each sign, so that abilities are apart
         a *= rng.choice([-0.4, 1.0], size=a.shape)
     b = rng.normal(size=items)
-    guessing = rng.uniform(0, 0.35, size=items) if form == "3pl" else np.zeros(items)
-    chance = guessing + (1 - guessing) / (1 + np.exp(-(ability @ a.T + b)))
+    chance = 1 / (1 + np.exp(-(ability @ a.T + b)))
     values = (rng.random(chance.shape) < chance).astype(float)
     values[rng.random(values.shape) < missing] = np.nan
-    return Truth(ability, a, b, guessing, chance, values)
+    return Truth(ability, a, b, chance, values)
 
 
 @pytest.fixture
 def simulated():
-    """A function: seed, models, items, dimensions, form, share of missing cells → truth."""
+    """A function: seed, models, items, dimensions, share of missing cells → truth."""
     return _simulated

@@ -30,9 +30,9 @@ def best(model, items, answers):
     return min(found, key=lambda each: each.fun).x
 
 
-@pytest.mark.parametrize(("dimensions", "form"), [(1, "2pl"), (2, "2pl"), (1, "3pl"), (2, "3pl")])
-def test_they_are_the_most_likely_ones(simulated, dimensions, form):
-    truth = simulated(4, 8, 40, dimensions, form, missing=0.2)
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_they_are_the_most_likely_ones(simulated, dimensions):
+    truth = simulated(4, 8, 40, dimensions, missing=0.2)
     model = truth.model
     said = model.abilities(ITEMS, truth.values).means
     expected = np.array([best(model, ITEMS, row) for row in truth.values])
@@ -40,9 +40,8 @@ def test_they_are_the_most_likely_ones(simulated, dimensions, form):
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
-@pytest.mark.parametrize("form", ["2pl", "3pl"])
-def test_all_wrong_or_all_right_has_a_most_likely_ability_too(simulated, form, score):
-    model = simulated(5, 3, 40, 1, form).model
+def test_all_wrong_or_all_right_has_a_most_likely_ability_too(simulated, score):
+    model = simulated(5, 3, 40).model
     answers = np.full((1, 40), score)
     said = model.abilities(ITEMS, answers).means[0]
     np.testing.assert_allclose(said, best(model, ITEMS, answers[0]), atol=2e-3)
@@ -56,9 +55,9 @@ def test_partial_scores_count_as_that_share_of_a_right_answer(simulated):
     np.testing.assert_allclose(said, expected, atol=2e-4)
 
 
-@pytest.mark.parametrize(("dimensions", "form"), [(1, "2pl"), (3, "2pl"), (1, "3pl")])
-def test_standard_errors_cover_the_truth_at_about_the_stated_rate(simulated, dimensions, form):
-    truth = simulated(7, 1000, 60, dimensions, form)
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_standard_errors_cover_the_truth_at_about_the_stated_rate(simulated, dimensions):
+    truth = simulated(7, 1000, 60, dimensions)
     said = truth.model.abilities(np.arange(60), truth.values)
     away = np.abs(said.means - truth.ability) / said.standard_errors
     # Two binomial standard errors of 1,000 are 1.4 and 2.9 points; the posterior is only near
@@ -76,7 +75,7 @@ def test_without_items_the_prior_is_all_there_is(simulated):
 
 
 def test_answers_that_lack_are_as_items_not_asked(simulated):
-    truth = simulated(9, 3, 40, 2, "3pl")
+    truth = simulated(9, 3, 40, 2)
     answers = truth.values[:1].copy()
     lack = np.arange(40) % 3 == 0
     answers[:, lack] = np.nan
@@ -90,7 +89,7 @@ def test_answers_that_lack_are_as_items_not_asked(simulated):
 
 
 def test_one_target_alone_is_as_among_others(simulated):
-    truth = simulated(10, 25, 40, 2, "3pl")
+    truth = simulated(10, 25, 40, 2)
     together = truth.model.abilities(ITEMS, truth.values).means
     alone = [truth.model.abilities(ITEMS, row[None]).means[0] for row in truth.values]
     np.testing.assert_allclose(together, alone, atol=1e-4)

@@ -19,10 +19,10 @@ from fewbench.algorithms.irt.abilities import (
 NOBODY = IrtAbilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
 
 
-def made(n=60, guessing=0.0, seed=0, steep=1.0):
+def made(n=60, seed=0, steep=1.0):
     rng = np.random.default_rng(seed)
     a = steep * rng.normal(1.0, 0.6, (n, 1))  # some are negative
-    return ItemResponse(a, rng.normal(0, 1.5, n), np.full(n, guessing), NOBODY)
+    return ItemResponse(a, rng.normal(0, 1.5, n), NOBODY)
 
 
 def answered(model, n_models=7, n=12, seed=1):
@@ -41,9 +41,9 @@ def log_posterior(theta, model, items, right, spread=1.0):
     )
 
 
-@pytest.mark.parametrize(("guessing", "spread"), [(0.0, 1.0), (0.2, 1.0), (0.0, 2.5)])
-def test_the_top_of_the_log_posterior(guessing, spread):
-    model = made(guessing=guessing)
+@pytest.mark.parametrize("spread", [1.0, 2.5])
+def test_the_top_of_the_log_posterior(spread):
+    model = made()
     items, right = answered(model)
     found = most_likely_abilities(model, items, right, spread)
     for row, theta in enumerate(found):
@@ -54,9 +54,8 @@ def test_the_top_of_the_log_posterior(guessing, spread):
         assert theta == pytest.approx(top.x, abs=1e-6)
 
 
-@pytest.mark.parametrize("guessing", [0.0, 0.2])
-def test_as_the_engine_has_it(guessing):
-    model = made(guessing=guessing)
+def test_as_the_engine_has_it():
+    model = made()
     items, right = answered(model)
     found = most_likely_abilities(model, items, right)
     for row, theta in enumerate(found):
@@ -82,7 +81,7 @@ def test_in_company_as_alone_to_the_last_bit(n):
 def test_steep_items_past_which_plain_newton_would_jump():
     """Thresholds near 0.5: there the log posterior bends sharply, elsewhere it is straight."""
     n = 40
-    model = ItemResponse(np.full((n, 1), 8.0), np.linspace(-4.4, -3.6, n), np.zeros(n), NOBODY)
+    model = ItemResponse(np.full((n, 1), 8.0), np.linspace(-4.4, -3.6, n), NOBODY)
     right = (np.arange(n) % 5 > 1).astype(float)
     (theta,) = most_likely_abilities(model, np.arange(n)[None], right[None])
     best = log_posterior(theta, model, np.arange(n), right)
@@ -101,7 +100,7 @@ def test_no_answers_is_the_prior():
 
 def test_all_right_on_a_thousand_items_is_finite_and_high():
     model = made(1000, seed=3)
-    model = ItemResponse(np.abs(model.discrimination), model.intercept, model.guessing, NOBODY)
+    model = ItemResponse(np.abs(model.discrimination), model.intercept, NOBODY)
     items = np.arange(1000)[None]
     high = most_likely_abilities(model, items, np.ones((1, 1000)))
     low = most_likely_abilities(model, items, np.zeros((1, 1000)))
@@ -124,7 +123,7 @@ def test_the_most_informative_by_the_plain_formula():
 
 
 def test_of_equal_items_the_first_and_none_twice():
-    model = ItemResponse(np.zeros((5, 1)), np.zeros(5), np.zeros(5), NOBODY)
+    model = ItemResponse(np.zeros((5, 1)), np.zeros(5), NOBODY)
     run = np.array([[True, False, True, False, False]])
     assert most_informative(model, np.zeros(1), run, 1).tolist() == [[1]]
     assert most_informative(model, np.zeros(1), run, 3).tolist() == [[1, 3, 4]]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError, StudyError
-from fewbench.scores import from_arrays
+from fewbench.scores import from_arrays, save_scores
 from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
+from native_sources import main
 from papers.methods import find
 from tailoredbench.analysis import PARTS, analyze
 
@@ -185,3 +186,23 @@ def test_mistakes_are_said():
         analyze(scores, budget=10, repeats=0)
     with pytest.raises(StudyError, match="no column 'role'"):
         analyze(scores, budget=10, split=SplitSettings("given"))
+
+
+def test_the_script_prints_the_findings_and_writes_the_numbers(tmp_path, capsys):
+    path = save_scores(simulate(40, 60, seed=2), tmp_path / "s.parquet")
+    words = [str(path), "--budget", "14", "--repeats", "1", "--split", "every", "--budgets", ""]
+    parts = ["--parts", "nearness,affinity", "--families", "model-00+model-02,model-01+model-03"]
+    main([*words, *parts, "-o", str(tmp_path / "out.json")])
+    said = capsys.readouterr().out
+    assert "nearness: From the nearest to the farthest fifth" in said
+    assert "affinity: A target has" in said
+    assert "absence: not asked for" in said
+    written = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert written["findings"]["nearness"] in said
+    assert len(written["nearness"]["steps"]) == 5
+
+
+def test_one_target_and_few_sources():
+    few = analyze(simulate(9, 30), budget=12, repeats=1, split=SplitSettings(targets=0.01))
+    assert "too few for a map" in few.absent["items"]
+    assert "cannot be divided by nearness" in few.absent["nearness"]

@@ -1,11 +1,10 @@
 """Item response theory: abilities of models and parameters of items."""
 
 from fewbench.algorithms.irt.fit import Estimation, choose_dimensions, fit_irt
-from fewbench.algorithms.irt.model import Form, IrtAbilities, ItemResponse, best_cuts, binary
+from fewbench.algorithms.irt.model import IrtAbilities, ItemResponse, best_cuts, binary
 
 __all__ = [
     "Estimation",
-    "Form",
     "IrtAbilities",
     "ItemResponse",
     "best_cuts",

@@ -22,7 +22,7 @@ def most_likely_abilities(
     """Return the most likely abilities (MAP) under a normal prior, shape (models,).
 
     Newton's method on the slope of the log posterior, with bisection where a step leaves the
-    interval that holds the maximum. With guessing, that maximum may be one of several.
+    interval that holds the maximum.
 
     - `model`: Of one ability.
     - `items`, shape (models, n): Positions of the items of each model.
@@ -31,18 +31,17 @@ def most_likely_abilities(
 
     >>> from fewbench.algorithms.irt import IrtAbilities
     >>> nobody = IrtAbilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
-    >>> model = ItemResponse(np.ones((2, 1)), np.zeros(2), np.zeros(2), nobody)
+    >>> model = ItemResponse(np.ones((2, 1)), np.zeros(2), nobody)
     >>> most_likely_abilities(model, np.array([[0, 1]]), np.array([[1.0, 1.0]])).round(3).tolist()
     [0.675]
     """
     a, b = model.discrimination[items, 0], model.intercept[items]
-    guessing = model.guessing[items]
     theta = np.zeros(len(items))
     high = spread**2 * np.abs(a).sum(axis=1)  # where the prior outweighs any answers
     low = -high
     moving = np.arange(len(items))
     for _ in range(MOST_STEPS):
-        slope, curve = _slope(theta[moving], a[moving], b[moving], guessing[moving], right[moving])
+        slope, curve = _slope(theta[moving], a[moving], b[moving], right[moving])
         slope -= theta[moving] / spread**2
         curve += 1.0 / spread**2
         rising = slope > 0
@@ -60,16 +59,14 @@ def most_likely_abilities(
 
 
 def _slope(
-    theta: FloatArray, a: FloatArray, b: FloatArray, guessing: FloatArray, right: FloatArray
+    theta: FloatArray, a: FloatArray, b: FloatArray, right: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the slope of the log likelihood and its Fisher information, both (models,)."""
     from scipy.special import expit
 
-    knows = expit(theta[:, None] * a + b)
-    chance = guessing + (1.0 - guessing) * knows
-    weight = a * knows / np.maximum(chance, 1e-300)  # the chance's slope over its variance
-    slope = (weight * (right - chance)).sum(axis=1)
-    fisher = weight * (a * (1.0 - guessing) * knows * (1.0 - knows))
+    chance = expit(theta[:, None] * a + b)
+    slope = (a * (right - chance)).sum(axis=1)
+    fisher = a**2 * chance * (1.0 - chance)
     return slope, fisher.sum(axis=1)
 
 
@@ -77,8 +74,8 @@ def standard_errors(
     model: ItemResponse, items: IntArray, abilities: FloatArray, spread: float = 1.0
 ) -> FloatArray:
     """Return the standard errors of abilities, prior included, shape (models,)."""
-    a, b, guessing = model.discrimination[items, 0], model.intercept[items], model.guessing[items]
-    _, fisher = _slope(abilities, a, b, guessing, np.zeros(items.shape))
+    a, b = model.discrimination[items, 0], model.intercept[items]
+    _, fisher = _slope(abilities, a, b, np.zeros(items.shape))
     return np.asarray(1.0 / np.sqrt(fisher + 1.0 / spread**2))
 
 

@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray
-from fewbench.algorithms.irt.model import (
-    GUESSES,
-    Form,
-    IrtAbilities,
-    ItemResponse,
-    curvature,
-    known_share,
-)
+from fewbench.algorithms.irt.model import IrtAbilities, ItemResponse, curvature
 
 REACH = 5.0
 CLOSE = 1e-3
@@ -36,9 +29,7 @@ CERTAIN = 27.0
 """Log odds beyond which chances are cut, to 1e-12 from 0 and 1."""
 
 
-def fit_by_quadrature(
-    values: FloatArray, begin: ItemResponse, form: Form, steps: int
-) -> ItemResponse:
+def fit_by_quadrature(values: FloatArray, begin: ItemResponse, steps: int) -> ItemResponse:
     """Improve a rough model of one ability, keeping its sign, in at most `steps` rounds.
 
     Item parameters are the most likely ones under normal priors with the means of all items. The
@@ -51,26 +42,18 @@ def fit_by_quadrature(
     # Finer than the standard error of an ability.
     nodes = np.linspace(-REACH, REACH, 61 + 4 * int(np.sqrt(values.shape[1])))
     log_prior = -0.5 * nodes**2
-    a, b, g = begin.discrimination[:, 0].copy(), begin.intercept.copy(), begin.guessing.copy()
-    posterior = _posterior(right, run, nodes, log_prior, a, b, g)
+    a, b = begin.discrimination[:, 0].copy(), begin.intercept.copy()
+    posterior = _posterior(right, run, nodes, log_prior, a, b)
     for _ in range(steps):
         before = np.concatenate([a, b])
         expected_right = right.T @ posterior
         expected_run = posterior.sum(axis=0)[None] if whole else run.T @ posterior
-        if form == "3pl":
-            share = known_share(np.outer(a, nodes) + b[:, None], g[:, None])
-            # A guess says nothing of the ability: its item counts as not run.
-            guessed = (expected_right * (1.0 - share)).sum(axis=1) + GUESSES[0]
-            g = guessed / (expected_run.sum(axis=1) + sum(GUESSES))
-            not_guessed = expected_right * share
-            expected_run = expected_run - expected_right + not_guessed
-            expected_right = not_guessed
-        a, b = _improved(a, b, expected_right, expected_run, nodes, form)
+        a, b = _improved(a, b, expected_right, expected_run, nodes)
         # To mean 0 and variance 1 of the abilities, which is the prior's best mean and variance.
         mass = posterior.mean(axis=0)
         mean = float(mass @ nodes)
         a, b = a * np.sqrt(float(mass @ (nodes - mean) ** 2)), b + a * mean
-        posterior = _posterior(right, run, nodes, log_prior, a, b, g)
+        posterior = _posterior(right, run, nodes, log_prior, a, b)
         if np.sqrt(((np.concatenate([a, b]) - before) ** 2).mean()) < CLOSE:
             break
     means = posterior @ nodes
@@ -79,7 +62,7 @@ def fit_by_quadrature(
     mean = float(means.mean())
     scale = np.sqrt(float(variances.mean() + ((means - mean) ** 2).mean()))
     sources = IrtAbilities(((means - mean) / scale)[:, None], (variances / scale**2)[:, None, None])
-    return ItemResponse((a * scale)[:, None], b + a * mean, g, sources)
+    return ItemResponse((a * scale)[:, None], b + a * mean, sources)
 
 
 def _posterior(
@@ -89,19 +72,17 @@ def _posterior(
     log_prior: FloatArray,
     a: FloatArray,
     b: FloatArray,
-    g: FloatArray,
 ) -> FloatArray:
     """Return the probability of each ability of the grid, shape (models, nodes)."""
     from scipy.special import expit
 
     log_odds = np.outer(a, nodes) + b[:, None]
-    if not g.any() and run.all() and np.abs(log_odds).max() < CERTAIN:
+    if run.all() and np.abs(log_odds).max() < CERTAIN:
         # Nothing is missing, and log odds are linear in the ability: no product over items.
         wrong = np.log1p(-expit(log_odds)).sum(axis=0)
         log_posterior = np.outer(right @ a, nodes) + (right @ b)[:, None] + wrong + log_prior
     else:
-        chance = g[:, None] + (1.0 - g[:, None]) * expit(log_odds)
-        chance = np.clip(chance, 1e-12, 1.0 - 1e-12)
+        chance = np.clip(expit(log_odds), 1e-12, 1.0 - 1e-12)
         wrong = np.log1p(-chance)
         log_posterior = right @ (np.log(chance) - wrong) + run @ wrong + log_prior
     log_posterior -= log_posterior.max(axis=1, keepdims=True)
@@ -110,7 +91,7 @@ def _posterior(
 
 
 def _improved(
-    a: FloatArray, b: FloatArray, right: FloatArray, run: FloatArray, nodes: FloatArray, form: Form
+    a: FloatArray, b: FloatArray, right: FloatArray, run: FloatArray, nodes: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Take Newton steps in all items at once, given expected answers at each ability."""
     from scipy.special import expit
@@ -122,9 +103,6 @@ def _improved(
         weight = run * chance * (1.0 - chance)
         slope_b = residual.sum(axis=1) - (b - b_prior) / B_VARIANCE
         h_bb = weight.sum(axis=1) + 1.0 / B_VARIANCE
-        if form == "1pl":  # the common discrimination follows from the abilities' variance
-            b = b + np.clip(slope_b / h_bb, -LARGEST_STEP, LARGEST_STEP)
-            continue
         slope_a = residual @ nodes - (a - a_prior) / A_VARIANCE
         h_aa = weight @ nodes**2 + 1.0 / A_VARIANCE
         h_ab = weight @ nodes
@@ -151,17 +129,15 @@ STEPS = 30  # more change the likelihood of held-out cells in the fourth digit
 def fit_irt(
     values: FloatArray,
     dimensions: int = 1,
-    form: Form = "2pl",
     estimation: Estimation | None = None,
     *,
     steps: int = MOST_STEPS,
 ) -> ItemResponse:
-    """Fit an item response model.
+    """Fit an item response model (2PL).
 
     - `values`, shape (models, items): Scores in [0, 1], NaN where a model was not run. Fractional
       scores count as that share of a right answer; `binary` makes them right or wrong first.
-    - `dimensions`: Number of abilities; 1 in the 1PL model. It is cut to models - 1 and to items.
-    - `form` ("1pl", "2pl", "3pl")
+    - `dimensions`: Number of abilities. It is cut to models - 1 and to items.
     - `estimation` ("marginal", "variational", "map"): "marginal" integrates over one ability
       exactly, on a grid (the default for one). "variational" integrates approximately, with priors
       learned from all items (the default for more). "map" takes the most likely values of all
@@ -171,23 +147,21 @@ def fit_irt(
     Returns ItemResponse. Abilities have mean 0 and variance 1 over the models, are uncorrelated and
     ordered by their part of the items' discrimination, which is mostly positive.
 
-    Raises ValueError if the form or estimation allows one ability only, and `dimensions` is larger.
+    Raises ValueError if `estimation` is "marginal" and `dimensions` is not 1.
 
     >>> ability, difficulty = np.linspace(-2, 2, 50)[:, None], np.linspace(-1, 1, 30)
     >>> model = fit_irt((ability > difficulty).astype(float))
     >>> bool(np.corrcoef(model.sources.means[:, 0], ability[:, 0])[0, 1] > 0.97)
     True
     """
-    if form == "1pl" and dimensions != 1:
-        raise ValueError(f"the 1PL model has one ability, not {dimensions}")
     if estimation == "marginal" and dimensions != 1:
         raise ValueError(f"marginal likelihood on a grid is of one ability, not {dimensions}")
     if estimation == "map":
-        return _Fit(values, dimensions, form, variational=False).run(steps)
+        return _Fit(values, dimensions, variational=False).run(steps)
     if estimation == "variational" or dimensions > 1:
-        return _Fit(values, dimensions, form, variational=True).run(steps)
-    begin = _Fit(values, dimensions, form, variational=True).run(BEGIN)
-    return fit_by_quadrature(values, begin, form, steps)
+        return _Fit(values, dimensions, variational=True).run(steps)
+    begin = _Fit(values, dimensions, variational=True).run(BEGIN)
+    return fit_by_quadrature(values, begin, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,18 +180,14 @@ class _Moments:
 class _Fit:
     """The variational or most likely fit, with abilities (θ, 1) and items (a, b)."""
 
-    def __init__(
-        self, values: FloatArray, dimensions: int, form: Form, *, variational: bool
-    ) -> None:
+    def __init__(self, values: FloatArray, dimensions: int, *, variational: bool) -> None:
         # Single precision for what there is of every cell: it is most of the time and memory.
         self.run_cells = (~np.isnan(values)).astype(np.float32)
         self.right = np.nan_to_num(values).astype(np.float32)
         self.told = self.right - np.float32(0.5) * self.run_cells
         self.variational = variational
-        self.form = form
         n_models, n_items = values.shape
         self.dimensions = max(1, min(dimensions, n_models - 1, n_items))
-        self.guessing = np.full(n_items, 0.2 if form == "3pl" else 0.0)
         self.models, self.items = self._begin()
         # Priors of the items: of each discrimination, and of the intercept.
         self.prior_mean = np.zeros(self.dimensions + 1)
@@ -232,8 +202,6 @@ class _Fit:
         theta = _leading(residual.astype(np.float64), self.dimensions) * np.sqrt(len(residual))
         a = residual.T @ theta / len(theta)
         sign = np.where(a.sum(axis=0) < 0, -1.0, 1.0)
-        if self.form == "1pl":  # one for all, of which only the scale changes
-            a = np.full_like(a, np.sqrt((a**2).mean())) * sign
         b = np.log(rate / (1.0 - rate))
         size = self.dimensions + 1
         models = np.column_stack([theta * sign, np.ones(len(theta))])
@@ -259,33 +227,16 @@ class _Fit:
         weights = _float32(self.models.second()) @ _float32(self.items.second()).T
         np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
         weights = curvature(weights)
-        if self.form != "3pl":
-            weights *= self.run_cells
-            return weights, self.told
-        share = known_share(self.models.means @ self.items.means.T, self.guessing)
-        guessed = (self.right * (1.0 - share)).sum(axis=0) + GUESSES[0]
-        self.guessing = guessed / (self.run_cells.sum(axis=0) + sum(GUESSES))
-        not_guessed = _float32(self.right * share)
-        counted = self.run_cells - self.right + not_guessed
-        return weights * counted, not_guessed - np.float32(0.5) * counted
+        weights *= self.run_cells
+        return weights, self.told
 
     def _update_items(self) -> None:
         weights, half = self._cells()
         size = self.dimensions + 1
-        if self.form == "1pl":
-            slope = self.items.means[:, :1]
-            precision = 1.0 / self.prior_variance[1] + weights.sum(axis=0)
-            pull = half.sum(axis=0) - (weights.T @ _float32(self.models.means[:, :1]) * slope)[:, 0]
-            pull += self.prior_mean[1] / self.prior_variance[1]
-            covariances = np.zeros((len(slope), 2, 2))
-            if self.variational:
-                covariances[:, 1, 1] = 1.0 / precision
-            self.items = _Moments(np.column_stack([slope, pull / precision]), covariances)
-        else:
-            precision = _float64(weights.T @ _float32(self.models.second())).reshape(-1, size, size)
-            precision += np.diag(1.0 / self.prior_variance)
-            pull = half.T @ _float32(self.models.means) + self.prior_mean / self.prior_variance
-            self.items = self._solved(precision, pull)
+        precision = _float64(weights.T @ _float32(self.models.second())).reshape(-1, size, size)
+        precision += np.diag(1.0 / self.prior_variance)
+        pull = half.T @ _float32(self.models.means) + self.prior_mean / self.prior_variance
+        self.items = self._solved(precision, pull)
         if self.variational:
             self._learn_priors()
 
@@ -347,7 +298,7 @@ class _Fit:
         axes = axes * np.where((a @ axes).sum(axis=0) < 0, -1.0, 1.0)
         covariances = axes.T @ self.models.covariances[:, :d, :d] @ axes
         abilities = IrtAbilities(self.models.means[:, :d] @ axes, covariances)
-        return ItemResponse(a @ axes, self.items.means[:, d], self.guessing, abilities)
+        return ItemResponse(a @ axes, self.items.means[:, d], abilities)
 
 
 def _leading(table: FloatArray, k: int) -> FloatArray:

@@ -1,25 +1,20 @@
 """Item response models: how likely a model of some ability is right on an item.
 
-The compensatory multidimensional model (Reckase 2009, "Multidimensional Item Response Theory"),
+The compensatory multidimensional 2PL model (Reckase 2009, "Multidimensional Item Response Theory"),
 
-    P(right) = g + (1 - g) / (1 + exp(-(a · ability + b))),
+    P(right) = 1 / (1 + exp(-(a · ability + b))),
 
-with discrimination a, intercept b (the higher, the easier) and guessing rate g: one ability and one
-a for all items is the 1PL (Rasch) model, an a of its own for each item the 2PL, and g above 0 the
-3PL (Birnbaum 1968).
+with discrimination a and intercept b (the higher, the easier) of each item.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 
-Form = Literal["1pl", "2pl", "3pl"]
-GUESSES = (2.0, 8.0)
-"""Prior counts of guessed and not guessed answers in the 3PL model: a rate of 0.2."""
 MOST_STEPS = 100
 MOST_HALVINGS = 30
 CLOSE = 1e-9
@@ -49,13 +44,12 @@ class IrtAbilities:
 class ItemResponse:
     """A fitted item response model.
 
-    `discrimination` has shape (items, dimensions), `intercept` and `guessing` (items,); guessing
-    is 0 except in the 3PL model. `sources` are the abilities of the fitted models.
+    `discrimination` has shape (items, dimensions), `intercept` (items,). `sources` are the
+    abilities of the fitted models.
     """
 
     discrimination: FloatArray
     intercept: FloatArray
-    guessing: FloatArray
     sources: IrtAbilities
 
     @property
@@ -69,9 +63,7 @@ class ItemResponse:
         `items` are positions; by default all items.
         """
         at = slice(None) if items is None else items
-        knows = _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
-        guessing = self.guessing[at]
-        return np.asarray(guessing + (1.0 - guessing) * knows)
+        return _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
 
     def information(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
         """Return each item's Fisher information on the ability, shape (models, items).
@@ -116,11 +108,9 @@ class ItemResponse:
         return IrtAbilities(theta, np.asarray(np.linalg.inv(precision), dtype=np.float64))
 
     def _weights(self, abilities: FloatArray, at: IntArray | slice) -> FloatArray:
-        """Return the information on the logit: squared slope over variance."""
-        knows = _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
-        guessing = self.guessing[at]
-        right = guessing + (1.0 - guessing) * knows
-        return np.asarray((1.0 - guessing) * knows**2 * (1.0 - knows) / np.maximum(right, 1e-300))
+        """Return the information on the logit: the variance of the answer."""
+        right = _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
+        return np.asarray(right * (1.0 - right))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +126,7 @@ class _Posterior:
     def slope(self, theta: FloatArray) -> FloatArray:
         """Return the slope of the log posterior, shape (models, dimensions)."""
         a = self.model.discrimination[self.items]
-        knows = _logistic(theta @ a.T + self.model.intercept[self.items])
-        chance = self.model.expected(theta, self.items)
-        by_logit = self.run * (self.right - chance) * knows / np.maximum(chance, 1e-300)
+        by_logit = self.run * (self.right - self.model.expected(theta, self.items))
         return np.asarray(by_logit @ a - theta / self.spread**2)
 
     def height(self, theta: FloatArray) -> FloatArray:
@@ -170,12 +158,6 @@ def curvature(logits: NDArray[Float]) -> NDArray[Float]:
     bound = np.tanh(half)
     bound /= 4.0 * half
     return bound
-
-
-def known_share(logits: FloatArray, guessing: FloatArray) -> FloatArray:
-    """Return the probability that a right answer was known rather than guessed."""
-    knows = _logistic(logits)
-    return np.asarray((1.0 - guessing) * knows / (guessing + (1.0 - guessing) * knows))
 
 
 def _logistic(x: FloatArray) -> FloatArray:

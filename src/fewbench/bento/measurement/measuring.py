@@ -51,8 +51,8 @@ def measure(
 ) -> Measurement:
     """Measure a model's accuracy on each task with examples of every task in the prompt.
 
-    Any model of lm-eval works. Saves every answer: measure again to resume. You can add seeds,
-    questions or columns later.
+    Any model of lm-eval works. Every answer is saved: rerun the command to resume, or to add seeds,
+    questions or columns.
 
     Parameters
     ----------

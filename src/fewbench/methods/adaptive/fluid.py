@@ -125,7 +125,6 @@ class FluidSession(Session):
             model,
             discrimination=model.discrimination[self.order],
             intercept=model.intercept[self.order],
-            guessing=model.guessing[self.order],
         )
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:

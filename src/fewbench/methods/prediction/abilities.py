@@ -26,7 +26,7 @@ from fewbench.methods.prediction.completed import FittedItems, SeparateFits
 from fewbench.methods.prediction.mean import FittedMean, Mean
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 Uses = Literal["both", "ability", "score"]
 
@@ -52,7 +52,7 @@ class Ability:
         Need("distinct sources", 20, "few sources to tell items apart and draw curves through"),
     )
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedAbility":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAbility":
         """Fit the item response model to the sources' answers on the subset."""
         check_words(self)
         require(self, scores)
@@ -103,7 +103,7 @@ class PIRT:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> FittedItems:
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Fit the sources' item response model; MethodError if a setting is out of range."""
         check_number("spread", self.spread, 0.001, 1000)
         fitted = source_model(scores)
@@ -133,11 +133,11 @@ class GPIRT:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedGPIRT":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
         """Fit the item response model and measure the error of its expectations."""
         p_irt = PIRT(self.spread).fit(scores, subset, seed)
         weights = np.column_stack([scores.item_weights, scores.task_weights])
-        variance = scores.remember("variances", lambda: _variances(scores.table().filled, weights))
+        variance = scores.remember("variances", lambda: _variances(scores.filled, weights))
         at = scores.positions(subset.items)
         counts = np.bincount(scores.task_of[at], minlength=len(scores.tasks))
         if subset.weights is None:  # unequal shares of the full score count as fewer answers

@@ -26,7 +26,7 @@ from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores
 
 
 def completed(
@@ -70,7 +70,7 @@ class SeparateFits:
     `fit` learns outputs, shape (sources, outputs), and returns a function of targets' features.
     """
 
-    sources: Sources
+    sources: Scores
     fit: Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
 
     @cached_property
@@ -114,7 +114,7 @@ class TaskLines:
         return np.where(np.isnan(tasks), np.clip(line, 0.0, 1.0), tasks)
 
 
-def task_lines(scores: Sources) -> TaskLines:
+def task_lines(scores: Scores) -> TaskLines:
     """Fit the lines to the sources; without any, a task's score is the full score."""
     if not scores.n_models:
         return TaskLines(0.0, np.zeros(len(scores.tasks)), np.ones(len(scores.tasks)))
@@ -125,7 +125,7 @@ def task_lines(scores: Sources) -> TaskLines:
     return TaskLines(float(x.mean()), y.mean(axis=0), slopes)
 
 
-def lines_for(scores: Sources, task_of: IntArray, weights: FloatArray) -> TaskLines | None:
+def lines_for(scores: Scores, task_of: IntArray, weights: FloatArray) -> TaskLines | None:
     """Return the lines if some task has no weight among the chosen items, else None."""
     mass = np.bincount(task_of, weights, minlength=len(scores.tasks))
     return None if (mass > 0).all() else task_lines(scores)

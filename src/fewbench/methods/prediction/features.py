@@ -16,7 +16,7 @@ from fewbench.methods.confidence import Confidence, Values, confidence, needs_fo
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 
 class FittedFeatures(Protocol):
@@ -33,7 +33,7 @@ class FittedFeatures(Protocol):
 class Features(Protocol):
     """The features of a model's answers on a subset."""
 
-    def fit(self, scores: Sources, subset: Subset) -> FittedFeatures:
+    def fit(self, scores: Scores, subset: Subset) -> FittedFeatures:
         """Learn from the sources what the features need."""
 
 
@@ -69,7 +69,7 @@ class AnswerFeatures:
         some = Need("distinct sources", 20, "few sources to learn many numbers from")
         return (some, *needs_for(self.values))
 
-    def fit(self, scores: Sources, subset: Subset) -> Weighted | Confidence:
+    def fit(self, scores: Scores, subset: Subset) -> Weighted | Confidence:
         """Take the sources' values on the items."""
         check_words(self)
         at = scores.positions(subset.items)
@@ -85,7 +85,7 @@ class SubsetScore:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
 
-    def fit(self, scores: Sources, subset: Subset) -> Weighted:
+    def fit(self, scores: Scores, subset: Subset) -> Weighted:
         """Take the weights and the sources' scores on the subset."""
         weights = subset.weights_over(scores)
         weights = (weights / weights.sum())[:, None]
@@ -106,7 +106,7 @@ class TaskMeans:
         Need("distinct sources", 10, "few sources to weigh tasks by"),
     )
 
-    def fit(self, scores: Sources, subset: Subset) -> Weighted:
+    def fit(self, scores: Scores, subset: Subset) -> Weighted:
         """Take the weights and the sources' means."""
         at = scores.positions(subset.items)
         tasks = scores.task_of[at]
@@ -130,7 +130,7 @@ class Signature:
         Need("probabilities", 1, "the signature is right and wrong alone"),
     )
 
-    def fit(self, scores: Sources, subset: Subset) -> "Weighted | FittedSignature":
+    def fit(self, scores: Scores, subset: Subset) -> "Weighted | FittedSignature":
         """Take the sources' signatures."""
         at = scores.positions(subset.items)
         if scores.probabilities is None:

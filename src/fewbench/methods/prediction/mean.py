@@ -20,7 +20,7 @@ from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
-from fewbench.scores import Benchmark, Sources
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mean:
 
     packs_answers: ClassVar[bool] = True
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedMean":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
         task_of, weights = scores.task_of[at], subset.weights_over(scores)
@@ -85,7 +85,7 @@ class AnchorRatio:
 
     packs_answers: ClassVar[bool] = True
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedAnchorRatio":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAnchorRatio":
         """Compute the ratio."""
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
@@ -134,7 +134,7 @@ class Difference:
         some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
         return (some, *needs_for(self.proxy))
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedDifference":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedDifference":
         """Compute the proxy of all items and the weights of the chosen items."""
         check_words(self)
         at = scores.positions(subset.items)

@@ -28,7 +28,7 @@ from fewbench.methods.prediction.features import (
 )
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 
 Fitted = Callable[[FloatArray], FloatArray]
 
@@ -151,7 +151,7 @@ class Regression:
         """The optional packages that its parts need."""
         return extras_of(self.features, self.reduction, self.regressor)
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedRegression":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
         """Learn the reduction and the regressor; MethodError if there is only one source."""
         require(self, scores)
         features = self.features.fit(scores, subset)
@@ -209,7 +209,7 @@ class JointWeights:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many weights from"),)
 
-    def fit(self, scores: Sources, subset: Subset, seed: int) -> "FittedWeights":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedWeights":
         """Learn the weights for the full score and for each task."""
         at = scores.positions(subset.items)
         outputs = np.column_stack([scores.full_scores(), scores.task_scores()])

@@ -21,7 +21,7 @@ from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.notes import notes_on, scoring_differences
 from fewbench.readers.join.task import JoinedTask, check_options, join_task, write_probabilities
 from fewbench.readers.options import COMPARED
-from fewbench.scores import Scale, Scores, Sources, from_arrays
+from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.replies import REPLIES
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
 
@@ -160,7 +160,7 @@ def join(
     *,
     metric: str | None = None,
     filter: str | None = None,
-    like: Sources | None = None,
+    like: Scores | None = None,
     scale: Scale | None = None,
     same_model: SameModel = "stop",
     key: str | None = None,
@@ -227,7 +227,7 @@ def join(
     return Reading(scores, notes, _files(runs, tasks))
 
 
-def _of_task(like: Sources | None, column: str) -> dict[str, str]:
+def _of_task(like: Scores | None, column: str) -> dict[str, str]:
     if like is None or column not in like.items:
         return {}
     by_task = like.items.drop_duplicates("task").set_index("task")[column]
@@ -337,7 +337,7 @@ def _reply_kinds(task: JoinedTask) -> list[str]:
     return [json.dumps(kinds) if kinds else "" for kinds in replies]
 
 
-def _named_as(like: Sources | None, scores: Scores) -> Scores:
+def _named_as(like: Scores | None, scores: Scores) -> Scores:
     """Give equal documents the ids of other scores, by position.
 
     A run with only the second of two equal documents cannot know that there is a first.
@@ -345,7 +345,7 @@ def _named_as(like: Sources | None, scores: Scores) -> Scores:
     if like is None or not all("doc_id" in table.items for table in (like, scores)):
         return scores
 
-    def places(table: Sources) -> list[tuple[str, Any]]:
+    def places(table: Scores) -> list[tuple[str, Any]]:
         names = [re.sub(r"#\d+$", "", item) for item in table.item_ids]
         return list(zip(names, table.items["doc_id"], strict=True))
 

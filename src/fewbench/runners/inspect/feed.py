@@ -36,7 +36,7 @@ from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
-from fewbench.scores import Benchmark, Sources, from_arrays
+from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
 from fewbench.scores.table import KEYS, SETTINGS
 
@@ -391,7 +391,7 @@ def _spent_on(samples: Iterable[Any]) -> Answered:
     )
 
 
-def _metric_of(scores: Sources, items: list[str]) -> str | None:
+def _metric_of(scores: Scores, items: list[str]) -> str | None:
     if "metric" not in scores.items or not items:
         return None
     return str(scores.items["metric"].loc[items[0]]) or None

@@ -12,7 +12,7 @@ from fewbench.errors import FewbenchError, RunError
 from fewbench.runners.driving import Answered, OnProgress
 from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
-from fewbench.scores import Sources
+from fewbench.scores import Scores
 from fewbench.scores.table import as_sources
 
 WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
@@ -90,8 +90,8 @@ class SharedRun:
 
     def __init__(
         self,
-        scores: Sources | None,
-        open_run: Callable[[Sources, Any], Run],
+        scores: Scores | None,
+        open_run: Callable[[Scores, Any], Run],
         target_of: Callable[[str], str],
         settings: AnswerSettings,
         on_progress: OnProgress | None = None,
@@ -106,7 +106,7 @@ class SharedRun:
         self._lost: dict[str, Answered] = defaultdict(Answered)  # failed since the last answer
 
     @property
-    def scores(self) -> Sources:
+    def scores(self) -> Scores:
         """The scores, once they are known."""
         assert self.known is not None
         return self.known

@@ -27,7 +27,7 @@ from fewbench.runners.joining import unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
 from fewbench.runners.run_folder import limits_of, saved_benchmark
-from fewbench.scores import Benchmark, Sources, open_sources
+from fewbench.scores import Benchmark, Scores, open_sources
 from fewbench.scores.table import as_sources
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
@@ -48,7 +48,7 @@ REFUSED = {
 
 def estimated(
     task: Any,
-    scores: Sources | Benchmark | str | Path | None,
+    scores: Scores | Benchmark | str | Path | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -123,7 +123,7 @@ def estimated(
     table, path = _opened(scores, folder, method)
     limits = limits_of(stop, table, folder, items_of)
 
-    def open_run(table: Sources, spec: Any) -> Run:
+    def open_run(table: Scores, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
         name = target or spec.model
         return Run.open(
@@ -177,7 +177,7 @@ def result(task: Any) -> RunResult:
 
 def run_inspect(
     arguments: Sequence[str],
-    scores: Sources | Benchmark | None,
+    scores: Scores | Benchmark | None,
     method: str | Method = AUTO,
     stop: Stop | int | None = None,
     *,
@@ -252,7 +252,7 @@ def run_inspect(
     facts = dict(zip(names, ran, strict=True))
     runs: list[Run] = []
 
-    def open_run(table: Sources, _: Any) -> Run:
+    def open_run(table: Scores, _: Any) -> Run:
         if not runs:
             runs.append(
                 Run.open(table, method, limits, place, names, tries=1, facts=facts, **settings)
@@ -288,8 +288,8 @@ def run_inspect(
 
 
 def _opened(
-    scores: Sources | Benchmark | str | Path | None, folder: str | Path | None, method: str | Method
-) -> tuple[Sources | None, Path | None]:
+    scores: Scores | Benchmark | str | Path | None, folder: str | Path | None, method: str | Method
+) -> tuple[Scores | None, Path | None]:
     """Return the scores and their file; a method of a name that is none is refused now."""
     if isinstance(method, str) and method != AUTO:
         find_method(method)

@@ -18,13 +18,13 @@ from fewbench.readers.harnesses.inspect_logs.header import metrics_of, scorer_of
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
-from fewbench.scores import Benchmark, Sources
+from fewbench.scores import Benchmark, Scores
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"
 
 
-def task_in(scores: Sources, name: str) -> str:
+def task_in(scores: Scores, name: str) -> str:
     """Return the scores' task that is an Inspect task; RunError if there is none.
 
     Names with and without a package are the same. Scores of one task belong to any task: its
@@ -64,7 +64,7 @@ def with_ids(samples: Sequence[Any]) -> list[Any]:
 
 
 def match_samples(
-    scores: Sources, task: str, samples: Sequence[Any], *, accept_differences: bool = False
+    scores: Scores, task: str, samples: Sequence[Any], *, accept_differences: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the sample of each item of a task, and notes on what cannot be compared.
 

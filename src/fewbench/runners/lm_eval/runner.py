@@ -30,7 +30,7 @@ from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, r
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE, check_alike
-from fewbench.scores import Benchmark, Scores, Sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES
 from fewbench.scores.table import SETTINGS
 
@@ -104,7 +104,7 @@ class LmEvalRunner:
         self._chosen = choose_tasks(self._setup, self._key, **self._wanted)
         return self._chosen.benchmark
 
-    def prepare(self, scores: Sources, targets: Sequence[str]) -> list[str]:
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
         if self._chosen is None:
             for name, value in ({"tasks": self._setup.tasks} | self._wanted).items():
@@ -191,7 +191,7 @@ class LmEvalRunner:
         self,
         target: str,
         hashes: Mapping[str, tuple[str, str]],
-        before: Sources | None = None,
+        before: Scores | None = None,
         names: tuple[str, str] = NAMES,
     ) -> None:
         """Compare what would run with the sources or earlier answers, before the model is asked."""
@@ -306,7 +306,7 @@ class LmEvalRunner:
 
 
 def run_lm_eval(
-    scores: Sources | None,
+    scores: Scores | None,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     arguments: Sequence[str] = (),

@@ -20,7 +20,7 @@ from fewbench.runners.exports import POSITION, check_origin
 from fewbench.runners.lm_eval.logs import dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
-from fewbench.scores import Benchmark, Scores, Sources, from_arrays
+from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
 from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
 
@@ -30,7 +30,7 @@ class SourceDocuments:
 
     Parameters
     ----------
-    scores : Sources
+    scores : Scores
         FewbenchError if they come from another harness.
 
     Attributes
@@ -39,7 +39,7 @@ class SourceDocuments:
         Item to lm-eval's name of its task. The user may have renamed the tasks of the scores.
     """
 
-    def __init__(self, scores: Sources) -> None:
+    def __init__(self, scores: Scores) -> None:
         check_origin(scores.items, "lm-eval")
         self.scores = scores
         self.task_of = {
