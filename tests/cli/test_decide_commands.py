@@ -99,7 +99,10 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
     assert sum(len(items) for items in asked().values()) == 4, text
     for words, said in (
         (("start", scores, "--purpose", "fun", "-n", "5", "-o", "x"), "score or difference"),
-        (("start", scores, "--purpose", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
+        (
+            ("start", scores, "--purpose", "difference", "-m", "random", "-n", "5", "-o", "x"),
+            "by the method fewbench",
+        ),
         (("versus", "a", "b", "--", "python"), "needs a folder"),
         (("versus", "a", "b", "--run", "x", "--ask", "--", "python"), "leave them out"),
         (("rank", "run", "--ask"), "--next-items"),

@@ -88,7 +88,7 @@ def inspect(
 ) -> None:
     """Run chosen samples of Inspect tasks.
 
-    Arguments of inspect eval follow --: tasks, --model, -T, --epochs and other options. Without
+    After -- come arguments of inspect eval: tasks, --model, -T, --epochs and other options. Without
     SCORES, samples are drawn from all tasks. With SCORES, fewbench compares samples and settings
     with the source models' logs before it sends requests. Logs are in DIR/logs. Rerun the command
     to resume.
