@@ -206,7 +206,9 @@ class Broken(Replying):
             self.connection.shutdown(socket.SHUT_RDWR)
             return
         data = json.dumps({"error": {"message": "GPU 3 is on fire"}}).encode()
+        data = b"<html>Welcome</html>" if self.kind == "page" else data
         self.send_response(429 if self.kind == "pause" else 200)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Retry-After", "86400")
         self.send_header("Content-Length", str(len(data) + 999 * (self.kind == "drip")))
         self.end_headers()
@@ -221,6 +223,7 @@ class Broken(Replying):
     ("kind", "said"),
     [
         ("error", "the server sent no reply: GPU 3 is on fire"),
+        ("page", "the server's reply is no JSON: check the path of --url"),
         ("pause", "Error code: 429 - GPU 3 is on fire"),
         ("closed", "Connection error. Server disconnected"),
         ("drip", "attempt_timeout '1' exceeded"),

@@ -70,6 +70,8 @@ def failure_of(sample: Any) -> str:
     if not sample.error:
         return "the scorer gave no score"
     message = first_line(sample.error.message or "")
+    if message.startswith("JSONDecodeError"):
+        return f"the server's reply is no JSON: check the path of --url, as in /v1 ({message})"
     errors = [event for event in sample.events or [] if event.event == "model" and event.error]
     if not message.startswith("RetryError") or not errors:
         return message
