@@ -219,19 +219,25 @@ def test_the_backtest_of_a_pack_and_methods_that_cannot_be_packed():
         fewbench.pack(told, "random+signature+ridge", 9)
 
 
-@pytest.mark.parametrize("error", [0.041, 0.02])
-def test_a_method_that_is_worse_for_stronger_targets_says_so(error):
+@pytest.mark.parametrize(
+    ("method", "error", "advice"),
+    [
+        ("random-ridge", 0.041, "fewbench, fewbench-static or aipw"),
+        ("fewbench-static", 0.041, "random"),  # and not fewbench, which says the same of it
+        ("random-ridge", 0.02, ""),
+    ],
+)
+def test_a_method_that_is_worse_for_stronger_targets_says_so(method, error, advice):
     """In the pack's page and before a run; the others do not."""
-    made = fewbench.pack(SOURCES, "random-ridge", N, backtest=False)
+    made = fewbench.pack(SOURCES, method, N, backtest=False)
     (part,) = made.parts
     row = {"target": "stronger", "error": error, "random_error": 0.026, "coverage": 0.53}
     row |= {"level": 0.9, "repeats": 3, "targets": 4.0, "sources": 16.0}
     record = part.record.model_copy(update={"backtest": [row]})
     made = replace(made, parts=(replace(part, record=record),))
     warning = (
-        "for targets stronger than all source models, the error of random-ridge is 4.1 pp, random "
-        "sampling's 2.6 pp, and its interval covers 53%: use fewbench, fewbench-static or aipw "
-        "for such targets"
+        f"for targets stronger than all source models, the error of {method} is 4.1 pp, random "
+        f"sampling's 2.6 pp, and its interval covers 53%: use {advice} for such targets"
     )
     expected = [warning] if error > 0.026 else []
     assert made.page().warnings == expected

@@ -120,10 +120,11 @@ def stronger_warning(rows: Sequence[Mapping[str, Any]], method: str, scale: Scal
         return None
     from fewbench.methods.catalogue import STRONGER
 
-    unit, better = Unit(scale), [name for name in STRONGER if name != method]
+    unit = Unit(scale)
+    advised = "random" if method in STRONGER else f"{', '.join(STRONGER[:-1])} or {STRONGER[-1]}"
     covers = f", and its interval covers {coverage:.0%}" if isinstance(coverage, float) else ""
     return (
         f"for targets stronger than all source models, the error of {method} is "
         f"{unit.points(error)}, random sampling's {unit.points(random)}{covers}: use "
-        f"{', '.join(better[:-1])} or {better[-1]} for such targets"
+        f"{advised} for such targets"
     )
