@@ -169,19 +169,13 @@ class Abilities:
         worse = (each <= each[-1] + SAME).sum(axis=0).min()
         return float(better / len(every)), float(worse / len(every))
 
-    def unlike(
-        self,
-        theirs: FloatArray,
-        items: IntArray,
-        answers: FloatArray,
-        reach: float,
-        misfit: float,
+    def beyond(
+        self, theirs: FloatArray, items: IntArray, answers: FloatArray, reach: float
     ) -> str | None:
-        """Return why a target is unlike the sources: "above", "below" or "misfit"; else None.
+        """Return where a target is beyond the sources: "above", "below" or None.
 
-        Above or below by more than `reach` standard deviations of the sources' abilities; where
-        that is 0, by rank and probability (see `ABOVE`). Or answers whose fit or novelty has a
-        p-value of at most `misfit`. The other parameters are those of `fit_p_value`.
+        By more than `reach` standard deviations of the sources' abilities; where that is 0, by rank
+        and probability (see `ABOVE`). The other parameters are those of `fit_p_value`.
         """
         if reach > 0:
             distance = self.distance(self.posterior(items, answers))
@@ -196,7 +190,7 @@ class Abilities:
                 return "above"
             if worse <= max(UNDER, least):
                 return "below"
-        return "misfit" if self.misfits(theirs, items, answers, misfit) else None
+        return None
 
     def misfits(
         self, theirs: FloatArray, items: IntArray, answers: FloatArray, misfit: float
@@ -204,14 +198,6 @@ class Abilities:
         """Return whether the answers' fit or novelty has a p-value of at most `misfit`."""
         fits_badly = self.fit_p_value(theirs, items, answers) <= misfit
         return fits_badly or novelty_p_value(theirs, answers) <= misfit
-
-    def likeness(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> float:
-        """Return the geometric mean of the p-values of fit and novelty.
-
-        Parameters as for `fit_p_value`.
-        """
-        fit = self.fit_p_value(theirs, items, answers)
-        return float(np.sqrt(fit * novelty_p_value(theirs, answers)))
 
     def _own_pull(self, theirs: FloatArray, items: IntArray) -> FloatArray:
         """Return how far each source's answer pulled the logit of its own chance."""

@@ -74,10 +74,10 @@ class NearCopies:
 def near_copies(one: Answers, other: Answers, weights: FloatArray) -> NearCopies | None:
     """Return what the common items say of two targets that answer nearly alike, or None.
 
-    None also where they are less than half of a target's items.
+    None as well if they share less than half of a target's items.
 
     The standard error counts two more items on which they differ, as Agresti & Min 2005 do
-    (Biometrics 61(2)), and the items of which nothing is left to differ:
+    (Biometrics 61(2)), and shrinks as fewer items are left to differ on:
 
         s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
 

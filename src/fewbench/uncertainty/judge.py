@@ -26,7 +26,7 @@ import numpy as np
 from fewbench._blocks import by_rows
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.abilities import Abilities, fit_abilities
+from fewbench.algorithms.abilities import Abilities, fit_abilities, novelty_p_value
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.executors import Pool
 from fewbench.methods.base import Answers, Method
@@ -67,9 +67,9 @@ BEYOND = 0.75
 on eight tables the errors of such targets were .5 to .75 of random sampling's."""
 LEAST_BY_FIT = (0.0, 0.1, 0.3), (1.0, 0.75, 0.5)
 """Share of random sampling's width that an interval has at least where answers fit the sources this
-badly (see `Abilities.likeness`); none above. On eight tables and three draws it lifts the coverage
-of targets unlike all sources, which held-out sources are not, at up to 3% of the Winkler score of
-those like the sources (docs/intervals.md)."""
+badly, by the geometric mean of the p-values of fit and novelty; none above. On eight tables and
+three draws it lifts the coverage of targets unlike all sources, which held-out sources are not, at
+up to 2% of the Winkler score of those like the sources (docs/intervals.md)."""
 UNLIKE = {
     "above": "the target does better than nearly all source models on these items",
     "below": "the target does worse than nearly all source models on these items",
@@ -300,14 +300,21 @@ class Judge:
     def _random_share(self, answers: Answers) -> tuple[float, str | None]:
         """Return the least share of random sampling's width, and why it is whole, or None.
 
-        Kept, for the full score and the tasks both ask.
+        Whole for a target unlike the sources. Kept, for the full score and the tasks both ask.
         """
-        key = np.asarray(answers.items).tobytes(), answers.scores[0].tobytes()
+        items, replies = np.asarray(answers.items), answers.scores[0]
+        key = items.tobytes(), replies.tobytes()
         if key not in self._shares:
-            why = self.unlike(answers)
-            share = 1.0
+            abilities, places = self._abilities_by(items), np.arange(len(items))
+            how = self.scores.columns(items, filled=True), places, replies
+            share, why = 1.0, abilities.beyond(*how, self.method.reach)
             if why is None:
-                share = max(BEYOND * self._beyond(answers), self._least_by_fit(answers))
+                fit, novelty = abilities.fit_p_value(*how), novelty_p_value(how[0], replies)
+                if min(fit, novelty) <= MISFIT:
+                    why = "misfit"
+                else:
+                    chance = abilities.chance_beyond(abilities.posterior(places, replies))
+                    share = max(BEYOND * chance, least_by_fit(fit, novelty))
             self._shares[key] = share, why
         return self._shares[key]
 
@@ -346,30 +353,6 @@ class Judge:
             f"{UNLIKE[why]}, so the method's errors on them may not hold. The interval is at least "
             "as wide as that of as many random items"
         )
-
-    def unlike(self, answers: Answers) -> str | None:
-        """Return why a target is unlike the sources (see `Abilities.unlike`), or None."""
-        if self.scores.n_models < 2:
-            return None
-        items, replies = np.asarray(answers.items), answers.scores[0]
-        theirs = self.scores.columns(items, filled=True)
-        places: IntArray = np.arange(len(items))
-        abilities = self._abilities_by(items)
-        return abilities.unlike(theirs, places, replies, self.method.reach, MISFIT)
-
-    def _least_by_fit(self, answers: Answers) -> float:
-        """Return the least share of random sampling's width by how well the answers fit."""
-        items = np.asarray(answers.items)
-        theirs, places = self.scores.columns(items, filled=True), np.arange(len(items))
-        likeness = self._abilities_by(items).likeness(theirs, places, answers.scores[0])
-        worst, shares = LEAST_BY_FIT
-        return float(np.interp(likeness, worst, shares)) if likeness <= worst[-1] else 0.0
-
-    def _beyond(self, answers: Answers) -> float:
-        """Return the probability that a target is above or below nearly all sources."""
-        abilities = self._abilities_by(np.asarray(answers.items))
-        places: IntArray = np.arange(len(answers.items))
-        return abilities.chance_beyond(abilities.posterior(places, answers.scores[0]))
 
     def _abilities_by(self, items: IntArray) -> Abilities:
         """Return abilities by the answers to these items."""
@@ -420,6 +403,16 @@ class Judge:
         """Return the interval of n random items around a score."""
         effect = sampling_effect(self.scores, self.budget)
         return interval_at(score, n, self.scores.n_items, level, effect)
+
+
+def least_by_fit(fit: float, novelty: float) -> float:
+    """Return the least share of random sampling's width by the p-values of fit and novelty.
+
+    >>> least_by_fit(0.1, 0.1), least_by_fit(0.5, 0.5)
+    (0.75, 0.0)
+    """
+    likeness, (worst, shares) = math.sqrt(fit * novelty), LEAST_BY_FIT
+    return float(np.interp(likeness, worst, shares)) if likeness <= worst[-1] else 0.0
 
 
 def _times(

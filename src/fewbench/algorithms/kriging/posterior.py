@@ -99,9 +99,10 @@ class KrigingRun(SampledRun):
         theirs = self.model.inside.answers(self.items)
         how = theirs, self.items, self.answers
         abilities = self.model.abilities
-        if len(self.items) < SETTLED and left < SETTLED_LEFT and self.answers.any():
-            return abilities.misfits(*how, MISFIT)
-        return abilities.unlike(*how, FAR, MISFIT) is not None
+        is_early = len(self.items) < SETTLED and left < SETTLED_LEFT and self.answers.any()
+        if not is_early and abilities.beyond(*how, FAR):
+            return True
+        return abilities.misfits(*how, MISFIT)
 
     def designs(self) -> list[tuple[float, Sequence[Gaussian], IntArray]]:
         """Return the models by which the next items are chosen: weight, Gaussians, answered."""
