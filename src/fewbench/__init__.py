@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         save_scores,
     )
     from fewbench.show.html import write_report
-    from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings
+    from fewbench.study import Comparison, Plan, SplitSettings
     from fewbench.study.compare import compare
     from fewbench.study.plan import plan
 
@@ -88,7 +88,6 @@ __all__ = [
     "Reading",
     "Refreshed",
     "RunResult",
-    "SamplePlan",
     "Scale",
     "Scores",
     "SplitSettings",
@@ -151,7 +150,7 @@ _NAMES = {
         *("Benchmark", "OptionProbabilities", "Scale", "Scores", "from_arrays"),
         *("from_long", "from_wide", "save_scores"),
     ),
-    "study": ("Comparison", "Plan", "SamplePlan", "SplitSettings", "compare", "plan"),
+    "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"import_results": ("readers", "read")}
