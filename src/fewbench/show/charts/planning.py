@@ -83,7 +83,10 @@ def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, unit: Unit)
     )  # fmt: skip
     label = theme.methods(_ends(values, top)).mark_text(
         align="left", dx=9, baseline="middle", limit=110
-    ).encode(x=x, y=alt.Y("at:Q", axis=axis, scale=scale), text="method:N", color=theme.color(looks, always=True))  # fmt: skip
+    ).encode(
+        x=x, y=alt.Y("at:Q", axis=axis, scale=scale), text="method:N",
+        color=theme.color(looks, always=True),
+    )  # fmt: skip
     text = "; ".join(
         f"{value['method']} ({value['backtest']}): {value['error']:.2f} at {value['items']:,}"
         for value in values
