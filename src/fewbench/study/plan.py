@@ -164,7 +164,7 @@ def plan(
     """
     scores, set_aside = source_models(as_scores(scores))
     check_level(level)
-    span = scores.scale.high - scores.scale.low
+    span = scores.scale.span
     n = count_items(budget, scores) if isinstance(budget, str) else budget
     goal, wanted = _read_goal(scores, error, half_width, n, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:

@@ -92,7 +92,7 @@ def _on_scale(scale: Scale, metrics: set[str], table: pd.DataFrame) -> pd.DataFr
     """Return a table with its errors and widths on the scale of the scores."""
     errors = [name for name in {*metrics, *METRICS} if find_metric(name).unit == "score"]
     scaled = {f"{name}{part}" for name in errors for part in SCALED}.intersection(table)
-    return table.assign(**{name: table[name] * (scale.high - scale.low) for name in scaled})
+    return table.assign(**{name: table[name] * scale.span for name in scaled})
 
 
 def _keys(cell: Cell) -> dict[str, Any]:
