@@ -377,7 +377,7 @@ METRICS = {
 
 
 def find_metric(name: str) -> Metric:
-    """Return a metric, also of each task (`task_rmse`) or of intervals (`coverage90`, `half_width90`).
+    """Return a metric, also of tasks (`task_rmse`) or intervals (`coverage90`, `half_width90`).
 
     Raises
     ------
