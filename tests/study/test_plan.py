@@ -386,3 +386,15 @@ def test_a_part_of_the_sources_keeps_the_targets():
     assert set(part.sources) < set(whole.sources)
     with pytest.raises(FewbenchError, match="at least 2"):
         SplitSettings(sources=1)
+
+
+def test_where_nothing_is_clear_the_plan_is_what_a_run_does_by_default():
+    """A few targets show nothing; with few source models, runs use fewbench."""
+    few = TABLE.take(models=range(12))
+    settings = {"budget": 30, "repeats": 3, "expect": "like"}
+    (forecast,) = plan(few, **settings).forecasts
+    assert (forecast.method, forecast.is_better) == ("fewbench", False)
+    assert forecast.ratio < 1 < forecast.ratio_high
+    assert "by default, runs use fewbench" in forecast.reason
+    (forecast,) = plan(few, methods="fewbench", **settings).forecasts
+    assert forecast.method == "random"

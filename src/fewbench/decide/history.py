@@ -39,7 +39,10 @@ class Dated(BaseModel):
 
 
 def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[Dated, ...]:
-    """Return the models that have a date, the oldest first; none if fewer than two have one."""
+    """Return the models that have a date, the oldest first; none if fewer than two have one.
+
+    Models of the same date, such as the targets of one evaluation, stay in the order of `sides`.
+    """
     dated = sorted(
         ((date, side) for side in sides if (date := _date(side, scores))), key=lambda pair: pair[0]
     )
@@ -55,7 +58,7 @@ def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[
         rows.append(
             Dated(
                 target=side.name,
-                date=date,
+                date=date[:16],
                 score=float(scale.from_unit(side.estimates[0])),
                 interval=Interval.between(scale.from_unit(side.interval(level))),
                 change=change,
@@ -72,12 +75,12 @@ def _date(side: Operand, scores: Scores) -> str:
         path = None if evaluation.folder is None else evaluation.folder / HEADER
         if path is None or not path.exists():
             return ""
-        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M}"
+        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M:%S.%f}"
     models = scores.models
     if "date" not in models:
         return ""
     dates = models["date"].dropna().astype(str)
-    return str(dates.get(side.name, ""))[:16]
+    return str(dates.get(side.name, ""))
 
 
 def _of_change(interval: Interval | None, unit: Unit) -> str:

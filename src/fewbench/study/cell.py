@@ -207,7 +207,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
-        metrics[f"width{stated}"] = float((high - low).mean())
+        metrics[f"half_width{stated}"] = float((high - low).mean() / 2)
     if replayed.outside is not None:
         metrics["outside"] = float(replayed.outside.mean())
     metrics |= {

@@ -93,6 +93,11 @@ class Forecast:
     breakeven_random: int | None
 
     @property
+    def is_random(self) -> bool:
+        """Whether plain random sampling is to be run."""
+        return self.method == figures.RANDOM
+
+    @property
     def why(self) -> str:
         """Why this method, and whether the splits that judge it confirm that."""
         if self.is_better and not self.ratio_high < 1:
@@ -357,7 +362,7 @@ class Plan(Shown):
     def _sure(self, forecast: Forecast) -> list[str]:
         """Say how sure the answer is, and what random sampling would need."""
         unit, lines = Unit(self.scale), [f"Use random sampling: {forecast.reason}."]
-        if forecast.is_better:
+        if not forecast.is_random:
             ends = (
                 f"between {unit.points(forecast.error_low)} and {unit.points(forecast.error_high)}"
             )
@@ -463,7 +468,7 @@ def _cost_section(plan: Plan, unit: str) -> Section:
              forecast.full_cost, _bytes(size * forecast.items)),
     ]  # fmt: skip
     lines = []
-    if forecast.is_better:
+    if not forecast.is_random:
         rows += [
             _cost_row(
                 f"A new model, {forecast.random_items:,} random items for the same",

@@ -214,9 +214,9 @@ class _OfSplit:
                 metrics[f"{OF_TASKS}{name}"] = total
         low, high = np.array(result.low), np.array(result.high)
         for metric in result.metrics:
-            if metric.startswith(("coverage", "width")):
+            if metric.startswith(("coverage", "half_width")):
                 inside = covered(low, truth, high).astype(np.float64)
-                judged = inside if metric.startswith("coverage") else high - low
+                judged = inside if metric.startswith("coverage") else (high - low) / 2
                 with np.errstate(invalid="ignore"):
                     metrics[metric] = few @ judged / few.sum(axis=1)
         return metrics
