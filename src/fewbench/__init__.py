@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fewbench.evaluation.view import view
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
-    from fewbench.packs.refresh import Refreshed
     from fewbench.public import (
         PublicFiles,
         PublicResults,
@@ -86,7 +85,6 @@ __all__ = [
     "PublicResults",
     "Ranking",
     "Reading",
-    "Refreshed",
     "RunResult",
     "Scale",
     "Scores",
@@ -154,7 +152,6 @@ _NAMES = {
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"import_results": ("readers", "read")}
-_PLACES |= {"Refreshed": ("packs.refresh", "Refreshed")}
 _PLACES |= {"run": ("runners.function", "run"), "RunResult": ("runners.result", "RunResult")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}
 _PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}

@@ -94,7 +94,7 @@ def test_a_dry_run_as_json(ok, tasks):
     assert cost["requests"] == 3 * ALL
     assert cost["money"] == (2 * cost["prompt_tokens"] + 4 * cost["completion_tokens"]) / 1e6
     assert said["cost"]["paper"]["prompts"] == 540
-    assert said["answered"] == 0
+    assert said["answers"] == 0
     assert [task["name"] for task in said["of_tasks"]] == ["plants", "rivers", "sums"]
     assert said["of_tasks"][0]["aside"] == 6
     assert any("set aside" in note for note in said["notes"])
@@ -183,15 +183,15 @@ def test_the_command_is_the_function(ok, tasks, model):
     said = json.loads(measure(ok, tasks, *SERVED, "--json"))
     design = Design(tuple(read_tasks([tasks])), seeds=2, exemplars=2, questions=4)
     lm = HarnessModel(model="m")
-    assert expected_cost(design, lm, output="ict").answered == ALL
+    assert expected_cost(design, lm, output="ict").answers.n_done == ALL
     seen = []
-    found = measured(design, lm, "again", on_start=seen.append)
+    found = measured(design, lm, "again", on_start=lambda start: seen.append(start.to_dict()))
     assert json.loads(found.to_json())["mean"] == said["mean"]
-    assert seen[0].cost.prompts == ALL
-    assert seen[0].answered == 0
+    assert seen[0]["cost"]["design"]["prompts"] == ALL
+    assert seen[0]["answers"] == 0
     assert "72 of 72 answers" in str(found)
     assert found.to_frame().shape == (6, 3)
-    assert seen[0].to_frame().loc["sums", "questions"] == 12
+    assert [task["questions"] for task in seen[0]["of_tasks"] if task["name"] == "sums"] == [12]
 
 
 def test_files_that_are_not_read_are_named(cli, tasks, model):

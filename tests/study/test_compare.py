@@ -54,13 +54,13 @@ def test_cells_follow_from_the_estimates(outcome):
     table = outcome.estimates.assign(
         gap=lambda t: (t["estimate"] - t["truth"]).abs(),
         held=lambda t: (t["low"] <= t["truth"] + 1e-9) & (t["truth"] <= t["high"] + 1e-9),
-        width=lambda t: t["high"] - t["low"],
+        width=lambda t: (t["high"] - t["low"]) / 2,
     )
     keys = ["method", "budget", "split"]
     runs = table.groupby([*keys, "repeat"])[["gap", "held", "width"]].mean()
     means = runs.groupby(level=keys).mean()
     cells = outcome.cells.set_index(keys).loc[means.index]
-    for theirs, ours in (("gap", "mae"), ("held", "coverage90"), ("width", "width90")):
+    for theirs, ours in (("gap", "mae"), ("held", "coverage90"), ("width", "half_width90")):
         np.testing.assert_allclose(cells[ours], means[theirs].astype(float))
         assert (cells[f"{ours}_se"] > 0).all() or ours == "coverage90"
         assert (cells[f"{ours}_low"] <= cells[ours]).all()
@@ -270,13 +270,13 @@ def test_all_items_leave_no_error(scores):
     found = compare(scores, ["kmedoids-ridge"], [scores.n_items], repeats=2)
     assert found.cells["mae"].max() < 1e-12
     assert (found.cells["coverage90"] == 1).all()
-    assert found.cells["width90"].max() < 1e-12
+    assert found.cells["half_width90"].max() < 1e-12
     json.loads(found.to_json(), parse_constant=pytest.fail)  # ratios are 0 / 0
 
 
 def test_without_level_no_intervals(scores):
     found = compare(scores, [], [5], repeats=2, level=None)
-    assert not [column for column in found.cells if column.startswith(("coverage", "width"))]
+    assert not [column for column in found.cells if column.startswith(("coverage", "half_width"))]
     assert found.estimates["low"].isna().all()
 
 

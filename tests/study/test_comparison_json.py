@@ -25,7 +25,14 @@ def test_json_has_the_promised_schema(outcome):
             value = row[key]  # numbers have 12 digits
             assert cell[key] == (float(f"{value:.12g}") if isinstance(value, float) else value)
         metrics = cell["metrics"]
-        for name in ("mae", "kendall_tau", "spearman", "ratio_to_random", "coverage90", "width90"):
+        for name in (
+            "mae",
+            "kendall_tau",
+            "spearman",
+            "ratio_to_random",
+            "coverage90",
+            "half_width90",
+        ):
             assert {"mean", "se"} <= set(metrics[name])
             assert metrics[name]["mean"] == pytest.approx(row[name])
             assert metrics[name]["se"] == pytest.approx(row[f"{name}_se"])
@@ -54,7 +61,7 @@ def test_json_gives_errors_on_the_users_scale(scores, scale):
         for table in (unit, replace(scores, scale=scale))
     )
     errors = {"mae", "rmse", "max_error", "weighted_mae"}
-    errors |= {f"task_{name}" for name in errors} | {"width90"}
+    errors |= {f"task_{name}" for name in errors} | {"half_width90"}
     assert errors < set(plain)
     for name in set(plain) - set(TIMES):
         factor = span if name in errors else 1

@@ -331,3 +331,15 @@ def test_too_few_models_to_divide():
     found = plan(TABLE.take(models=[0, 1, 2]), error=0.1)
     assert found.forecasts == ()
     assert found.expected.error <= 0.1
+
+
+def test_where_nothing_is_clear_the_plan_is_what_a_run_does_by_default():
+    """A few targets show nothing; with few source models, runs use fewbench."""
+    few = TABLE.take(models=range(12))
+    settings = {"budget": 30, "repeats": 3, "expect": "like"}
+    (forecast,) = plan(few, **settings).forecasts
+    assert (forecast.method, forecast.is_better) == ("fewbench", False)
+    assert forecast.ratio < 1 < forecast.ratio_high
+    assert "by default, runs use fewbench" in forecast.reason
+    (forecast,) = plan(few, methods="fewbench", **settings).forecasts
+    assert forecast.method == "random"

@@ -253,6 +253,7 @@ def rank(
             f"top = {top} is not possible with {len(sides)} targets",
             hint=f"use 1 to {len(sides) - 1}",
         )
+    history = history_of(sides, scores, level)
     sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
     pairs = {
         (i, j): contrast(sides[i], sides[j], level=level, sequential=sequential)
@@ -309,7 +310,7 @@ def rank(
         next_targets=() if is_settled else _next(sides, errors, top),
         next_items=more,
         pairing=pairing(sides),
-        history=history_of(sides, scores, level),
+        history=history,
         warnings=tuple(warnings),
     )
 

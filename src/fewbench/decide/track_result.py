@@ -154,7 +154,7 @@ class Track(Shown, BaseModel):
         if any(point.is_known for point in self.points):
             drawn += "; diamonds are checkpoints that ran all items"
         facts = {
-            "Source models": f"{self.sources:,}, with the checkpoints that ran all items",
+            "Source models": f"{self.sources:,}, counting checkpoints that ran all items",
             "Items of the benchmark": f"{self.items_total:,}",
         }
         if self.items_needed is not None:

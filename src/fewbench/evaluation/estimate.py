@@ -53,6 +53,9 @@ class Estimate(Shown, BaseModel):
         and the number of independent source models or families behind it if there are any.
     random
         Plain random sampling of as many items.
+    before
+        After `refresh_pack`: the score by the sources that the run was started with, None if they
+        give none.
     cost
         What running the target cost; None if no cost is known.
     warnings
@@ -81,6 +84,7 @@ class Estimate(Shown, BaseModel):
     expected_error: float | None
     interval_kind: str
     interval_sources: int | None = None
+    before: float | None = None
     cost: Cost | None = None
     warnings: tuple[str, ...] = ()
     provenance: Provenance
@@ -178,6 +182,7 @@ class Estimates(Shown, dict[str, Estimate]):
                 "interval_kind": estimate.interval_kind,
                 "warnings": in_cell(estimate.warnings),
             }
+            | ({} if estimate.before is None else {"before": estimate.before})
             for name, estimate in self.items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)

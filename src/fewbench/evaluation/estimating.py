@@ -16,7 +16,7 @@ from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Scores, Unit
+from fewbench.scores import Unit
 from fewbench.scores.conditions import disagreements
 from fewbench.uncertainty.bounds import Past, past_scores, places
 from fewbench.uncertainty.intervals import Scored, stricter
@@ -48,10 +48,9 @@ class Estimating:
         """What says how far the method's estimates may be off."""
         provenance, stop = self._choosing.provenance, self._choosing.settings.stop
         scores, method = self._choosing.scores, self._choosing.method
-        span = scores.scale.high - scores.scale.low
         return Judge(
             method, scores.whole, provenance.budget, provenance.seed, self._ledger.folder,
-            None if stop.half_width is None else stop.half_width / span,
+            None if stop.half_width is None else stop.half_width / scores.scale.span,
             stop.level, known_errors(scores, method, provenance),
         )  # fmt: skip
 
@@ -117,7 +116,7 @@ class Estimating:
         scores, errors, notes = judge.scores, judge.errors(), []
         error, random = errors.mean_error, errors.mean_random
         if error is not None and random is not None and error >= random > 0:
-            span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
+            span, unit = scores.scale.span, Unit(scores.scale)
             notes.append(
                 f"on held-out source models the mean error of this method is "
                 f"{unit.points(error * span)}, and that of random sampling "
@@ -154,8 +153,7 @@ def make_estimate(
     low, high = uncertainty.interval(level)
     score, tasks = float(one.estimates[0]), one.estimates[1:]
     n, n_items = len(items), scores.n_items
-    scale = scores.scale
-    span = scale.high - scale.low
+    scale, span = scores.scale, scores.scale.span
     ends_run = stopping and judge.ends_run(one)
     plain = judge.random_at(score, n, stricter(level) if ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
@@ -176,11 +174,11 @@ def make_estimate(
         target=target,
         scale=scale,
         score=float(scale.from_unit(score)),
-        interval=_interval(scores, low, high),
+        interval=Interval.between(scale.from_unit((low, high))),
         level=level,
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
-            name: None if task is None else _interval(scores, *task.interval(level))
+            name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
             for name, task in zip(names, judge.of_tasks(one), strict=True)
         },
         **ranks,
@@ -199,11 +197,6 @@ def make_estimate(
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )
-
-
-def _interval(scores: Scores, low: float, high: float) -> Interval:
-    low, high = scores.scale.interval_from_unit(low, high)
-    return Interval(low=low, high=high)
 
 
 def progress_notes(

@@ -293,7 +293,7 @@ class _Maker:
             return [], ["too few source models for a backtest"]
         backtests, remarks = backtests_by_relation(table, None, range(repeats), self.seed, 0.9)
         name, n = self.made.method, self.made.budget
-        span = self.scores.scale.high - self.scores.scale.low
+        span = self.scores.scale.span
         rows: list[dict[str, Cell]] = []
         for relation, replay in backtests.items():
             self.step(f"backtest on targets: {relation}")

@@ -93,6 +93,11 @@ class Forecast:
     breakeven_random: int | None
 
     @property
+    def is_random(self) -> bool:
+        """Whether plain random sampling is to be run."""
+        return self.method == figures.RANDOM
+
+    @property
     def why(self) -> str:
         """Why this method, and whether the splits that judge it confirm that."""
         if self.is_better and not self.ratio_high < 1:
@@ -229,11 +234,6 @@ class Plan(Shown):
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
 
-    @property
-    def span(self) -> float:
-        """Range of the scale."""
-        return self.scale.high - self.scale.low
-
     def to_frame(self) -> pd.DataFrame:
         """Return one row per relation of the target to the sources, or per score of the target."""
         rows = [asdict(row) for row in self.forecasts or self.scores]
@@ -362,7 +362,7 @@ class Plan(Shown):
     def _sure(self, forecast: Forecast) -> list[str]:
         """Say how sure the answer is, and what random sampling would need."""
         unit, lines = Unit(self.scale), [f"Use random sampling: {forecast.reason}."]
-        if forecast.is_better:
+        if not forecast.is_random:
             ends = (
                 f"between {unit.points(forecast.error_low)} and {unit.points(forecast.error_high)}"
             )
@@ -416,8 +416,8 @@ class Plan(Shown):
                 "items": self.learning.items,
                 "says": self.learning.says,
                 "sources": [
-                    {"sources": n, "error": e.value * self.span}
-                    | {"low": e.low * self.span, "high": e.high * self.span}
+                    {"sources": n, "error": e.value * self.scale.span}
+                    | {"low": e.low * self.scale.span, "high": e.high * self.scale.span}
                     for n, e in zip(self.learning.sources, self.learning.errors, strict=True)
                 ],
             }
@@ -468,7 +468,7 @@ def _cost_section(plan: Plan, unit: str) -> Section:
              forecast.full_cost, _bytes(size * forecast.items)),
     ]  # fmt: skip
     lines = []
-    if forecast.is_better:
+    if not forecast.is_random:
         rows += [
             _cost_row(
                 f"A new model, {forecast.random_items:,} random items for the same",

@@ -164,7 +164,7 @@ def plan(
     """
     scores, set_aside = source_models(as_scores(scores))
     check_level(level)
-    span = scores.scale.high - scores.scale.low
+    span = scores.scale.span
     n = count_items(budget, scores) if isinstance(budget, str) else budget
     goal, wanted = _read_goal(scores, error, half_width, n, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
@@ -272,15 +272,15 @@ def _notes(
     forecasts: list[Forecast],
 ) -> list[str]:
     notes = []
-    if all(not forecast.is_better for forecast in forecasts):
+    if all(forecast.is_random for forecast in forecasts):
         notes.append(
             "these source models support nothing better than random sampling: use random, or "
             "add results of other models"
         )
     if table.n_models < FEW:
         notes.append(
-            f"{table.n_models} models are few: with fewer than {FEW}, learning from them did not "
-            "pay on real tables, and these errors are rough"
+            f"{table.n_models} models are few: with fewer than {FEW}, choosing items by them did "
+            "not pay on real tables, and these errors are rough"
         )
     alpha = reliability(table)
     if alpha < RELIABLE:
