@@ -98,13 +98,6 @@ def test_the_forecast_is_what_runs_have(sparse):
     assert np.mean(ratios) == pytest.approx(1, abs=0.12)
 
 
-def test_weights_of_items_make_intervals_wider():
-    weight = np.where(np.arange(N) < 40, 10.0, 1.0)
-    weighted = Benchmark(ITEMS.items.assign(weight=weight))
-    found = plan(weighted, budget=100)
-    assert found.expected.half_width > 0.9 * plan(ITEMS, budget=100).expected.half_width
-
-
 def test_differences_need_models_that_ran_most_items(sparse):
     with pytest.raises(StudyError, match="0 models of 30 ran most of the items"):
         plan(sparse, difference=0.05)

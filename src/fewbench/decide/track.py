@@ -12,7 +12,7 @@ from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import chances_of_top
-from fewbench.decide.checkpoints import Run, read_run
+from fewbench.decide.checkpoints import TrainingRun, read_run
 from fewbench.decide.operands import Given, contrast, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
@@ -120,7 +120,7 @@ def track(
 class _Tracker:
     """Estimates the checkpoints of a run and compares them; scores in [0, 1], 1 being best."""
 
-    def __init__(self, run: Run, level: float) -> None:
+    def __init__(self, run: TrainingRun, level: float) -> None:
         self.run, self.level, self.scores = run, level, run.scores
         self.names = [checkpoint.name for checkpoint in run.checkpoints]
         targets: list[Given] = [
