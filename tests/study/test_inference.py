@@ -62,13 +62,6 @@ def test_models_of_a_group_are_drawn_together():
     assert (weights[:, 0] != weights[:, 5]).any()
 
 
-def test_the_seed_decides():
-    targets = drawn_splits(5, 20, 8)
-    one, same, other = (two_way(targets, seed=seed).repeats for seed in (1, 1, 2))
-    assert (one == same).all()
-    assert (one != other).any()
-
-
 def test_errors_that_move_together_in_a_repeat_widen_the_interval():
     """Targets alone resampled would say that 60 errors are 60 pieces of evidence."""
     rng = np.random.default_rng(0)
@@ -227,7 +220,7 @@ def test_tied_with_the_best_is_what_cannot_be_told_from_it():
     assert tied_with_best(few, {}).best is None
 
 
-@pytest.mark.parametrize(("n_methods", "repeats"), [(4, 5), (8, 10)])
+@pytest.mark.parametrize(("n_methods", "repeats"), [(8, 10)])
 def test_random_sampling_is_not_worse_than_the_luckiest_of_its_equals(n_methods, repeats):
     """Null studies at 90 %: unadjusted, 8 equal methods make random worse in 45 % of them."""
     table, budget, worse, found = simulate(60, 200, seed=1), 20, [], []
@@ -309,12 +302,3 @@ def test_drawn_expectations_are_those_of_the_method_random(average):
     assert (expected_random_mae(table, 6) == expected).all()
     assert expected_random_mae(table, 6, [2])[0] == pytest.approx(expected[2])
     assert (expected_random_mae(table, 30) == 0).all()
-
-
-def test_drawn_and_exact_expectations_agree():
-    table = simulate(6, 200, seed=0)
-    exact = expected_random_mae(table, 20)
-    nearly = from_arrays(
-        np.where(table.values == 1, 1 - 1e-9, table.values), models=table.model_ids
-    )
-    np.testing.assert_allclose(expected_random_mae(nearly, 20), exact, rtol=0.08)

@@ -25,10 +25,9 @@ from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
     NearCopies,
-    held_out_correlation,
+    error_correlation,
     look_factor,
     near_copies,
-    sample_correlation,
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
@@ -80,6 +79,11 @@ class Operand:
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
         return self.evaluation.estimating.judge.of(self.scored)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of the full score; that of a known score has no width."""
+        score = self.score
+        return score.interval(level) if isinstance(score, Uncertainty) else (score, score)
 
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
@@ -202,24 +206,16 @@ def _correlation(first: Operand, other: Operand) -> float:
     a, b = first.score, other.score
     if not isinstance(a, Uncertainty) or not isinstance(b, Uncertainty):
         return 0.0
-    if a.sample is not None or b.sample is not None:
-        return sample_correlation(a, b)
     assert first.evaluation is not None
     assert other.evaluation is not None
-    provenance, theirs = first.evaluation.provenance, other.evaluation.provenance
-    if provenance.fingerprint != theirs.fingerprint:
-        return 0.0  # errors are measured on pairs of the same source models
-    if a.kind != "held-out" or (provenance.settings, provenance.budget) != (
-        theirs.settings,
-        theirs.budget,
-    ):
-        return 0.0
-    if provenance.seed != theirs.seed and first.evaluation.method.asks_once:
-        return 0.0  # each ran items of its own
-    n = min(len(first.items), len(other.items))
-    return held_out_correlation(
-        first.evaluation.estimating.judge.errors(n), n, a.estimate - b.estimate
-    )
+    ours, theirs = first.evaluation.provenance, other.evaluation.provenance
+    same = (ours.fingerprint, ours.settings, ours.budget) == (
+        theirs.fingerprint, theirs.settings, theirs.budget,
+    )  # fmt: skip
+    if ours.seed != theirs.seed and first.evaluation.method.asks_once:
+        same = False  # each ran items of its own
+    errors = first.evaluation.estimating.judge.errors if same else None
+    return error_correlation(a, b, min(len(first.items), len(other.items)), errors)
 
 
 def _near_copies(first: Operand, other: Operand) -> NearCopies | None:

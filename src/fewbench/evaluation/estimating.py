@@ -16,7 +16,7 @@ from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Scores, Unit
+from fewbench.scores import Unit
 from fewbench.scores.conditions import disagreements
 from fewbench.uncertainty.bounds import Past, past_scores, places
 from fewbench.uncertainty.held_out import HeldOut, measure_for
@@ -52,8 +52,7 @@ class Estimating:
         """What says how far the method's estimates may be off."""
         choosing, provenance = self._choosing, self._choosing.provenance
         scores, stop = choosing.scores, choosing.settings.stop
-        span = scores.scale.high - scores.scale.low
-        half_width = None if stop.half_width is None else stop.half_width / span
+        half_width = None if stop.half_width is None else stop.half_width / scores.scale.span
         packed = known_errors(scores, choosing.method, provenance)
 
         def errors(answered: int) -> HeldOut:
@@ -129,7 +128,7 @@ class Estimating:
         scores, errors, notes = judge.scores, judge.errors(judge.budget), []
         error, random = errors.mean_error, errors.mean_random
         if error is not None and random is not None and error >= random > 0:
-            span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
+            span, unit = scores.scale.span, Unit(scores.scale)
             notes.append(
                 f"on held-out source models the mean error of this method is "
                 f"{unit.points(error * span)}, and that of random sampling "
@@ -160,8 +159,7 @@ def make_estimate(
     low, high = uncertainty.interval(level)
     score, tasks = float(scored.estimates[0]), scored.estimates[1:]
     n, n_items = len(items), scores.n_items
-    scale = scores.scale
-    span = scale.high - scale.low
+    scale, span = scores.scale, scores.scale.span
     plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
     # In [0, 1], where 1 is best on every scale.
@@ -181,11 +179,11 @@ def make_estimate(
         target=target,
         scale=scale,
         score=float(scale.from_unit(score)),
-        interval=_interval(scores, low, high),
+        interval=Interval.between(scale.from_unit((low, high))),
         level=level,
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
-            name: None if task is None else _interval(scores, *task.interval(level))
+            name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
             for name, task in zip(names, judge.of_tasks(scored, uncertainty), strict=True)
         },
         **ranks,
@@ -204,11 +202,6 @@ def make_estimate(
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )
-
-
-def _interval(scores: Scores, low: float, high: float) -> Interval:
-    low, high = scores.scale.interval_from_unit(low, high)
-    return Interval(low=low, high=high)
 
 
 def progress_notes(

@@ -21,12 +21,7 @@ from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
-from fewbench.uncertainty.contrast import (
-    Contrast,
-    held_out_correlation,
-    near_copies,
-    sample_correlation,
-)
+from fewbench.uncertainty.contrast import Contrast, error_correlation, near_copies
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
@@ -214,7 +209,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
-        metrics[f"width{stated}"] = float((high - low).mean())
+        metrics[f"half_width{stated}"] = float((high - low).mean() / 2)
     if replayed.outside is not None:
         metrics["outside"] = float(replayed.outside.mean())
     metrics |= {
@@ -245,10 +240,8 @@ def _pair_halves(
     halves = np.zeros((len(sure), len(sure)))
     for i, j in zip(*np.triu_indices(len(sure), 1), strict=True):
         a, b = sure[i], sure[j]
-        correlation = sample_correlation(a, b)
-        if a.kind == b.kind == "held-out":
-            n = min(len(answers[i].items), len(answers[j].items))
-            correlation = held_out_correlation(judge.errors(n), n, a.estimate - b.estimate)
+        n = min(len(answers[i].items), len(answers[j].items))
+        correlation = error_correlation(a, b, n, judge.errors)
         alike = near_copies(answers[i], answers[j], judge.scores.item_weights)
         halves[i, j] = halves[j, i] = Contrast(a, b, correlation, alike=alike).half(level)
     return halves
