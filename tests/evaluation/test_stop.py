@@ -12,7 +12,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Answers, find_method
 from fewbench.scores import Benchmark
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 from fewbench.testing import simulate
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.judge import Judge

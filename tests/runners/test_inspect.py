@@ -23,7 +23,7 @@ from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
 from fewbench.scores.conditions import COLUMNS
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.testing import simulate
 
 inspect_ai = pytest.importorskip("inspect_ai")

@@ -19,7 +19,7 @@ from fewbench.study.inference import (
     too_few_repeats,
     two_way,
 )
-from fewbench.study.multiple import holm
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 
 
@@ -250,14 +250,14 @@ def random_errors(table, targets, budget, rng):
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.01, 0.5))
 def test_holm_rejects_between_bonferroni_and_no_correction(p_values, alpha):
-    named = {str(at): p for at, p in enumerate(p_values)}
-    found = holm(named, alpha)
-    assert {n for n, p in named.items() if p <= alpha / len(named)} <= found
-    assert found <= {n for n, p in named.items() if p <= alpha + 1e-9}
+    values = np.array(p_values)
+    rejected = adjusted_p_values(values) <= alpha + 1e-12
+    assert rejected[values <= alpha / len(values)].all()
+    assert (values[rejected] <= alpha + 1e-9).all()
     adjusted = np.maximum.accumulate(
-        [p * (len(named) - at) for at, p in enumerate(sorted(p_values))]
+        [p * (len(values) - at) for at, p in enumerate(sorted(p_values))]
     )
-    assert len(found) == (adjusted <= alpha + 1e-9).sum()
+    assert rejected.sum() == (adjusted <= alpha + 1e-9).sum()
 
 
 # Exact expectations

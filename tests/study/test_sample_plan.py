@@ -11,7 +11,7 @@ from fewbench.errors import ScoresError, StudyError
 from fewbench.evaluation import Evaluation
 from fewbench.packs import pack
 from fewbench.scores import Benchmark, Scores, from_arrays
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.study import Plan, compare, plan
 from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import exact_interval

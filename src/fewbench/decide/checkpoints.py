@@ -19,7 +19,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.scores import Scores
-from fewbench.scores.table import source_models
+from fewbench.scores.roles import source_models
 
 METHOD = "fewbench-static"
 """Method that estimates checkpoints of a table, which ran items that no method chose."""

@@ -18,9 +18,10 @@ from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import Journal
 from fewbench.methods.sources import is_known
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
@@ -130,6 +131,33 @@ def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
         None if a is None or b is None else Contrast(a, b, correlation)
         for a, b in zip(one.tasks, other.tasks, strict=True)
     ]
+
+
+def judged(
+    scale: Scale,
+    level: float,
+    difference: float,
+    pair: Contrast | None,
+    p_value: float,
+    p_adjusted: float,
+) -> dict[str, Any]:
+    """Return what is found of one of several differences, as fields of a result.
+
+    It is better or worse if the p value that is adjusted for their number is at most 1 - level.
+    `difference` is in [0, 1]; the interval is on the scale of the scores, None if nothing is known.
+    """
+    verdict = "undecided"
+    if p_adjusted <= 1 - level + 1e-12 and difference != 0:
+        verdict = "better" if difference > 0 else "worse"
+    return {
+        "difference": float(scale.difference_from_unit(difference)),
+        "interval": None
+        if pair is None
+        else Interval.between(scale.difference_from_unit(pair.interval(level))),
+        "p_value": p_value,
+        "p_adjusted": p_adjusted,
+        "verdict": verdict,
+    }
 
 
 class Pairing(BaseModel):

@@ -13,10 +13,10 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
-from fewbench.decide.operands import Given, contrast, operand, warnings_of
+from fewbench.decide.operands import Given, contrast, judged, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
-from fewbench.decide.track_result import Change, Point, Track, Verdict
+from fewbench.decide.track_result import Change, Point, Track
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
@@ -191,7 +191,6 @@ class _Tracker:
         return list(dict.fromkeys([*pairs, (0, last), (best, last)]))
 
     def _changes(self) -> tuple[Change, ...]:
-        scale = self.scores.scale
         pairs = self._pairs()
         contrasts = [self._contrast(*pair) for pair in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
@@ -203,26 +202,16 @@ class _Tracker:
         )  # two known scores need no test
         adjusted = p_values.copy()
         adjusted[tested] = adjusted_p_values(p_values[tested])
-        changes = []
-        for at, (before, after) in enumerate(pairs):
-            apart = contrasts[at].difference
-            verdict: Verdict = "undecided"
-            if adjusted[at] <= 1 - self.level + 1e-12:
-                verdict = "better" if apart > 0 else "worse"
-            changes.append(
-                Change(
-                    before=self.names[before],
-                    after=self.names[after],
-                    difference=float(scale.difference_from_unit(apart)),
-                    interval=Interval.between(
-                        scale.difference_from_unit(contrasts[at].interval(self.level))
-                    ),
-                    p_value=float(p_values[at]),
-                    p_adjusted=float(adjusted[at]),
-                    verdict=verdict,
-                )
+        return tuple(
+            Change(
+                before=self.names[before],
+                after=self.names[after],
+                **judged(self.scores.scale, self.level, pair.difference, pair, *p_values_of),
             )
-        return tuple(changes)
+            for (before, after), pair, *p_values_of in zip(
+                pairs, contrasts, p_values.tolist(), adjusted.tolist(), strict=True
+            )
+        )
 
     def _needed(self, half_width: float | None, change: float | None) -> int | None:
         """Return how many items the next checkpoint needs, by the last one that ran a part."""

@@ -1,7 +1,6 @@
 """Versus: which of two models is better."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from fewbench.decide.operands import (
     Operand,
     checked_at,
     contrast,
+    judged,
     labels,
     operand,
     pairing,
@@ -42,6 +42,7 @@ def versus(
     sequential: bool = False,
     next_items: int | None = None,
     ask: bool = False,
+    warn: bool = True,
 ) -> Versus:
     """Compare the full scores of two models.
 
@@ -71,6 +72,8 @@ def versus(
         Number of items that both run next (default: as many as would decide, at most 200).
     ask : bool
         Ask both for these items: fewbench ask DIR then lists them.
+    warn : bool
+        Also issue the warnings as Python warnings (EstimateWarning).
 
     Raises
     ------
@@ -86,34 +89,6 @@ def versus(
     >>> round(found.difference, 3), found.verdict, found.kind
     (0.06, 'better', 'known')
     """
-    result = compare(
-        a,
-        b,
-        level=level,
-        margin=margin,
-        adjust=adjust,
-        sequential=sequential,
-        scores=scores,
-        next_items=next_items,
-        ask=ask,
-    )
-    issue(result.warnings)
-    return result
-
-
-def compare(
-    a: Given,
-    b: Given,
-    *,
-    level: float,
-    margin: float | None,
-    adjust: Adjust,
-    sequential: bool,
-    scores: Scores | None = None,
-    next_items: int | None = None,
-    ask: bool = False,
-) -> Versus:
-    """Compare as `versus` does, without issuing the warnings."""
     check_level(level)
     check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
@@ -124,13 +99,15 @@ def compare(
     if (first.name, first.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
     result = _result(first, other, sources, level, margin, adjust, sequential, next_items)
-    if not ask:
-        return result
-    for side in (first, other):
-        if side.evaluation is not None:
-            side.evaluation.ask_more({side.name: result.next_items})
-    notes = () if sequential else (ONE_LOOK,)
-    return result.model_copy(update={"warnings": (*result.warnings, *notes)})
+    if ask:
+        for side in (first, other):
+            if side.evaluation is not None:
+                side.evaluation.ask_more({side.name: result.next_items})
+        notes = () if sequential else (ONE_LOOK,)
+        result = result.model_copy(update={"warnings": (*result.warnings, *notes)})
+    if warn:
+        issue(result.warnings)
+    return result
 
 
 def check_margin(margin: float | None, scores: Scores) -> None:
@@ -228,28 +205,16 @@ def _next_items(
 def _tasks(
     first: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust
 ) -> tuple[TaskDifference, ...]:
-    differences, scale = task_contrasts(first, other), scores.scale
+    differences = task_contrasts(first, other)
     p_values = np.array([1.0 if task is None else task.p_value for task in differences])
     adjusted = adjusted_p_values(p_values, adjust)
-    results = []
-    for at, task in enumerate(differences):
-        apart = float(first.estimates[1 + at] - other.estimates[1 + at])
-        verdict: Literal["better", "worse", "undecided"] = "undecided"
-        if adjusted[at] <= 1 - level + 1e-12 and apart != 0:
-            verdict = "better" if apart > 0 else "worse"
-        results.append(
-            TaskDifference(
-                task=scores.tasks[at],
-                difference=float(scale.difference_from_unit(apart)),
-                interval=None
-                if task is None
-                else Interval.between(scores.scale.difference_from_unit(task.interval(level))),
-                p_value=float(p_values[at]),
-                p_adjusted=float(adjusted[at]),
-                verdict=verdict,
-            )
+    apart = (first.estimates - other.estimates)[1:].tolist()
+    return tuple(
+        TaskDifference(task=name, **judged(scores.scale, level, *of_task))
+        for name, *of_task in zip(
+            scores.tasks, apart, differences, p_values.tolist(), adjusted.tolist(), strict=True
         )
-    return tuple(results)
+    )
 
 
 def _deciding(

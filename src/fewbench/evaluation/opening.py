@@ -21,7 +21,7 @@ from fewbench.methods.subset import Given
 from fewbench.scores import Scores, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.costs import amount
-from fewbench.scores.table import is_added, source_models
+from fewbench.scores.roles import is_added, source_models
 
 COST = "cost"
 """Column of the items with the cost of running each."""

@@ -35,14 +35,8 @@ from fewbench.scores.pack_files import (
     encode_scores,
     scores_of,
 )
-from fewbench.scores.table import (
-    HARNESS_VERSION,
-    KEYS,
-    PROMPTS,
-    SETTINGS,
-    as_sources,
-    source_models,
-)
+from fewbench.scores.roles import as_sources, source_models
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest

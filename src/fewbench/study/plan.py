@@ -18,7 +18,7 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
-from fewbench.scores.table import as_scores, source_models
+from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
