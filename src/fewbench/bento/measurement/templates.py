@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 
+from fewbench._json import Frozen
 from fewbench.errors import ReaderError, first_line
 from fewbench.runners.questions import LETTERS, Question, first_mistake
 
@@ -34,7 +35,7 @@ class Topic(Protocol):
         """The own instruction of a task if it has one."""
 
 
-class Template(BaseModel):
+class Template(Frozen):
     r"""How a prompt is put together.
 
     Placeholders in braces are replaced once: braces in the inserted texts stay as they are. Write
@@ -67,8 +68,6 @@ class Template(BaseModel):
     >>> TEMPLATES["mmlu"].continuations(sums), TEMPLATES["mmlu"].continuation(sums)
     ([' A', ' B'], ' B')
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     instruction: str = ""
     question: str
