@@ -131,7 +131,7 @@ def test_no_option_of_versus_is_dropped_where_it_runs_the_models(cli, scores, mo
     parameters = inspect.signature(fewbench.versus).parameters
     typed = {"level": 0.8, "margin": 0.05, "adjust": "bh", "next_items": 0}
     typed |= dict.fromkeys(("sequential", "ask"), True)
-    assert set(typed) == set(parameters) - {"a", "b", "scores"}
+    assert set(typed) == set(parameters) - {"a", "b", "scores", "warn"}  # warn is hidden
     reached = {}
 
     @functools.wraps(fewbench.run_versus)

@@ -7,7 +7,7 @@ import pytest
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.scores import Benchmark, Scores, from_arrays
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import exact_interval
 

@@ -11,7 +11,7 @@ from fewbench.errors import ScoresError, StudyError
 from fewbench.evaluation import Evaluation
 from fewbench.packs import pack
 from fewbench.scores import Benchmark, Scores, from_arrays
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.study import Plan, compare, plan
 from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import exact_interval
@@ -96,13 +96,6 @@ def test_the_forecast_is_what_runs_have(sparse):
         half = (found.interval.high - found.interval.low) / 2
         ratios.append(half / np.interp(found.score, expected.index, expected))
     assert np.mean(ratios) == pytest.approx(1, abs=0.12)
-
-
-def test_weights_of_items_make_intervals_wider():
-    weight = np.where(np.arange(N) < 40, 10.0, 1.0)
-    weighted = Benchmark(ITEMS.items.assign(weight=weight))
-    found = plan(weighted, budget=100)
-    assert found.expected.half_width > 0.9 * plan(ITEMS, budget=100).expected.half_width
 
 
 def test_differences_need_models_that_ran_most_items(sparse):

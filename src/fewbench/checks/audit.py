@@ -20,7 +20,7 @@ from fewbench.methods.catalogue import ADVICE, FEW, Advice
 from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.show.page import Shown, plain
 
 FORMAT = 1

@@ -12,7 +12,6 @@ from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores, Unit
 from fewbench.show.charts import estimating
 from fewbench.show.page import Section, Table
-from fewbench.uncertainty.intervals import Uncertainty
 
 
 class Dated(BaseModel):
@@ -48,25 +47,20 @@ def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[
         ((date, side) for side in sides if (date := _date(side, scores))), key=lambda pair: pair[0]
     )
     scale = scores.scale
-    span = (scale.high - scale.low) * (-1 if scale.lower_is_better else 1)
     rows: list[Dated] = []
     before: Operand | None = None
     for date, side in dated if len(dated) > 1 else ():
-        score = side.score
-        ends = score.interval(level) if isinstance(score, Uncertainty) else (score, score)
-        low, high = scale.interval_from_unit(*ends)
         change, of_change = None, None
         if before is not None:
             difference = contrast(side, before)
-            change = span * difference.difference
-            first, last = sorted(span * end for end in difference.interval(level))
-            of_change = Interval(low=first, high=last)
+            change = float(scale.difference_from_unit(difference.difference))
+            of_change = Interval.between(scale.difference_from_unit(difference.interval(level)))
         rows.append(
             Dated(
                 target=side.name,
                 date=date[:16],
                 score=float(scale.from_unit(side.estimates[0])),
-                interval=Interval(low=low, high=high),
+                interval=Interval.between(scale.from_unit(side.interval(level))),
                 change=change,
                 change_interval=of_change,
             )

@@ -31,7 +31,7 @@ from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
-from fewbench.study.multiple import holm
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.sampling import check_level
 
@@ -261,10 +261,10 @@ def rank(
     }
     errors = np.zeros((len(sides), len(sides)))
     surely = np.zeros((len(sides), len(sides)), dtype=bool)
-    apart = holm({pair: difference.p_value for pair, difference in pairs.items()}, 1 - level)
-    for (i, j), pair_contrast in pairs.items():
-        errors[i, j] = errors[j, i] = pair_contrast.standard_error
-        surely[i, j] = (i, j) in apart and pair_contrast.difference > 0
+    adjusted = adjusted_p_values(np.array([pair.p_value for pair in pairs.values()]))
+    for ((i, j), pair), p_value in zip(pairs.items(), adjusted, strict=True):
+        errors[i, j] = errors[j, i] = pair.standard_error
+        surely[i, j] = p_value <= 1 - level + 1e-12 and pair.difference > 0
     units = np.array([float(side.estimates[0]) for side in sides])
     best, among_top = (chances_of_top(units, errors, places) for places in (1, top))
     ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)

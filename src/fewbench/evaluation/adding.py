@@ -18,7 +18,8 @@ from fewbench.evaluation.journal import Header, Journal, Told, targets_of
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
-from fewbench.scores.table import NO_TASK, RUN, as_sources
+from fewbench.scores.roles import as_sources
+from fewbench.scores.table import NO_TASK, RUN
 
 DEFAULT_TARGET = "target"
 SIDES = ("the table", "the run")

@@ -31,7 +31,7 @@ from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
 from fewbench.scores import Benchmark, Scores
-from fewbench.scores.table import as_sources, source_models
+from fewbench.scores.roles import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST
 from fewbench.uncertainty.sampling import check_level

@@ -1,5 +1,8 @@
 """Intervals on the user's scale."""
 
+from collections.abc import Iterable
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -10,6 +13,12 @@ class Interval(BaseModel):
 
     low: float
     high: float
+
+    @classmethod
+    def between(cls, ends: Iterable[float]) -> Self:
+        """Return the interval between two ends in any order."""
+        low, high = sorted(map(float, ends))
+        return cls(low=low, high=high)
 
 
 class RankInterval(BaseModel):

@@ -21,7 +21,7 @@ from fewbench.methods.subset import Given
 from fewbench.scores import Scores, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.costs import amount
-from fewbench.scores.table import is_added, source_models
+from fewbench.scores.roles import is_added, source_models
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -134,7 +134,7 @@ class Stop(BaseModel):
         EvaluationError
             If `half_width` is no narrower than the scale.
         """
-        n_items, widest = scores.n_items, (scores.scale.high - scores.scale.low) / 2
+        n_items, widest = scores.n_items, scores.scale.span / 2
         if self.half_width is not None and self.half_width >= widest:
             raise EvaluationError(
                 f"every interval is narrower than a half width of {self.half_width:g}: scores are "
@@ -154,8 +154,8 @@ class Stop(BaseModel):
                 hint="add a budget: the most items to run",
             )
         if self.half_width is not None:
-            span = scores.scale.high - scores.scale.low
-            return min(n_items, 3 * _items_for(self.half_width / span, self.level, n_items))
+            half_width = self.half_width / scores.scale.span
+            return min(n_items, 3 * _items_for(half_width, self.level, n_items))
         return n_items
 
 

@@ -234,11 +234,6 @@ class Plan(Shown):
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
 
-    @property
-    def span(self) -> float:
-        """Range of the scale."""
-        return self.scale.high - self.scale.low
-
     def to_frame(self) -> pd.DataFrame:
         """Return one row per relation of the target to the sources, or per score of the target."""
         rows = [asdict(row) for row in self.forecasts or self.scores]
@@ -421,8 +416,8 @@ class Plan(Shown):
                 "items": self.learning.items,
                 "says": self.learning.says,
                 "sources": [
-                    {"sources": n, "error": e.value * self.span}
-                    | {"low": e.low * self.span, "high": e.high * self.span}
+                    {"sources": n, "error": e.value * self.scale.span}
+                    | {"low": e.low * self.scale.span, "high": e.high * self.scale.span}
                     for n, e in zip(self.learning.sources, self.learning.errors, strict=True)
                 ],
             }

@@ -18,7 +18,7 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
-from fewbench.scores.table import as_scores, source_models
+from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
@@ -164,7 +164,7 @@ def plan(
     """
     scores, set_aside = source_models(as_scores(scores))
     check_level(level)
-    span = scores.scale.high - scores.scale.low
+    span = scores.scale.span
     n = count_items(budget, scores) if isinstance(budget, str) else budget
     goal, wanted = _read_goal(scores, error, half_width, n, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:

@@ -135,7 +135,7 @@ def plan_sample(
             "plan for a difference",
             hint=f"run {FEW} models in full, or give a half width (--half-width)",
         )
-    span = scores.scale.high - scores.scale.low
+    span = scores.scale.span
     unit = wanted if goal == "budget" else wanted / span
     forecast = _Forecast(scores, level)
 

@@ -161,13 +161,6 @@ def test_the_interval_is_over_models():
     assert one.low == pytest.approx(one.nrmse) == pytest.approx(one.high)
 
 
-def test_models_that_fail_all_are_no_obstacle():
-    scores = np.vstack([np.zeros((1, 6)), S[:1]])
-    found = judge(made(scores=scores), np.array([0, 2]), draws=200)
-    assert np.isfinite([found.low, found.high, found.random_tasks.high]).all()
-    assert found.low == pytest.approx(found.nrmse)
-
-
 @pytest.mark.parametrize("average", ["micro", "macro"])
 @pytest.mark.parametrize("n", [5, 40, 150])
 def test_random_questions_without_single_questions_are_hypergeometric(average, n):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fewbench.bento import Transferability
 from fewbench.bento.measurement.answers import (
     EMPTY,
     MeasuredAnswer,
@@ -48,13 +47,6 @@ def test_means_are_over_the_questions(design, task, settings):
     assert matrix.targets == tuple(made.names[at] for at in made.targets)
     assert matrix.n_questions.tolist() == [9, 12, 20]
     assert matrix.about == {"model": "m"}
-
-
-def test_it_can_be_kept(design, tmp_path):
-    matrix = transferability(filled(design(), scored))
-    again = Transferability.load(matrix.save(tmp_path / "matrix.npz"))
-    np.testing.assert_array_equal(again.values, matrix.values)
-    assert again.metric == "accuracy"
 
 
 def test_what_is_not_complete_is_refused_unless_asked_for(design):
@@ -135,17 +127,6 @@ def test_a_smaller_matrix_does_not_take_a_fuller_one_s_place(design, tmp_path, c
         return
     with pytest.raises(TransferError, match=r"2 seeds, 3 targets, up to 4 questions.*another fold"):
         check_not_smaller(kept, design(**change))
-
-
-def test_what_is_no_matrix_may_be_replaced(design, tmp_path):
-    check_not_smaller(tmp_path / "matrix.npz", design())
-    (tmp_path / "matrix.npz").write_text("no matrix")
-    check_not_smaller(tmp_path / "matrix.npz", design())
-
-
-def test_draws_are_noted_too(design):
-    answers = filled(design(), scored)
-    assert any("set aside as exemplars" in note for note in notes_on(answers))
 
 
 @pytest.mark.parametrize(("right", "warned"), [(0.0, True), (0.52, True), (0.9, False)])

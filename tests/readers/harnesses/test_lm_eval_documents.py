@@ -81,20 +81,6 @@ def test_documents_that_do_not_tell_are_noted(logs):
     assert not any("--cache_requests" in note for note in read(logs.root).notes)
 
 
-def test_real_logs(shared, tmp_path):
-    """A good log is read; with the prompts of its first documents it is refused."""
-    log = next((shared / "lm_eval" / "out_full").rglob("samples_toy_capitals_*"))
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert len(lines) == 12
-    spoiled = [
-        chosen | {key: lines[at][key] for key in ("arguments", "doc_hash", "prompt_hash")}
-        for at, chosen in enumerate(lines[5:8])
-    ]
-    (tmp_path / log.name).write_text("".join(json.dumps(row) + "\n" for row in spoiled))
-    with pytest.raises(ReaderError, match="3 of 3 rows"):
-        read(tmp_path, metric="acc")
-
-
 def test_a_torn_row_that_begins_like_another_is_an_error(logs):
     row = logs.choice(0, "2 + 2")
     logs.write("org/a", "t", [row])
