@@ -31,7 +31,7 @@ class ChosenTask(Frozen):
     """One chosen task.
 
     `gain` is what it adds to the coverage, `stands_for` the number of tasks nearest to it among
-    the chosen (itself included), `kept` the share of bootstraps over seeds that choose it.
+    the chosen (itself included), `stability` the share of bootstraps over seeds that choose it.
     """
 
     task: str
@@ -39,7 +39,7 @@ class ChosenTask(Frozen):
     gain: float | None = None
     stands_for: int | None = None
     cluster: int | None = None
-    kept: float | None = None
+    stability: float | None = None
 
 
 class Difficulty(Frozen):
@@ -98,12 +98,13 @@ class Formula(Frozen):
 class BudgetPlan(Frozen):
     """How a budget is shared if each task has a cost of its own; all costs are in questions.
 
-    `questions` are run in all chosen tasks together. `errors` are mean absolute errors on held-out
-    source models by number of tasks.
+    `questions` are run in all `k` chosen tasks together. `errors` are mean absolute errors on
+    held-out source models by number of tasks; that of `k` tasks is the lowest.
     """
 
     budget: float
     task_cost: float
+    k: int
     questions: int
     errors: dict[int, float]
 
@@ -182,12 +183,11 @@ class TaskSelection(Frozen):
         known_sizes = {task: int(sizes[task]) for task in self.sizes}
         return self.model_copy(update={"sizes": known_sizes, "chosen": chosen})
 
-    def with_plan(
-        self, budget: float, task_cost: float, questions: int, errors: Mapping[int, float]
-    ) -> "TaskSelection":
+    def with_plan(self, plan: BudgetPlan) -> "TaskSelection":
         """Return the same choice with a shared budget; the estimate is by ridge."""
-        most = min(questions, self.questions)  # the tasks may hold fewer than the budget pays for
-        plan = BudgetPlan(budget=budget, task_cost=task_cost, questions=most, errors=dict(errors))
+        # The tasks may hold fewer questions than the budget pays for.
+        most = min(plan.questions, self.questions)
+        plan = plan.model_copy(update={"questions": most})
         return self.model_copy(update={"plan": plan, "estimator": "ridge"})
 
     @property
@@ -264,7 +264,7 @@ def select_tasks(
                 gain=None if ordered.gains is None else float(ordered.gains[place]),
                 stands_for=int(stands[place]),
                 cluster=None if clusters is None else int(clusters[task]),
-                kept=stability.tasks.get(matrix.names[task], 0.0) if stability else None,
+                stability=stability.tasks.get(matrix.names[task], 0.0) if stability else None,
             )
             for place, task in enumerate(ordered.tasks)
         ),

@@ -79,8 +79,7 @@ class Operand:
         """The full score, and how far it may be off."""
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
-        stopping = self.evaluation.stop.half_width is not None
-        return self.evaluation.estimating.judge.of(self.scored, stopping=stopping)
+        return self.evaluation.estimating.judge.of(self.scored)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the full score; that of a known score has no width."""
@@ -92,7 +91,8 @@ class Operand:
         """The task scores; None where nothing is known of one."""
         if self.evaluation is None or self.scored is None:
             return [float(score) for score in self.estimates[1:]]
-        return list(self.evaluation.estimating.judge.of_tasks(self.scored))
+        judge = self.evaluation.estimating.judge
+        return list(judge.of_tasks(self.scored, judge.of(self.scored)))
 
     @property
     def is_known(self) -> bool:
