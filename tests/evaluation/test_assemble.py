@@ -44,8 +44,10 @@ def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.
     method = find_method("random" if held is None else "random-linear")
     if held is None and scores.average == "macro":
         held = known(*[0.5] * 9)
-    judge = Judge(method, scores, 5, 0, held=held)
-    return estimating.make_estimate("t", one, judge, level, MADE, past_scores(scores))
+    judge = Judge(method, scores, 5, lambda _: held)
+    return estimating.make_estimate(
+        "t", one, judge.of(one), judge, level, MADE, past_scores(scores)
+    )
 
 
 def test_random_sampling_stands_beside_every_estimate():

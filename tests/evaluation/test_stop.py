@@ -14,6 +14,7 @@ from fewbench.methods import Answers, find_method
 from fewbench.scores import Benchmark
 from fewbench.scores.roles import as_sources
 from fewbench.testing import simulate
+from fewbench.uncertainty.held_out import no_errors
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.sampling import exact_interval
@@ -85,7 +86,13 @@ def test_a_wide_interval_ends_with_the_items(sources, targets):
 def test_a_run_that_its_width_ends_covers_every_score(n_items, most, half_width, step):
     """The exact coverage: the distribution of right answers over all looks, for many scores."""
     benchmark = Benchmark(pd.DataFrame({"task": "all"}, [f"i{at}" for at in range(n_items)]))
-    judge = Judge(find_method("random"), as_sources(benchmark), most, 0, half_width=half_width)
+    judge = Judge(
+        find_method("random"),
+        as_sources(benchmark),
+        most,
+        lambda _: no_errors([most], 1),
+        half_width,
+    )
     right = np.round(np.linspace(0.02, 0.98, 41) * n_items)
     chances = np.zeros((len(right), most + 1))  # of numbers of right answers in runs still going
     chances[:, 0] = 1
@@ -99,9 +106,10 @@ def test_a_run_that_its_width_ends_covers_every_score(n_items, most, half_width,
         for hits in np.flatnonzero(chances.max(axis=0) > 1e-9):
             answers = Answers(np.arange(n), (np.arange(n)[None] < hits).astype(float))
             one = Scored(answers, np.full(2, hits / n))
-            if n < most and not judge.ends_run(one):
+            uncertainty = judge.of(one)
+            if n < most and not uncertainty.ends_run:
                 continue
-            low, high = judge.of(one, stopping=True).interval(0.9)
+            low, high = uncertainty.interval(0.9)
             inside = (low - 1e-9 <= right / n_items) & (right / n_items <= high + 1e-9)
             covered += chances[:, hits] * inside
             answered += chances[:, hits] * n

@@ -283,7 +283,7 @@ def _again(
     evaluations: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
-        together.estimating.judge.folder = folder
+        together.estimating.errors_folder = folder
         for checkpoint in group:
             if checkpoint.evaluation is not None:
                 together.adopt(checkpoint.evaluation, checkpoint.name)

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from fewbench._files import folder_name
+from fewbench._json import Frozen
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
@@ -79,8 +79,7 @@ class Operand:
         """The full score, and how far it may be off."""
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
-        stopping = self.evaluation.stop.half_width is not None
-        return self.evaluation.estimating.judge.of(self.scored, stopping=stopping)
+        return self.evaluation.estimating.judge.of(self.scored)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the full score; that of a known score has no width."""
@@ -92,7 +91,8 @@ class Operand:
         """The task scores; None where nothing is known of one."""
         if self.evaluation is None or self.scored is None:
             return [float(score) for score in self.estimates[1:]]
-        return list(self.evaluation.estimating.judge.of_tasks(self.scored))
+        judge = self.evaluation.estimating.judge
+        return list(judge.of_tasks(self.scored, judge.of(self.scored)))
 
     @property
     def is_known(self) -> bool:
@@ -160,7 +160,7 @@ def judged(
     }
 
 
-class Pairing(BaseModel):
+class Pairing(Frozen):
     """Targets that share few items, so that their answers make few pairs.
 
     Attributes
@@ -170,8 +170,6 @@ class Pairing(BaseModel):
     command : str
         What runs one of them on the items of the other.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     note: str
     command: str

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
 from fewbench.uncertainty.contrast import Contrast, error_correlation, near_copies
-from fewbench.uncertainty.held_out import HeldOut
+from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.replay import replay
@@ -196,7 +196,9 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     low = high = np.full(len(truth), np.nan)
     pair_half = ""
     if cell.level is not None:
-        judge = Judge(method.for_sources(sources), sources, cell.budget, seed, held=cell.held)
+        fitted, held = method.for_sources(sources), cell.held
+        errors = partial(measure_for, fitted, sources, cell.budget, seed)
+        judge = Judge(fitted, sources, cell.budget, errors if held is None else lambda _: held)
         scored = replayed.scored
         sure = [judge.of(score) for score in scored]
         low, high = np.array([uncertainty.interval(cell.level) for uncertainty in sure]).T
