@@ -109,7 +109,7 @@ def test_seeds_of_noise_do_not():
     assert found.pairs < 0.6
     assert sum(found.tasks.values()) == pytest.approx(3)
     kept = [found.tasks.get(task, 0.0) for task in selection.tasks]
-    assert [chosen.kept for chosen in selection.chosen] == kept
+    assert [chosen.stability for chosen in selection.chosen] == kept
     assert found.shared == pytest.approx(np.mean(kept))
     assert list(found.tasks.values()) == sorted(found.tasks.values(), reverse=True)
     again = select("bento-sim", given, 3, bootstraps=40)
@@ -126,7 +126,7 @@ def test_what_has_no_stability():
     ):
         selection = select(method, given, bootstraps=bootstraps)
         assert selection.stability is None
-        assert {chosen.kept for chosen in selection.chosen} == {None}
+        assert {chosen.stability for chosen in selection.chosen} == {None}
 
 
 def test_seeds_with_gaps_that_a_bootstrap_may_miss():

@@ -76,7 +76,7 @@ def find_cases() -> list[Case]:
     for root in roots:
         files = [path for path in sorted(root.rglob("*")) if path.is_file()]
         by_file: dict[Path, tuple[Harness, LogUnit]] = {}
-        for harness, unit in find_units(files, list(HARNESSES)).units:
+        for harness, unit in find_units(files)[0]:
             for path in (unit.path, *unit.beside):
                 by_file.setdefault(path, (harness, unit))
         found += [Case(root, path, *by_file.get(path, (None, None))) for path in files]

@@ -61,7 +61,7 @@ def test_facts_and_chosen(transfer, known):
     assert (facts["judged on models"], facts["weigh"]) == (8, "questions")
     assert facts["rows"] == "in-context transferability"
     assert [row["task"] for row in values["chosen"]] == list(selection.tasks)
-    assert [row["stability"] for row in values["chosen"]] == [c.kept for c in selection.chosen]
+    assert [row["stability"] for row in values["chosen"]] == [c.stability for c in selection.chosen]
     for row in values["clusters"]:
         assert set(row["chosen"]) == set(row["tasks"]) & set(selection.tasks)
     tasks = sorted(task for row in values["clusters"] for task in row["tasks"])
@@ -73,7 +73,7 @@ def test_the_judgement_is_judge_s(transfer, known):
     values = TaskAnalysis(selection, known, transfer).to_dict()["judgement"]
     expected = judge(known, known.positions(selection.tasks), selection.seed)
     assert values["nrmse"] == expected.nrmse
-    assert values["random_tasks"]["percentile"] == expected.percentile
+    assert values["random_tasks"]["percentile"] == expected.random_tasks.percentile
     assert values["random_questions"]["questions"] == selection.questions
     assert [row["model"] for row in values["models"]] == list(known.models)
 
