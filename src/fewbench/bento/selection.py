@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from fewbench._json import parse_json
+from fewbench._json import Frozen, parse_json
 from fewbench._names import some
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
@@ -27,11 +27,7 @@ PERMUTATIONS = 199, 19  # likewise, for the p-value
 CLUSTERS, SETS, AGAIN, NOISE = range(4)  # what seeds are drawn for
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ChosenTask(_Record):
+class ChosenTask(Frozen):
     """One chosen task.
 
     `gain` is what it adds to the coverage, `stands_for` the number of tasks nearest to it among
@@ -46,7 +42,7 @@ class ChosenTask(_Record):
     stability: float | None = None
 
 
-class Difficulty(_Record):
+class Difficulty(Frozen):
     """What the measured model, or the source models, score on the chosen tasks and on all.
 
     `percentile` is the share of random task sets of the same size that are at least as near.
@@ -57,7 +53,7 @@ class Difficulty(_Record):
     percentile: float
 
 
-class Stability(_Record):
+class Stability(Frozen):
     """The choice repeated on seeds drawn with replacement.
 
     `shared` is the mean share of the chosen tasks that are chosen again; `pairs` is the share that
@@ -75,7 +71,7 @@ class Stability(_Record):
     noise: float | None = None
 
 
-class Noise(_Record):
+class Noise(Frozen):
     """How much sources differ beyond seed noise.
 
     `ratio` is the variance between sources (of the mean over seeds, within a target) not explained
@@ -87,7 +83,7 @@ class Noise(_Record):
     p_value: float
 
 
-class Formula(_Record):
+class Formula(Frozen):
     """The full score from the chosen tasks' scores, by ridge regression on source models."""
 
     intercept: float
@@ -99,7 +95,7 @@ class Formula(_Record):
         return np.asarray(np.clip(self.intercept + scores @ weights, 0.0, 1.0))
 
 
-class BudgetPlan(_Record):
+class BudgetPlan(Frozen):
     """How a budget is shared if each task has a cost of its own; all costs are in questions.
 
     `questions` are run in all `k` chosen tasks together. `errors` are mean absolute errors on
@@ -113,7 +109,7 @@ class BudgetPlan(_Record):
     errors: dict[int, float]
 
 
-class TaskSelection(_Record):
+class TaskSelection(Frozen):
     """Chosen tasks, in the order of choice.
 
     - `method`: As `read_chooser` reads it.

@@ -3,8 +3,9 @@
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from fewbench._json import Frozen
 from fewbench._names import counted
 from fewbench._warned import issue
 from fewbench.decide.operands import (
@@ -41,7 +42,7 @@ CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}
 ROUNDING = 1e-9
 
 
-class Check(BaseModel):
+class Check(Frozen):
     """One condition of a gate.
 
     Attributes
@@ -67,7 +68,7 @@ class Check(BaseModel):
         baseline is estimated; and if it ran all items once, so that its score is known.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     rule: str
     is_score: bool
@@ -82,7 +83,7 @@ class Check(BaseModel):
     items_if_known: int | None = None
 
 
-class Gate(Shown, BaseModel):
+class Gate(Shown, Frozen):
     """Whether a target passes.
 
     Attributes
@@ -104,8 +105,6 @@ class Gate(Shown, BaseModel):
         How to run target and baseline on the same items if they share few.
     warnings : tuple of str
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
     scale: Scale

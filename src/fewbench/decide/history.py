@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict
-
+from fewbench._json import Frozen
 from fewbench.decide.operands import Operand, contrast
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
@@ -14,7 +13,7 @@ from fewbench.show.charts import estimating
 from fewbench.show.page import Section, Table
 
 
-class Dated(BaseModel):
+class Dated(Frozen):
     """A model's score at its date, and how it differs from the model before it.
 
     Attributes
@@ -27,8 +26,6 @@ class Dated(BaseModel):
     change, change_interval
         The difference from the model before; None of the first.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
     date: str

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from fewbench._files import folder_name
+from fewbench._json import Frozen
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
@@ -160,7 +160,7 @@ def judged(
     }
 
 
-class Pairing(BaseModel):
+class Pairing(Frozen):
     """Targets that share few items, so that their answers make few pairs.
 
     Attributes
@@ -170,8 +170,6 @@ class Pairing(BaseModel):
     command : str
         What runs one of them on the items of the other.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     note: str
     command: str

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand, if_paired
 from fewbench.scores import Scores
@@ -15,7 +15,7 @@ PAIRS = 20
 """Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
 
 
-class RandomPairs(BaseModel):
+class RandomPairs(Frozen):
     """Plain random sampling of as many items, which both models run.
 
     Attributes
@@ -26,8 +26,6 @@ class RandomPairs(BaseModel):
     items_needed : int
         Number of items for an interval as narrow as the one that was found.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: int
     half_width: float

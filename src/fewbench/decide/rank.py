@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from fewbench._json import Frozen
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Ranked(BaseModel):
+class Ranked(Frozen):
     """One target's place.
 
     Attributes
@@ -58,8 +59,6 @@ class Ranked(BaseModel):
     items_run : int
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     target: str
     score: float
     rank: int
@@ -71,7 +70,7 @@ class Ranked(BaseModel):
     items_run: int
 
 
-class Ranking(Shown, BaseModel):
+class Ranking(Shown, Frozen):
     """Targets from the best to the worst.
 
     Attributes
@@ -98,15 +97,13 @@ class Ranking(Shown, BaseModel):
     warnings : tuple of str
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     targets: tuple[Ranked, ...]
     scale: Scale
     level: float
     top: int
     is_settled: bool
     next_targets: tuple[str, ...]
-    next_items: dict[str, tuple[str, ...]] = {}
+    next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
     history: tuple[Dated, ...] = ()
     warnings: tuple[str, ...] = ()

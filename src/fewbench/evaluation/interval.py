@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
+from fewbench._json import Frozen
 
 
-class Interval(BaseModel):
+class Interval(Frozen):
     """A range on the user's scale."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     low: float
     high: float
@@ -21,16 +19,14 @@ class Interval(BaseModel):
         return cls(low=low, high=high)
 
 
-class RankInterval(BaseModel):
+class RankInterval(Frozen):
     """The ranks at the ends of a score's interval; 1 is best."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     best: int
     worst: int
 
 
-class RandomSampling(BaseModel):
+class RandomSampling(Frozen):
     """Plain random sampling of as many items.
 
     Attributes
@@ -39,8 +35,6 @@ class RandomSampling(BaseModel):
         Half the width of its interval, at the level and the score of the estimate, and its mean
         absolute error there.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     half_width: float
     expected_error: float

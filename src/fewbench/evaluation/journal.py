@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from fewbench._files import written_whole
 from fewbench._journal import Lines
-from fewbench._json import loads, parse_json
+from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.opening import Stop
@@ -24,14 +24,12 @@ HEADER = "evaluation.json"
 ANSWERS = "answers.jsonl"
 
 
-class Header(BaseModel):
+class Header(Frozen):
     """What an evaluation was opened with.
 
     `id` tells this evaluation from all others. The path `scores` is relative to the folder.
     `targets` are the first ones; others may join (`Followed`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1] = 1
     id: str
@@ -44,18 +42,14 @@ class Header(BaseModel):
     """Why this method, where `auto` chose it."""
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Asked(_Line):
+class Asked(Frozen):
     """One round of items that targets were asked to be run on."""
 
     targets: tuple[str, ...]
     items: tuple[str, ...]
 
 
-class Told(_Line):
+class Told(Frozen):
     """Answers of one target, scores in [0, 1].
 
     `differences` says how answers were asked or scored in another way than those of the sources,
@@ -73,11 +67,11 @@ class Told(_Line):
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float | None, ...], ...] | None = None
     differences: tuple[str, ...] = ()
-    replies: dict[str, str] = {}
-    texts: dict[str, str] = {}
+    replies: dict[str, str] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
     model: str = ""
     corrects: bool = False
-    conditions: dict[str, dict[str, tuple[int, ...]]] = {}
+    conditions: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> "Told":
@@ -97,7 +91,7 @@ def kept_replies(told: Iterable[Told]) -> dict[str, str]:
     return replies
 
 
-class Skipped(_Line):
+class Skipped(Frozen):
     """Items that a target cannot answer; or, with `again`, that it is to be asked again."""
 
     target: str
@@ -105,10 +99,8 @@ class Skipped(_Line):
     again: bool = False
 
 
-class Led(BaseModel):
+class Led(Frozen):
     """A run whose items another target is asked first; see `fewbench.methods.record.Lead`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rounds: tuple[tuple[str, ...], ...]
     scores: dict[str, float]
@@ -125,7 +117,7 @@ class Led(BaseModel):
         )
 
 
-class Followed(_Line):
+class Followed(Frozen):
     """A target, which may be new, is asked the items of another run first.
 
     `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fewbench._blocks import is_large
+from fewbench._json import Frozen
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
@@ -33,7 +34,7 @@ AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<afte
 """A number with its unit, before or after it."""
 
 
-class Stop(BaseModel):
+class Stop(Frozen):
     """When to stop asking a target: at the limit that is reached first.
 
     Attributes
@@ -61,8 +62,6 @@ class Stop(BaseModel):
     >>> Stop(cost=75, unit="$").describe()
     'at most $75'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: int | None = None
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False)

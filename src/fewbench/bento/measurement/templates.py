@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 
+from fewbench._json import Frozen
 from fewbench.bento.measurement.prompts import MeasuredTask
 from fewbench.errors import ReaderError, first_line
 from fewbench.runners.questions import LETTERS, Question, first_mistake
@@ -23,7 +24,7 @@ ALLOWED = {  # placeholders that each template field may hold, and those that it
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 
 
-class Template(BaseModel):
+class Template(Frozen):
     r"""How a prompt is put together.
 
     Placeholders in braces are replaced once: braces in the inserted texts stay as they are. Write
@@ -56,8 +57,6 @@ class Template(BaseModel):
     >>> TEMPLATES["mmlu"].continuations(sums), TEMPLATES["mmlu"].continuation(sums)
     ([' A', ' B'], ' B')
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     instruction: str = ""
     question: str
