@@ -198,13 +198,3 @@ def test_exact_only_if_sources_and_answers_are_right_or_wrong():
     ends = (right.interval.low, right.interval.high)
     assert ends == pytest.approx(exact_interval(5, 10, 30, 0.9))
     assert right.interval_kind == "exact"
-
-
-def test_the_half_width_is_in_units_of_plain_sampling_s_error():
-    """Errors at one half say less of a score near 0, and of one with more items run."""
-    held = known(*[0.02] * 20)
-    middle = estimated(0.5, range(15), LIKE[:15], held)
-    more = estimated(0.58, range(25), TABLE.values[1, :25], held)
-    high = estimated(0.87, range(15), LIKE[:15], held)
-    assert width(more) < 0.6 * width(middle)
-    assert high.score - high.interval.low < 0.8 * width(middle) / 2
