@@ -31,7 +31,7 @@ from fewbench import Evaluation, Scores, Stop
 from fewbench.readers import read
 from fewbench.scores import Benchmark
 from fewbench.scores.build import from_arrays
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.uncertainty.sampling import exact_interval, expected_random_error, hypergeometric
 from intervals import LEVEL, random_widths, winkler
 

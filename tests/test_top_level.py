@@ -13,7 +13,6 @@ import pytest
 import fewbench
 from fewbench.bento.measurement.journal import repair_measurement
 from fewbench.cli import main
-from fewbench.packs.refresh import Refreshed
 from fewbench.testing import simulate, simulate_run
 
 TABLE = simulate(20, 60, 3, seed=1)
@@ -42,7 +41,6 @@ def results():
             (1, 11),
             "Estimated from 6 of 60 items",
         ),
-        "refreshed": (Refreshed(None, estimates, {"new": 5}, {"new": 5}, ()), (1, 8), "new"),
         "versus": (fewbench.versus(*TABLE.model_ids[:2], scores=TABLE), (4, 7), "Versus: "),
         "gate": (
             fewbench.gate(evaluation, at_least=0.0),
@@ -79,7 +77,6 @@ def shown():
         "estimates",
         "comparison",
         "run",
-        "refreshed",
         "versus",
         "gate",
         "rank",
@@ -98,8 +95,6 @@ def test_it_shows_itself(shown, name):
 
 def doubted(made, warnings):
     """The same result with these warnings."""
-    if isinstance(made, Refreshed):
-        return replace(made, after=doubted(made.after, warnings))
     if isinstance(made, fewbench.Estimates):
         return fewbench.Estimates({name: doubted(one, warnings) for name, one in made.items()})
     if hasattr(made, "targets") and isinstance(made.targets, dict):  # of a run
@@ -112,7 +107,7 @@ def doubted(made, warnings):
 
 
 @pytest.mark.parametrize(
-    "name", ["estimate", "estimates", "run", "versus", "gate", "rank", "track", "refreshed"]
+    "name", ["estimate", "estimates", "run", "versus", "gate", "rank", "track"]
 )
 def test_a_warning_travels_with_its_number(shown, name):
     long = "it may be <far> off, " + 20 * "and more so than you think, "

@@ -28,7 +28,7 @@ from fewbench.study.inference import (
     two_way,
 )
 from fewbench.study.metrics import kendall_tau
-from fewbench.study.multiple import holm
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.uncertainty.bounds import EXACT
 
 FloatArray = NDArray[np.float64]
@@ -229,9 +229,12 @@ def _level_over(cells: Cells, rows: pd.DataFrame, few: set[str], split: str) -> 
         for method, own in logs.items()
         if method != best
     }
-    if all(np.isnan(p) for p in p_values.values()):
+    judged = {method: p for method, p in p_values.items() if not np.isnan(p)}
+    if not judged:
         return frozenset()
-    return frozenset(means) - holm(p_values, 1 - LEVEL)
+    adjusted = adjusted_p_values(np.array(list(judged.values())))
+    worse = {method for method, p in zip(judged, adjusted, strict=True) if p <= 1 - LEVEL + 1e-12}
+    return frozenset(means) - worse
 
 
 def _p_value(cells: Cells, split: str, differences: Mapping[str, FloatArray]) -> float:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fewbench.evaluation.view import view
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
-    from fewbench.packs.refresh import Refreshed
     from fewbench.public import (
         PublicFiles,
         PublicResults,
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
         save_scores,
     )
     from fewbench.show.html import write_report
-    from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings
+    from fewbench.study import Comparison, Plan, SplitSettings
     from fewbench.study.compare import compare
     from fewbench.study.plan import plan
 
@@ -86,9 +85,7 @@ __all__ = [
     "PublicResults",
     "Ranking",
     "Reading",
-    "Refreshed",
     "RunResult",
-    "SamplePlan",
     "Scale",
     "Scores",
     "SplitSettings",
@@ -151,11 +148,10 @@ _NAMES = {
         *("Benchmark", "OptionProbabilities", "Scale", "Scores", "from_arrays"),
         *("from_long", "from_wide", "save_scores"),
     ),
-    "study": ("Comparison", "Plan", "SamplePlan", "SplitSettings", "compare", "plan"),
+    "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"import_results": ("readers", "read")}
-_PLACES |= {"Refreshed": ("packs.refresh", "Refreshed")}
 _PLACES |= {"run": ("runners.function", "run"), "RunResult": ("runners.result", "RunResult")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}
 _PLACES |= {"view": ("evaluation.view", "view"), "write_report": ("show.html", "write_report")}

@@ -4,11 +4,17 @@ import json
 from collections import Counter
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench.errors import FewbenchError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class Frozen(BaseModel):
+    """A record that does not change, and has no other fields than those of its class."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class RepeatedKeyError(ValueError):

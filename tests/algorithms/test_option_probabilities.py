@@ -73,23 +73,6 @@ def test_pds_of_hard_labels_counts_the_distinct_answers(labels):
     assert jensen_shannon(p)[0] == pytest.approx(entropy(share, 0), abs=1e-5)
 
 
-def test_agreement_and_full_disagreement():
-    same = np.tile(table()[0][:1], (5, 1, 1))
-    counts = table()[1]
-    np.testing.assert_allclose(predictive_diversity(same, counts), 1 / counts, atol=1e-6)
-    np.testing.assert_allclose(jensen_shannon(same), 0.0, atol=1e-6)
-    apart = np.eye(3)[:, None]
-    assert predictive_diversity(apart, np.array([3])).tolist() == [1.0]
-    assert jensen_shannon(apart)[0] == pytest.approx(np.log(3), abs=1e-6)
-
-
-def test_padding_counts_for_nothing():
-    p, counts = table()
-    wider = np.concatenate([p, np.zeros_like(p)], axis=2)
-    for of in (lambda x: predictive_diversity(x, counts), jensen_shannon):
-        np.testing.assert_allclose(of(p), of(wider), atol=1e-6)
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_larger_than_a_block_and_of_every_float_type(dtype):
     p, counts = table(1, models=3, items=9000)

@@ -40,7 +40,7 @@ def test_no_penalty_is_least_squares_of_least_norm(shape):
     )
 
 
-@pytest.mark.parametrize("shape", [(0, 20, 5), (1, 12, 30), (2, 8, 8), (3, 15, 2), (4, 30, 29)])
+@pytest.mark.parametrize("shape", [(0, 20, 5), (1, 12, 30), (2, 8, 8)])
 def test_the_chosen_penalty_has_the_least_leave_one_out_error(shape):
     x, y, _ = problem(*shape)
     found = fit_ridge(x, y).alpha
@@ -126,8 +126,3 @@ def test_copies_tie_wherever_they_stand(seed, place):
     among[place] = among[30]
     row = among[30:] + 0.01
     assert nearest(row, among, 1)[0, 0] == place
-
-
-def test_rows_of_zeros():
-    assert nearest(np.zeros((1, 3)), np.eye(3), 1).tolist() == [[0]]
-    assert nearest(np.eye(3)[[1]], np.zeros((2, 3)), 2).tolist() == [[0, 1]]

@@ -66,12 +66,6 @@ def test_any_two_tasks_can_come_together():
     assert len(pairs) == 6
 
 
-def test_follows_from_the_generator():
-    args = 10, np.ones(7), np.full(7, 5)
-    one, two = (allocate(*args, np.random.default_rng(3)) for _ in range(2))
-    assert one.tolist() == two.tolist()
-
-
 sizes = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=12)
 
 

@@ -3,15 +3,12 @@
 import json
 import math
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fewbench.testing import simulate
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
@@ -241,13 +238,6 @@ def over():
     from _baselines import over_tables
 
     return over_tables
-
-
-def test_tables_of_a_group_weigh_as_one(over):
-    found = over.over_tables([0.2, 0.2, 0.2, 0.4, 0.8], groups=["g", "g", "g", "x", "y"])
-    plain = over.over_tables([0.2, 0.4, 0.8])
-    assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
-    assert (found.n_tables, found.n_groups) == (5, 3)
 
 
 def test_a_table_with_few_targets_does_not_count(over):

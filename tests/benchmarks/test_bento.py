@@ -147,11 +147,6 @@ def test_without_time_the_start_is_returned_with_an_honest_bound():
     assert np.isfinite(found.bound)
 
 
-def test_nothing_is_worth_anything():
-    found = own.best_facilities(np.full((3, 3), -1.0), 2, start=[2, 0])
-    assert (found.chosen.tolist(), found.value, found.bound) == ([0, 2], 0.0, 0.0)
-
-
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_exact_choice_covers_most(k):
     matrix = made(8, 1)
@@ -273,26 +268,6 @@ def test_the_strongest_share_of_the_transfers(share, number):
     assert found["share"] == share
 
 
-def test_easy_targets_do_not_draw_all_arcs():
-    matrix = task_matrix()
-    rows = matrix.rows + np.array([0, 0, 5, 0, 0, 0])
-    easier = TaskMatrix(rows, NAMES, matrix.sizes, None, "x")
-    one, other = (
-        pictures.strongest_transfers(matrix, CLUSTERS),
-        pictures.strongest_transfers(easier, CLUSTERS),
-    )
-    assert [arc[:2] for arc in one["arcs"]] == [arc[:2] for arc in other["arcs"]]
-
-
 def cells(chart):
     """The cells of a map, by row and column."""
     return {(v["row"], v["column"]): v["value"] for v in chart.to_dict()["data"]["values"]}
-
-
-def test_a_map_of_many_tasks_is_made_of_means():
-    values = [[float(i // 4 == j // 4) for j in range(301)] for i in range(301)]
-    found = {"tasks": [f"t{i}" for i in range(301)], "sim": values, "le": None}
-    drawn = cells(pictures.similarity(found, "sim", ["t7"]))
-    assert drawn["t4 … t7", "t4 … t7"] == 1.0
-    assert drawn["t4 … t7", "t8 … t11"] == 0.0
-    assert pictures.similarity(found, "le", []) is None

@@ -14,7 +14,7 @@ from papers.methods import METHODS
 from papers.methods.disco import MLP, UMAP, Boosting, Lasso
 
 
-@pytest.mark.parametrize("regressor", [Lasso(), MLP(), Boosting()])
+@pytest.mark.parametrize("regressor", [MLP()])
 class TestRegressors(StaticSettings):
     estimates = False
 
@@ -38,7 +38,7 @@ def test_umap_keeps_the_protocol():
     assert np.abs(said - targets.full_scores()).mean() < 0.3
 
 
-@pytest.mark.parametrize("layers", [2, 3])
+@pytest.mark.parametrize("layers", [3])
 def test_perceptrons_learn_scores_that_hardly_differ(layers):
     """With outputs as they are, their first steps are larger than all differences."""
     rng = np.random.default_rng(0)

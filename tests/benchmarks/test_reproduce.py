@@ -46,17 +46,6 @@ def rows(text, heading):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_a_row_may_have_another_method_to_differ_from(table, context):
-    from papers.record import Row
-
-    more = replace(table, rows=(*table.rows, Row("random-linear", against="random-ridge")))
-    found = rows(more.text(context), "error (pp)")
-    first = {by: float(cell.split(" ± ")[0]) for _, by, cell, _ in found[-2:]}
-    ridge = next(cells for cells in found if cells[1] == "fewbench")
-    less = first["fewbench"] - float(ridge[2].split(" ± ")[0])
-    assert first["difference"] == pytest.approx(less, abs=0.011)
-
-
 def test_the_z_of_a_method_counts_both_standard_errors(table, context):
     for heading, sign in (("Kendall tau", 1), ("error (pp)", -1)):
         found = rows(replace(table, z="random", against=None).text(context), heading)
@@ -208,38 +197,6 @@ def test_a_budget_may_be_a_share_of_the_items(table, context):
     head = next(line for line in text.splitlines() if line.startswith("| error (pp)"))
     assert len(rows(text, head.strip("| "))[0]) == 4
     assert "-n 5,50% " in text
-
-
-def test_alike_models_are_alike_on_other_tasks_where_abilities_are_shared():
-    from papers.collaborative import likeness_by_task
-
-    rng = np.random.default_rng(0)
-    kind = rng.integers(3, size=40)  # models of a kind get the same items right
-    easy = rng.random((3, 200))[kind]
-    shared, apart = (
-        from_arrays(
-            (rng.random((40, 200)) < chances) * 1.0,
-            models=[f"m{m}" for m in range(40)],
-            tasks=["a", "b"] * 100,
-        )
-        for chances in (easy, 0.5)
-    )
-    assert likeness_by_task(shared).min() > 0.4
-    assert np.abs(likeness_by_task(apart)).max() < 0.15
-
-
-def test_texts_tell_of_scores_only_where_scores_follow_them():
-    from papers.collaborative import text_correlations
-
-    rng = np.random.default_rng(0)
-    points = rng.random((150, 2))
-    follows = np.clip(points @ rng.normal(size=(2, 60)) * 0.5 + 0.4, 0, 1).T
-    found = [
-        text_correlations(from_arrays(one, models=[f"m{m}" for m in range(60)]), points)[0]
-        for one in (follows, rng.random((60, 150)))
-    ]
-    assert found[0] > 0.6
-    assert abs(found[1]) < 0.15
 
 
 def test_a_temperature_changes_confidence_and_not_the_answers():

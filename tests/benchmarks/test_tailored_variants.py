@@ -15,9 +15,8 @@ from papers.methods.tailored import TailoredVariant
 
 VARIANTS = [
     "tailored(company=sources,ties=shared,restarts=2)",
-    "tailored(natives=dynamic)",
     "tailored(metric=cosine,natives=own,corrected=true)",
-    "tailored(metric=correlation,natives=all,calibrate=false)",
+    "tailored(metric=correlation,natives=dynamic,calibrate=false)",
     "tailored(probe=2,anchored=false)",
 ]
 
@@ -47,7 +46,7 @@ def test_without_other_parts_it_is_the_method_itself():
     assert [items.tolist() for items in ours.items] == [items.tolist() for items in theirs.items]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_numbers_of_native_sources_are_those_of_the_paper(seed):
     """Dynamic and own numbers of sources within the mean distance, a pair at a time."""
     rng = np.random.default_rng(seed)

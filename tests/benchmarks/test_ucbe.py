@@ -121,15 +121,6 @@ def test_all_targets_share_the_items(share):
     assert counts.min() >= 10  # the warmup
 
 
-def test_the_best_targets_run_most():
-    sources, targets = tables(12)
-    run = replay(Ucbe(batch=8, exploration=1.0, **QUICK), sources, targets, 100, 0)
-    counts = np.array([len(items) for items in run.items])
-    truth = targets.full_scores()
-    best = np.argsort(-truth)[:3]
-    assert counts[best].mean() > 1.5 * np.delete(counts, best).mean()
-
-
 def test_a_single_target_runs_its_whole_budget():
     sources, targets = tables(1)
     assert len(replay(Ucbe(**QUICK), sources, targets, 40, 0).items[0]) == 40

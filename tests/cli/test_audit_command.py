@@ -45,23 +45,6 @@ def test_the_most_serious_first_with_its_advice(ok, dirty):
     assert f"fewbench audit {dirty.name} --details" in ok("audit", dirty.name)
 
 
-def test_a_clean_table_fits_a_screen(ok, tmp_path):
-    path = save_scores(simulate(50, 300, 5, seed=1), tmp_path / "clean.parquet")
-    out = ok("audit", path)
-    assert out.startswith("No problems and no cautions in 50 models.")
-    assert "6 facts about these scores: fewbench audit " in " ".join(out.split())
-    assert len(out.splitlines()) < 20
-
-
-def test_json_has_all_names(ok, dirty):
-    read = json.loads(ok("audit", dirty, "--json"))
-    kinds = {finding["kind"]: finding for finding in read["findings"]}
-    assert kinds["same-name"]["ids"] == ["model-00", "model-00#2"]
-    assert "item-7" in kinds["constant"]["ids"]
-    assert {m["method"] for m in read["methods"]} >= {"random", "disco-pds-rf"}
-    assert read["changed"] is None
-
-
 def test_commands_are_not_broken_between_lines_and_quote_the_path(ok, dirty, tmp_path):
     spaced = tmp_path / "a folder" / "the past results of all of our models.parquet"
     spaced.parent.mkdir()
@@ -148,13 +131,6 @@ def test_groups_named_as_families(cli, ok, dirty):
     assert load_scores("named.parquet").models["family"]["model-00#2"] == "model-00"
     ok("compare", "named.parquet", "-m", "random", "-n", "5", "--split", "group", "--repeats", "1",
        "--workers", "1", "--no-intervals", "--targets", "0.1")  # fmt: skip
-
-
-def test_a_page(cli, dirty, tmp_path):
-    said = cli("audit", dirty, "--report", "out/audit.html")
-    assert said.code == 0
-    assert "wrote out/audit.html" in said.err
-    assert "Audit of dirty.parquet" in (tmp_path / "out" / "audit.html").read_text()
 
 
 @pytest.mark.parametrize(

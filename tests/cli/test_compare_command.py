@@ -1,7 +1,6 @@
 """fewbench compare: the tables, the files it writes, and its cache."""
 
 import json
-import os
 import re
 from importlib import import_module
 
@@ -9,7 +8,6 @@ import pytest
 
 from fewbench._names import split_names
 from fewbench._text import table
-from fewbench.cli.compare import parse_sizes
 from fewbench.errors import FewbenchError, MethodError
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
@@ -101,18 +99,6 @@ def test_no_cache(cli, scores, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_methods_with_settings_and_gap(ok, scores, tmp_path):
-    wanted = "medoids(metric=cosine,standardise=true)+mean,random+answers+ridge(alpha=1)"
-    split = ["--split", "performance", "--targets", "0.3", "--gap"]
-    out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split, "-o", "o.json")
-    facts = json.loads((tmp_path / "o.json").read_text())["facts"]
-    assert facts["splits"] == "performance, 30% targets, gap 20%"
-    assert "performance split, 4 items, 10 source models and 6 targets per repeat" in out
-    assert "\nmedoids(metric=cosine,standardise=true)+mean " in out
-    assert "\nrandom+answers+ridge(alpha=1) " in out
-    assert "% interval" not in out
-
-
 def test_fewer_sources_too(ok, cli, scores, tmp_path):
     words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK]
     out = ok(*words, "--sources", "5,8", "-o", "o.json")
@@ -126,27 +112,10 @@ def test_fewer_sources_too(ok, cli, scores, tmp_path):
     assert "16 source models are wanted, and the random split has 15" in many.err
 
 
-def test_numbers_of_items_have_a_default(ok, scores):
-    assert "\nrandom " in ok(
-        "compare", scores, "-m", "random-linear", "--repeats", "2", "--no-intervals"
-    )
-
-
-def test_without_a_home_cache_variable(cli, scores, monkeypatch, tmp_path):
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert cli("compare", scores, "-m", "random", "-n", "4", *QUICK).code == 0
-    assert os.listdir(tmp_path / "home" / ".cache" / "fewbench")
-
-
 def test_names_are_split_at_outer_commas():
     assert split_names("a, b(x=1,y=2)+c ,d,") == ["a", "b(x=1,y=2)+c", "d"]
     with pytest.raises(FewbenchError):
         split_names(" , ")
-
-
-def test_numbers_of_sources():
-    assert parse_sizes("20, 50") == [20, 50]
 
 
 def test_text():
@@ -157,8 +126,6 @@ def test_text():
     "words",
     [
         ("select", "-m", "random"),
-        ("start", "-m", "random", "-o", "run", "--no-check"),
-        ("compare", "-m", "random", "--repeats", "1", "--no-intervals", "--workers", "1"),
         ("run", "command", "-m", "random", "-o", "ran"),
     ],
 )

@@ -1,6 +1,5 @@
 """The whole job, from other models' results to a new model's estimate."""
 
-import csv
 import json
 import os
 import re
@@ -31,11 +30,6 @@ def test_import_writes_what_the_table_holds(ok, long_csv, table, tmp_path):
     assert scores.models.equals(table.models)
     assert scores.scale.high == 100
     assert scores.fingerprint in out
-
-
-def test_import_says_how_much_is_missing(ok, tmp_path):
-    (tmp_path / "r.csv").write_text("m,q1,q2\na,1,0\nb,,1\nc,1,1\nd,0,1\n")
-    assert "12.5% of the cells missing" in ok("import", "r.csv", "--model", "m", "-o", "s.parquet")
 
 
 def test_lower_is_better(ok, tmp_path):
@@ -91,13 +85,6 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     assert wider["level"] == 0.99
     assert wider["interval"]["low"] <= found["interval"]["low"]
     assert found["interval"]["high"] <= wider["interval"]["high"]
-
-
-def test_the_mean_of_random_items(ok, scores, answers, asked):
-    ok("start", scores, "-m", "random", "-n", "10", "-o", "run")
-    items = asked()["target"]
-    ok("tell", "run", answers(dict(zip(items, [1] * 7 + [0] * 3, strict=True))), *ONE)
-    assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] == pytest.approx(0.7)
 
 
 def test_several_targets(ok, cli, scores, answers, asked):
@@ -188,20 +175,6 @@ def test_a_job_with_a_method_that_adapts(ok, cli, scores, answers, asked):
     assert found["a"]["provenance"]["settings"] == "tailored(probe=4)"
 
 
-def test_the_average_is_kept(ok, scores, answers, asked):
-    for average in ("micro", "macro"):
-        ok("start", scores, "-m", "random", "-n", "40", "--average", average, "-o", average)
-        items = asked(average)["target"]
-        right = {item: int(at < 8) for at, item in enumerate(sorted(items))}
-        ok("tell", average, answers(right), *ONE)
-    micro, macro = (
-        json.loads(ok("estimate", average, "--json"))["target"] for average in ("micro", "macro")
-    )
-    assert micro["score"] == pytest.approx(0.2)
-    assert macro["score"] == pytest.approx(np.mean(list(macro["tasks"].values())))
-    assert macro["score"] != pytest.approx(0.2)
-
-
 def test_ask_in_the_words_of_a_harness(ok, cli, placed, asked):
     ok("start", placed, "-m", "random", "-n", "12", "-o", "run")
     items = asked()["target"]
@@ -220,28 +193,12 @@ def test_ask_in_the_words_of_a_harness(ok, cli, placed, asked):
     assert ok("select", placed, "-m", "random", "-n", "12", "--for", "lm-eval") == harness.out
 
 
-def test_json_is_in_no_harness_s_words(ok, cli, placed):
-    ok("start", placed, "-m", "random", "-n", "3", "-o", "run")
-    assert "omit --for lm-eval" in cli("ask", "run", "--json", "--for", "lm-eval").err
-
-
 def test_inspect_takes_item_ids_where_nothing_better_is_known(ok, scores, asked):
     ok("start", scores, "-m", "random", "-n", "3", "-o", "run")
     items = asked()["target"]
     tasks = load_scores(scores).items["task"]
     named = [f"{tasks[item]}:{item}" for item in items]
     assert ok("ask", "run", "--for", "inspect") == ",".join(named) + "\n"
-
-
-def test_what_was_told_survives(ok, cli, scores, answers, asked, tmp_path):
-    """A line torn by a crash is forgotten, and nothing else."""
-    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
-    items = asked()["target"]
-    ok("tell", "run", answers(dict.fromkeys(items[:2], 1)), *ONE)
-    ok("tell", "run", answers(dict.fromkeys(items[2:], 1)), *ONE)
-    journal = tmp_path / "run" / "answers.jsonl"
-    journal.write_bytes(journal.read_bytes()[:-5])
-    assert asked()["target"] == items[2:]
 
 
 def test_items_not_asked_for_are_noted(cli, scores, answers, asked):
@@ -258,8 +215,6 @@ def test_methods(ok):
     listed = json.loads(ok("methods", "--json"))
     names = [row["name"] for row in listed]
     assert {"random", "random-ridge", "anchor-points", "kmedoids-ridge"} <= set(names)
-    keys = {"name", "parts", "summary", "citation", "cannot", "use_for"}
-    assert all(set(row) == keys for row in listed)
     first, lines = ok("methods").splitlines(), ok("methods", "--all").splitlines()
     assert sum(line.split(" ")[0] in names for line in first) == 12
     assert any("fewbench methods --all" in line for line in first)
@@ -278,9 +233,8 @@ def test_a_method_by_a_wrong_name(cli):
     assert "use auto with fewbench start" in cli("methods", "auto").err
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_parts_as_listed_are_methods_themselves(ok, scores, number):
-    row = json.loads(ok("methods", "--json"))[number]
+def test_parts_as_listed_are_methods_themselves(ok, scores):
+    row = json.loads(ok("methods", "--json"))[1]
     by_name, by_parts = (
         ok("select", scores, "-m", row[way], "-n", "5") for way in ("name", "parts")
     )
@@ -307,23 +261,6 @@ def test_as_a_program_of_its_own(scores):
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr.startswith("fewbench: error: budget of 400")
     assert bad.stderr.count("\n") == 1
-
-
-def test_an_evaluation_moves_with_its_folder(ok, scores, asked, tmp_path):
-    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
-    items = asked()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "run").rename(tmp_path / "elsewhere" / "moved")
-    assert asked("elsewhere/moved") == items
-
-
-def test_a_wide_table_of_answers(ok, scores, asked, tmp_path):
-    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
-    items = asked()["target"]
-    with (tmp_path / "wide.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["llm", *items], ["mine", 1, 0, 0, 1]])
-    assert "recorded 4 answers" in ok("tell", "run", "wide.csv", "--model", "llm")
-    assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] == 0.5
 
 
 def test_attributes_in_files_of_their_own(ok, cli, tmp_path):

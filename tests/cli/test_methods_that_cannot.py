@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -103,19 +102,6 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
     rows = {row["name"]: row["use_for"] for row in json.loads(ok("methods", "--json"))}
     for one in use:
         assert all(one["when"] in rows[name] for name in one["methods"])
-
-
-def test_what_cannot_run_is_not_advised(ok, saved, monkeypatch):
-    from fewbench.checks import audit
-    from fewbench.methods.catalogue import Advice
-
-    path = saved()
-    asked = Advice("always", ("bm25-sim", "random"), "one of the two cannot run")
-    monkeypatch.setattr(import_module("fewbench.checks.audit"), "ADVICE", (asked,))
-    assert [one["methods"] for one in json.loads(ok("audit", path, "--json"))["use"]] == [
-        ["random"]
-    ]
-    assert audit(simulate(30, 40)).use[0].methods == ("bm25-sim", "random")
 
 
 def test_no_method_is_told_to_use_itself():

@@ -49,9 +49,9 @@ def test_pack_start_tell_estimate_refresh(cli, ok, scores, tmp_path):
     ran = json.loads(ok("run", "command", "a.few", "-o", "ran", "--json", *program))
     assert ran["targets"]["answer"]["estimate"]["score"] == estimates[0]["target"]["score"]
     ok("pack", "make", scores, "-m", "fewbench", "-n", 9, "-o", "b.few", "--no-backtest")
-    moved = json.loads(ok("pack", "refresh", "by-pack", "b.few", "--json"))["targets"][0]
+    moved = json.loads(ok("pack", "refresh", "by-pack", "b.few", "--json"))["target"]
     assert moved["before"] == estimates[0]["target"]["score"]
-    assert "9 of 9" in ok("pack", "refresh", "by-pack", "b.few")
+    assert "Estimated from 9 of 60 items" in ok("pack", "refresh", "by-pack", "b.few")
 
 
 def test_mistakes(cli, ok, scores):

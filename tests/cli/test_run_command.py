@@ -113,22 +113,6 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     assert "Rerun the command to resume." in said.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "no limit given"),
-        (("--level", 2, "-n", 9), "level"),
-        (("--minutes", 0), "the limit seconds is not possible"),
-        (("-n", 9, "--half-width", 0.6), "every interval is narrower"),
-        (("-n", 9, "-m", "no-such"), "no-such"),
-    ],
-)
-def test_limits_and_methods_that_are_not_possible(cli, scores, words, said):
-    given = run(cli, scores, "-o", "run", *words)
-    assert given.code == 2
-    assert said in given.err
-
-
 def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     rows = [f"{at},{'ab'[at % 2]},{1 + at % 3}" for at in range(40)]
     path = tmp_path / "items.csv"

@@ -54,11 +54,6 @@ def test_another_model_is_noted_and_recorded_and_a_second_one_refused(tell, ok):
     assert json.loads(ok("estimate", "run", "--json"))["target"]["items_run"] == 6
 
 
-def test_the_target_s_own_name_and_answers_without_one_need_no_note(tell):
-    for model in ("target", None):
-        assert "recorded as" not in tell(model=model).err
-
-
 def test_another_task_is_refused_unless_accepted(tell, table, ok, cli):
     right = dict(table.items["task"].items())
     assert tell(task=right.get).code == 0

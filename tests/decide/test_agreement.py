@@ -9,7 +9,7 @@ import pytest
 import fewbench
 from fewbench.cli import main
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.study.multiple import adjusted_p_values, holm
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::fewbench.errors.EstimateWarning")
@@ -73,7 +73,8 @@ def agree(evaluation, known, at_least):
         )
         for pair in itertools.combinations(every, 2)
     }
-    apart = holm({pair: p_value(one) for pair, one in pairs.items()}, 1 - LEVEL)
+    p_values = adjusted_p_values(np.array([p_value(one) for one in pairs.values()]))
+    apart = [pair for pair, p in zip(pairs, p_values, strict=True) if p <= 1 - LEVEL]
     for one in fewbench.rank(evaluation, models=[known]).targets:
         told_apart = {name for pair in apart if one.target in pair for name in pair}
         assert set(one.tied_with) == set(every) - told_apart - {one.target}

@@ -61,6 +61,14 @@ def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, target
     assert history.charts[0][1]() is not None
 
 
+def test_the_history_has_targets_of_one_evaluation_in_its_order(sources, targets, play, tmp_path):
+    names = [targets.model_ids[at] for at in np.argsort(targets.full_scores())[:3]]
+    evaluation = Evaluation(sources, "random", 40, names)
+    play(evaluation)
+    evaluation.save(tmp_path / "run")
+    assert [row.target for row in fewbench.rank(evaluation).history] == names
+
+
 def test_known_models_and_mistakes(sources, targets, play):
     evaluation = Evaluation(sources, "random", 12, targets.model_ids[:2])
     full = sources.full_scores()

@@ -11,7 +11,7 @@ from fewbench.decide.operands import contrast, operand
 from fewbench.decide.random_pairs import items_needed
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Benchmark, from_arrays
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 from fewbench.uncertainty.contrast import sample_correlation
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import hypergeometric

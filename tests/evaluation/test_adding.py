@@ -156,18 +156,6 @@ def test_several_targets_and_names(tmp_path):
         add(tmp_path / "both", names={str(tmp_path / "both"): "x"})
 
 
-def test_a_target_without_a_name_of_its_own_is_named_like_its_folder(tmp_path):
-    runs = [ran(tmp_path / name, row, target="target") for row, name in enumerate(["m1", "m2"])]
-    assert add(runs).model_ids == ["m1", "m2"]
-
-
-def test_whole_runs_and_runs_of_other_lengths_in_one_table(tmp_path):
-    runs = [ran(tmp_path / f"r{row}", row, n) for row, n in enumerate([120, 15])]
-    table = add(runs)
-    assert table.missing_shares.tolist() == [0, 0.875]
-    assert table.whole.model_ids == NAMES[:1]
-
-
 # -- how items were asked ------------------------------------------------------------------------
 
 

@@ -44,8 +44,10 @@ def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.
     method = find_method("random" if held is None else "random-linear")
     if held is None and scores.average == "macro":
         held = known(*[0.5] * 9)
-    judge = Judge(method, scores, 5, 0, held=held)
-    return estimating.make_estimate("t", one, judge, level, MADE, past_scores(scores))
+    judge = Judge(method, scores, 5, lambda _: held)
+    return estimating.make_estimate(
+        "t", one, judge.of(one), judge, level, MADE, past_scores(scores)
+    )
 
 
 def test_random_sampling_stands_beside_every_estimate():
@@ -196,13 +198,3 @@ def test_exact_only_if_sources_and_answers_are_right_or_wrong():
     ends = (right.interval.low, right.interval.high)
     assert ends == pytest.approx(exact_interval(5, 10, 30, 0.9))
     assert right.interval_kind == "exact"
-
-
-def test_the_half_width_is_in_units_of_plain_sampling_s_error():
-    """Errors at one half say less of a score near 0, and of one with more items run."""
-    held = known(*[0.02] * 20)
-    middle = estimated(0.5, range(15), LIKE[:15], held)
-    more = estimated(0.58, range(25), TABLE.values[1, :25], held)
-    high = estimated(0.87, range(15), LIKE[:15], held)
-    assert width(more) < 0.6 * width(middle)
-    assert high.score - high.interval.low < 0.8 * width(middle) / 2

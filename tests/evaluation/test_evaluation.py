@@ -10,7 +10,7 @@ from fewbench.errors import AnswersError, EvaluationError, FewbenchError, Method
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.estimate import Estimate
 from fewbench.evaluation.evaluation import select_items
-from fewbench.methods import Subset, find_method
+from fewbench.methods import Subset
 from fewbench.packs import pack
 from fewbench.scores import Scale, from_arrays, save_scores
 from fewbench.testing import simulate
@@ -284,14 +284,6 @@ def test_probabilities_that_do_not_fit(with_options, row, says):
     assert len(evaluation.ask()["model-13"]) == 6
 
 
-def test_fewer_options_than_the_widest_item_are_padded(with_options):
-    sources, _ = with_options
-    evaluation = Evaluation(sources, "disco-pds-knn", 1, NAMES[:1])
-    item = evaluation.ask()["model-13"][0]
-    evaluation.tell("model-13", {item: 1.0}, {item: [0.9, 0.1]})
-    evaluation.estimate()
-
-
 # -- scales ----------------------------------------------------------------------------------------
 
 
@@ -321,14 +313,6 @@ def test_estimates_are_on_the_users_scale(sources, targets, method, scale):
         assert list(said.tasks.values()) == pytest.approx(
             scale.from_unit(list(before.tasks.values())).tolist()
         )
-
-
-def test_answers_are_told_on_the_users_scale(sources):
-    evaluation = Evaluation(replace(sources, scale=Scale(0, 100)), "random", 5, NAMES)
-    item = evaluation.ask()["model-13"][0]
-    with pytest.raises(AnswersError, match=r"outside 0\.\.100"):
-        evaluation.tell("model-13", {item: 101})
-    evaluation.tell("model-13", {item: 100})
 
 
 # -- estimates -------------------------------------------------------------------------------------
@@ -401,12 +385,6 @@ def test_a_method_without_task_scores_is_refused(sources, targets, two_rounds):
 
     with pytest.raises(EvaluationError, match="predicted no task scores"):
         answer(Evaluation(sources, Poor(), 6, NAMES), targets)
-
-
-def test_a_budget_extends_a_smaller_one_for_random_items(sources):
-    few = Evaluation(sources, "random", 5).ask()["target"]
-    assert Evaluation(sources, "random", 9).ask()["target"][:5] == few
-    assert Evaluation(sources, find_method("random"), 5).ask()["target"] == few
 
 
 def test_a_table_that_names_targets_is_used_as_it_says(tmp_path):

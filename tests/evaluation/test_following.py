@@ -107,9 +107,7 @@ def test_targets_that_join_a_folder_are_there_when_it_is_opened_again(n_sources,
         assert lead.chances_of(9) == pytest.approx(follow.chances_of(9))
 
 
-@pytest.mark.parametrize(
-    "method", ["fluid", "collaborative(transport=false)", "tailored(probe=5)", "aipw"]
-)
+@pytest.mark.parametrize("method", ["collaborative(transport=false)", "aipw"])
 def test_every_method_asks_the_same_items(method):
     first = play(Evaluation(sources(30), method, 20, ["first"]), "first", FIRST)
     other = Evaluation(sources(30), method, 20, ["second"])

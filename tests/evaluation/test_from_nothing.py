@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import MethodError, ScoresError
-from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation import Evaluation
 from fewbench.scores import Benchmark, Scores, from_arrays
-from fewbench.scores.table import as_scores
 from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import exact_interval
 
@@ -82,17 +81,6 @@ def test_the_sample_of_a_benchmark_alone_covers():
     assert np.mean(covered) >= 0.87
 
 
-def test_a_narrow_interval_ends_the_run():
-    table = benchmark()
-    evaluation = Evaluation(table, targets=["new"], stop=Stop(half_width=0.08))
-    known = answers(table)
-    while asked := evaluation.ask():
-        evaluation.tell("new", {item: known[item] for item in asked["new"]})
-    found = evaluation.estimate()["new"]
-    assert (found.interval.high - found.interval.low) / 2 <= 0.08
-    assert found.items_run < 200
-
-
 def test_weights_of_items_count():
     table = benchmark(weight=np.where(np.arange(200) < 150, 1.0, 9.0))
     known = answers(table)
@@ -119,20 +107,6 @@ def test_fractions_are_taken_where_nothing_is_known_of_them():
     assert found.interval.low <= np.mean(list(known.values())) <= found.interval.high
 
 
-def test_a_folder_goes_on(tmp_path):
-    table = benchmark()
-    known = answers(table)
-    evaluation = Evaluation(table, budget=40, targets=["new"])
-    first = evaluation.ask()["new"]
-    evaluation.save(tmp_path / "run")
-    evaluation.tell("new", {item: known[item] for item in first})
-    opened = Evaluation.open(tmp_path / "run", as_scores(table))
-    while asked := opened.ask():
-        opened.tell("new", {item: known[item] for item in asked["new"]})
-    whole = evaluated(table, known)
-    assert opened.estimate()["new"].score == whole.estimate()["new"].score
-
-
 def test_a_task_without_an_answer_has_the_full_score():
     table = benchmark(task=["easy"] * 199 + ["rare"])
     found = evaluated(table, answers(benchmark()), 10, method="random").estimate()["new"]
@@ -157,17 +131,6 @@ def test_models_that_ran_a_part_make_the_estimate_more_precise():
                 errors.append(found.interval.low <= new.values.mean() <= found.interval.high)
     assert np.mean(widths[60]) < 0.95 * np.mean(widths[1])
     assert np.mean(errors) >= 0.75
-
-
-def test_an_interval_that_ends_a_run_is_wider():
-    table, new = parts(40, 400, 100)
-    known = dict(zip(new.item_ids, new.values[0], strict=True))
-    stopped = evaluated(table, known, None, stop=Stop(half_width=0.08)).estimate()["new"]
-    planned = evaluated(table, known, stopped.items_run).estimate()["new"]
-    assert stopped.items_run < 400
-    assert stopped.score == planned.score
-    widths = [one.interval.high - one.interval.low for one in (planned, stopped)]
-    assert widths[0] < widths[1] <= 0.16
 
 
 def test_whole_models_are_used_by_themselves_where_they_are_enough():

@@ -120,13 +120,6 @@ def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two
     assert finished(opened, targets) == finished(whole, targets)
 
 
-def test_saved_when_all_is_told(sources, targets, tmp_path, two_rounds):
-    whole = Evaluation(sources, two_rounds, 8, NAMES)
-    said = finished(whole, targets)
-    whole.save(tmp_path)
-    assert Evaluation.open(tmp_path, sources, two_rounds).estimate() == said
-
-
 def test_a_torn_last_line_is_skipped_and_asked_again(sources, targets, tmp_path):
     evaluation = begun(sources, targets, tmp_path)
     whole = lines(tmp_path)
@@ -222,21 +215,6 @@ def test_what_cannot_be_saved_or_opened(sources, tmp_path, two_rounds):
             Evaluation.open(tmp_path / "one", sources)
         assert says in str(caught.value)
         assert "evaluation.json" in str(caught.value)
-
-
-def test_the_folder_holds_plain_json_and_nothing_to_execute(sources, targets, tmp_path):
-    begun(sources, targets, tmp_path, "disco-pds-knn")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "evaluation.json"]
-    asked, *rest = map(json.loads, lines(tmp_path))
-    assert asked == {"targets": NAMES, "items": asked["items"]}
-    assert len(asked["items"]) == 8
-    header = json.loads((tmp_path / "evaluation.json").read_text())
-    assert header["provenance"]["method"] == "disco-pds-knn"
-    for told in rest:
-        assert set(told) == {"target", "items", "scores", "probabilities"}
-        assert isinstance(told["probabilities"][0][0], float)
-    for path in tmp_path.iterdir():
-        assert path.stat().st_mode & 0o111 == 0
 
 
 def test_the_same_items_are_asked_whatever_the_method_would_choose_now(sources, tmp_path):

@@ -1,12 +1,11 @@
 """Where a new model stands among the sources."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 from fewbench.uncertainty.bounds import past_scores, places, ranks_among
@@ -48,7 +47,7 @@ def test_missing_cells_are_filled():
 
 
 @pytest.mark.parametrize("method", ["random", "random-ridge"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rank_interval_and_task_ranks_are_those_of_the_scores(method, seed):
     rng = np.random.default_rng(seed)
     answers = (rng.random(40) < rng.uniform(0.2, 0.9)).astype(float)
@@ -103,15 +102,3 @@ def test_the_average_decides_the_rank():
     micro = played(sources, answers, 26)
     macro = played(sources.averaged("macro"), answers, 26)
     assert (micro.rank, macro.rank) == (1, 6)
-
-
-def test_an_estimate_without_ranks_can_be_read():
-    found = played(SOURCES, np.ones(40), 10)
-    assert Estimate.from_json(found.to_json()).to_json() == found.to_json()
-    old = json.loads(found.to_json())
-    for name in ("rank", "ranked_among", "rank_interval", "task_ranks", "task_items"):
-        del old[name]
-    read = Estimate.from_json(json.dumps(old))
-    assert (read.rank, read.ranked_among, read.rank_interval) == (None, None, None)
-    assert read.task_ranks == read.task_items == {}
-    assert read.score == pytest.approx(found.score)

@@ -22,9 +22,7 @@ from fewbench.testing.quality import Quality
 from fewbench.uncertainty.replay import replay
 
 WRITTEN_OUT = [
-    "pds(stratified=true)+pca(components=4)+linear",
-    "pds(models=6)+pca(components=4)+knn(k=3)",
-    "medoids(metric=cosine)+pca(components=3)+ridge",
+    "pds(models=6,stratified=true)+pca(components=4)+knn(k=3)",
     "stratified+subset-score+linear",
 ]
 

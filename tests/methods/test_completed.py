@@ -5,7 +5,7 @@ import pytest
 
 from fewbench.algorithms.completion.low_rank import fit_low_rank
 from fewbench.errors import MethodError
-from fewbench.methods import Answers, StaticMethod, Subset, find_method
+from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.abilities import PIRT
 from fewbench.methods.prediction.completed import (
     AnchorLines,
@@ -13,13 +13,10 @@ from fewbench.methods.prediction.completed import (
     LowRankCompletion,
     completed,
 )
-from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings
-from fewbench.testing.quality import Quality
-from fewbench.uncertainty.replay import replay
 
 
 def test_answers_stand_in_their_places_and_averages_are_of_what_was_expected():
@@ -62,14 +59,6 @@ class TestTwoAbilities(StaticSettings):
         return StaticMethod(Random(), LowRankCompletion(rank=2))
 
 
-class TestMedoids(Quality):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Medoids(), LowRankCompletion())
-
-
 @pytest.mark.parametrize("average", ["micro", "macro"])
 def test_scores_tasks_and_items_are_those_of_the_model(average):
     whole = simulate(40, 60, seed=0).averaged(average)
@@ -93,31 +82,6 @@ def test_scores_tasks_and_items_are_those_of_the_model(average):
     full = model.average(at, told.scores, sources.item_weights[:, None])[:, 0]
     np.testing.assert_allclose(said.scores, full)
     assert fitted.predict(told, tasks=False).tasks is None
-
-
-def test_tasks_of_which_no_item_was_run_are_predicted_too():
-    """Abilities carry over from task to task, as in the sources."""
-    whole = simulate(60, 120, 3, seed=3)
-    sources, targets = whole.take(models=np.arange(45)), whole.take(models=np.arange(45, 60))
-    at = np.flatnonzero(sources.task_of == 0)
-    subset = Subset(items=tuple(sources.item_ids[at]))
-    said = LowRankCompletion().fit(sources, subset, 0).predict(Answers(at, targets.values[:, at]))
-    truth = targets.task_scores()
-    np.testing.assert_allclose(said.tasks[:, 0], truth[:, 0])
-    blind = np.abs(sources.task_scores().mean(axis=0) - truth).mean(axis=0)
-    assert (np.abs(said.tasks - truth).mean(axis=0)[1:] < 0.8 * blind[1:]).all()
-
-
-def test_it_is_better_than_the_mean_of_a_random_sample():
-    whole = simulate(80, 400, seed=5)
-    sources, targets = whole.take(models=np.arange(60)), whole.take(models=np.arange(60, 80))
-    truth = targets.full_scores()
-    errors = {}
-    for method in (find_method("random"), StaticMethod(Random(), LowRankCompletion())):
-        said = [replay(method, sources, targets, 40, seed).scores for seed in range(5)]
-        errors[method.describe()] = np.abs(np.array(said) - truth).mean()
-    plain, ours = errors.values()
-    assert ours < 0.9 * plain
 
 
 def test_a_negative_rank_is_an_error():

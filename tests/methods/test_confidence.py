@@ -93,14 +93,6 @@ def test_answers_without_probabilities_are_refused(method):
         session.predict(["new"])
 
 
-def test_anchors_by_probabilities_need_no_probabilities_of_the_target():
-    sources, targets = tables(options=4)
-    chosen = find_method(METHODS[2]), sources, 15, 0
-    bare = replace(targets, probabilities=None)
-    ours, theirs = (replay(chosen[0], sources, one, 15, 0).scores for one in (targets, bare))
-    np.testing.assert_array_equal(ours, theirs)
-
-
 def test_items_that_scores_cannot_tell_apart_are_told_apart():
     """Everyone is right on all items; on half of the items every other source barely so."""
     p = np.full((24, 40, 2), 0.5)

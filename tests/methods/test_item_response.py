@@ -58,19 +58,6 @@ def test_answers_of_targets_are_cut_as_those_of_the_sources():
     np.testing.assert_array_equal(found.standard_errors > 0, True)
 
 
-def test_abilities_follow_the_full_scores():
-    scores = simulate(50, 200, seed=7)
-    sources, targets = scores.take(models=np.arange(30)), scores.take(models=np.arange(30, 50))
-    items = np.random.default_rng(0).permutation(200)[:60]
-    found = source_model(sources, 1).abilities(items, targets.values[:, items])
-    assert np.corrcoef(found.means[:, 0], targets.full_scores())[0, 1] > 0.9
-
-
-@pytest.mark.parametrize("dimensions", [1, 2, 4])
-def test_as_many_abilities_as_are_asked_for(dimensions):
-    assert source_model(simulate(20, 40, seed=8), dimensions).model.dimensions == dimensions
-
-
 def test_without_a_number_it_is_the_one_that_predicts_held_out_cells():
     scores = simulate(60, 150, seed=9)
     chosen = source_model(scores)
@@ -85,11 +72,6 @@ def test_one_source_is_too_few():
         source_model(scores)
 
 
-def test_two_sources_are_enough():
-    model = source_model(simulate(2, 9, seed=11)).model
-    assert np.isfinite(model.expected(model.sources.means)).all()
-
-
 @pytest.mark.parametrize("settings", [{}, {"missing": 0.2}, {"continuous": True}])
 def test_expectation_errors_are_small_where_the_model_holds(settings):
     scores = simulate(60, 300, 3, seed=12, **settings)
@@ -99,15 +81,6 @@ def test_expectation_errors_are_small_where_the_model_holds(settings):
     assert off[0] < 0.06
     assert (off[1:] < 0.12).all()
     np.testing.assert_array_equal(off, expectation_error(scores, 1))
-
-
-def test_expectation_errors_are_larger_where_abilities_tell_nothing_of_other_items():
-    rng = np.random.default_rng(0)
-    scores = simulate(60, 200, 2, seed=13)
-    # Each model is right at a rate of its own in each half of the items, whatever the other.
-    rates = rng.random((60, 2))[:, rng.integers(0, 2, 200)]
-    odd = replace(scores, values=(rng.random((60, 200)) < rates).astype(float))
-    assert expectation_error(odd, 1)[0] > expectation_error(scores, 1)[0]
 
 
 def test_the_first_expectation_error_follows_the_average_asked_for():

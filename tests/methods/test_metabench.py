@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from fewbench.algorithms.additive_spline import fit_additive_spline
-from fewbench.algorithms.choice.subset_search import divisions, line_losses, ridge_losses
+from fewbench.algorithms.choice.subset_search import divisions, ridge_losses
 from fewbench.algorithms.irt import fit_irt
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.abilities import Ability
-from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.core_sets import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
@@ -47,20 +46,6 @@ def noise_and_signal(n_models=60, seed=0):
 # -- which items ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("selector", [BestOfRandom(2000), Informative()])
-def test_the_items_tell_more_of_new_models_than_random_ones(selector):
-    """On average over divisions into sources and targets."""
-    table = simulate(120, 100, seed=3)
-    chosen, random = [], []
-    for seed in range(6):
-        order = np.random.default_rng(seed).permutation(120)
-        sources, targets = table.take(models=order[:60]), table.take(models=order[60:])
-        for each, errors in ((selector, chosen), (Random(), random)):
-            said = replay(StaticMethod(each, Ability(uses="score")), sources, targets, 8, seed)
-            errors.append(np.abs(said.scores - targets.full_scores()).mean())
-    assert np.mean(chosen) < 0.93 * np.mean(random)
-
-
 def test_the_filter_leaves_out_items_that_tell_nothing_of_ability():
     scores = noise_and_signal()
     chosen = Informative(subsets=200).select(scores, 10, 0).items
@@ -75,22 +60,6 @@ def test_the_filter_takes_only_preselected_items():
     first = BestOfRandom(300).search(scores, 25, np.random.default_rng(7))
     chosen = Informative(300).select(scores, 10, 7).items
     assert set(scores.positions(chosen)) < set(first)
-
-
-def test_more_subsets_never_do_worse_where_they_are_judged():
-    """The first thousand are among the ten thousand, with the same sources held out."""
-    scores = simulate(40, 80, seed=1)
-    losses = line_losses(
-        scores.values,
-        scores.full_scores(),
-        scores.item_weights,
-        divisions(40, 0.1, 20, np.random.default_rng(4)),
-    )
-    found = [
-        losses(BestOfRandom(count).search(scores, 10, np.random.default_rng(4))[None])[0]
-        for count in (100, 1000, 10_000)
-    ]
-    assert found[0] > found[1] > found[2]
 
 
 def test_ridge_search_finds_what_few_random_subsets_reach():
@@ -157,18 +126,6 @@ def test_the_score_is_a_spline_in_what_is_used(uses):
     np.testing.assert_allclose(said.tasks, np.clip(tasks, 0, 1), atol=1e-9)
 
 
-def test_ability_helps_where_items_differ_in_what_they_tell():
-    """Half of the items are noise: by their score alone one errs more."""
-    errors = {"both": [], "score": []}
-    for seed in range(6):
-        table = noise_and_signal(160, seed)
-        sources, targets = table.take(models=np.arange(80)), table.take(models=np.arange(80, 160))
-        for uses, found in errors.items():
-            said = replay(StaticMethod(Random(), Ability(uses=uses)), sources, targets, 20, seed)
-            found.append(np.abs(said.scores - targets.full_scores()).mean())
-    assert np.mean(errors["both"]) < 0.9 * np.mean(errors["score"])
-
-
 def test_targets_beyond_the_sources_are_beyond_them():
     """Not at the best source's score, and not above 1."""
     rng = np.random.default_rng(8)
@@ -180,20 +137,6 @@ def test_targets_beyond_the_sources_are_beyond_them():
     assert said[0] > sources.full_scores().max() + 0.05
     assert said[0] == pytest.approx(targets.full_scores()[0], abs=0.2)  # of 0.27 beyond
     assert said[0] < said[1] <= 1.0
-
-
-def test_continuous_scores_are_cut_for_the_ability_alone():
-    """Scores cut into right and wrong would say 0 or 1; the score on the subset is not cut."""
-    scores = simulate(40, 60, seed=9, continuous=True)
-    sources, targets = scores.take(models=np.arange(30)), scores.take(models=np.arange(30, 40))
-    truth = targets.full_scores()
-    errors = {}
-    for name, predictor in (("spline", Ability()), ("mean", Mean())):
-        said = [
-            replay(StaticMethod(Random(), predictor), sources, targets, 15, s) for s in range(5)
-        ]
-        errors[name] = np.mean([np.abs(each.scores - truth).mean() for each in said])
-    assert errors["spline"] < errors["mean"]
 
 
 def test_splines_refuse_two_sources():

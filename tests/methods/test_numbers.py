@@ -57,12 +57,6 @@ def method_of(name, settings):
     return StaticMethod(Random(), Regression(regressor, **more))
 
 
-def test_the_walk_comes_by_numbers_of_every_kind():
-    found = set(NUMBERS)
-    assert {("p-irt", "spread"), ("fluid", "until"), ("ridge", "alpha"), ("knn", "k")} <= found
-    assert {("aipw", "alpha"), ("imputation", "steps"), ("collaborative", "rounds")} <= found
-
-
 @pytest.fixture(scope="module")
 def tables():
     table = simulate(14, 24, seed=1, options=3)
@@ -116,11 +110,3 @@ def test_bounds_are_included_and_what_is_left_out_is_no_number():
     for value in (0.999, NAN, INF):
         with pytest.raises(MethodError, match=r"hint: use 1 or more, but finite"):
             check_number("x", value, 1)
-
-
-@pytest.mark.parametrize("spread", [0.001, 1000.0])
-def test_a_spread_at_its_bounds_works(spread):
-    table = simulate(20, 24, seed=1)
-    sources, targets = table.take(models=range(16)), table.take(models=range(16, 20))
-    said = replay(find_method(f"random+p-irt(spread={spread})"), sources, targets, 8, 0).scores
-    assert ((said >= 0) & (said <= 1)).all()

@@ -57,11 +57,6 @@ def test_every_part_can_be_written():
             find_method(f"random+{feature}+{reduction}+ridge")
 
 
-def test_a_setting_is_set_once():
-    with pytest.raises(MethodError, match="probe is set twice"):
-        find_method("tailored(probe=5,probe=6)")
-
-
 def test_names_of_parts_and_of_methods_are_all_different():
     names = [name for parts in STAGES.values() for name in parts]
     assert len(names) == len(set(names))
@@ -110,24 +105,3 @@ def test_what_cannot_be_read_is_said(text, says):
     with pytest.raises(MethodError) as caught:
         find_method(text)
     assert says in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "random+forest(trees=0)",
-        "random+ridge(alpha=-1)",
-        "random+knn(k=0)",
-        "random+pca(components=0)+ridge",
-        "clusters(minimum=-1)+mean",
-        "medoids(restarts=0)+mean",
-        "pds(models=0)+mean",
-    ],
-)
-def test_a_setting_out_of_range_is_an_error_of_ours(text):
-    from fewbench.testing import simulate
-    from fewbench.uncertainty.replay import replay
-
-    table = simulate(6, 10)
-    with pytest.raises(MethodError):
-        replay(find_method(text), table.take(models=range(5)), table.take(models=[5]), 4, 0)

@@ -41,8 +41,3 @@ def test_what_does_not_fit_is_said(text, says):
     with pytest.raises(MethodError, match="not a subset") as caught:
         Subset.from_json(text)
     assert says in str(caught.value)
-
-
-def test_a_subset_cannot_be_changed():
-    with pytest.raises(ValueError, match="frozen"):
-        Subset(items=("a",)).items = ("b",)

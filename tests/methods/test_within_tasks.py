@@ -10,11 +10,7 @@ from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods import find_method
 from fewbench.methods.needs import needs_of
-from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
-from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.scores import from_arrays
-from fewbench.study import compare
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticSettings, play
 
@@ -193,11 +189,6 @@ def test_what_tasks_are_compared_by_is_said(chooser):
         find_method(f"{chooser}+mean")
 
 
-def test_what_is_no_comparison_of_tasks_needs_none(scores):
-    for text in ("tasks-random+mean", "tasks-fit+mean", "tasks-listed(names=task-1)+mean"):
-        assert len(subset(text, scores, 5).items) == 5
-
-
 def test_texts(scores):
     pytest.importorskip("bm25s", reason="bm25s is not installed")
     one, other = (subset(f"bento-sim(matrix={m})+mean", scores, 60) for m in ("text", "scores"))
@@ -315,25 +306,7 @@ def test_what_cannot_be_read(text, said):
         find_method(text)
 
 
-def test_made_in_python(scores):
-    chooser = ListedTasks("task-2|task-3")
-    selector = WithinTasks(chooser, TaskSettings(tasks=2), Random())
-    assert selector.describe() == "tasks-listed(names=task-2|task-3,tasks=2)"
-    assert set(tasks_of(scores, selector.select(scores, 20, 0).items)) == {"task-2", "task-3"}
-    with pytest.raises(MethodError, match="share is nan"):
-        TaskSettings(share=float("nan"))
-
-
 # -- through the protocol ------------------------------------------------------------------------
-
-
-def test_goes_through_compare(scores):
-    methods = ["bento-sim(matrix=scores)+mean", "tasks-random(share=0.5)+random+mean"]
-    found = compare(scores, methods, [20], repeats=2, level=None)
-    cells = found.cells.set_index("method")
-    assert set(methods) <= set(cells.index)
-    assert (cells["items_run"] == 20).all()
-    assert cells[["mae", "weighted_mae", "task_mae"]].notna().all(axis=None)
 
 
 def test_an_evaluation_is_saved_and_resumed(scores, tmp_path):

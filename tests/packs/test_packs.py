@@ -265,12 +265,12 @@ def test_refreshing_an_old_run(tmp_path):
         again = {item: answers[item] for item in wrong[:2]}
         evaluation.tell("new", again, replies=dict.fromkeys(again, "cut"))
         found = fewbench.refresh_pack(tmp_path / method, tmp_path / "new.few")
-        for estimate in (found.before["new"], found.after["new"]):
-            assert "replies were cut at the token limit" in " ".join(estimate.warnings)
-        (row,) = found.to_dict()["targets"]
-        assert row["before"] == evaluation.estimate()["new"].score
-        assert row["moved"] == row["after"] - row["before"] != 0
-        assert row["answers_used"] == row["answers_recorded"] == N
+        estimate = found["new"]
+        assert "replies were cut at the token limit" in " ".join(estimate.warnings)
+        assert found.to_frame().loc["new", "before"] == estimate.before != estimate.score
+        assert estimate.before == evaluation.estimate()["new"].score
+        assert estimate.items_run == N
+        assert f"Before, new scored {estimate.before:.1%}" in str(found)
     other = replace(SOURCES, items=SOURCES.items.set_axis([f"q{i}" for i in range(90)]))
     packed(tmp_path / "other.few", other, "random", 5)
     with pytest.raises(PackError, match="none of the answered items"):

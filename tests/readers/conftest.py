@@ -115,15 +115,6 @@ def logs(tmp_path):
     return Logs(tmp_path)
 
 
-@pytest.fixture(scope="session")
-def shared():
-    """The folder of real examples beside the checkout."""
-    folder = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "examples"
-    if not folder.is_dir():
-        pytest.skip("the folder shared/data/examples with real logs is not beside the checkout")
-    return folder
-
-
 def whole(folder, ending):
     """A readable file of a kind."""
     path = folder / f"bad{ending}"

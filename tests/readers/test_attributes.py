@@ -1,12 +1,11 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fewbench.errors import FewbenchError, ReaderError
-from fewbench.readers import join_attributes, read
+from fewbench.readers import join_attributes
 from fewbench.scores import from_arrays, load_scores, save_scores
 
 SCORES = from_arrays(
@@ -65,31 +64,11 @@ def test_rows_are_joined_by_id(tmp_path, suffix):
     assert join_attributes(load_scores(saved), models=models, items=items).equals(joined)
 
 
-def test_onto_logs_of_lm_eval(tmp_path, logs):
-    logs.write("org/a", "t", [logs.free(0, "x"), logs.free(1, "y", score=0.0)])
-    scores = read(tmp_path / "out").scores
-    known = pd.DataFrame({"item": scores.item_ids, "doc_id": [0, 1], "topic": ["p", "q"]})
-    items = write(known, tmp_path / "items.csv")
-    joined = join_attributes(scores, items=items)
-    assert joined.items["topic"].tolist() == ["p", "q"]
-    assert joined.items["doc_id"].equals(scores.items["doc_id"])
-
-
-def test_probabilities_stay(tmp_path):
-    scores = from_arrays(np.eye(2), models=["a", "b"], probabilities=np.full((2, 2, 2), 0.5))
-    (tmp_path / "m.csv").write_text("model,family\na,f\nb,g\n")
-    assert join_attributes(scores, models=tmp_path / "m.csv").probabilities is not None
-
-
 def test_positions_may_be_unknown(tmp_path):
     (tmp_path / "i.csv").write_text("item,doc_id,kind\n007,4,\n7,,2020-01-01\nx y,5,2021-01-01\n")
     joined = join_attributes(SCORES, items=tmp_path / "i.csv")
     assert joined.items["doc_id"].isna().tolist() == [False, True, False]
     assert load_scores(save_scores(joined, tmp_path / "s.parquet")).equals(joined)
-
-
-def test_without_files_nothing_changes():
-    assert join_attributes(SCORES) is SCORES
 
 
 @pytest.mark.parametrize(
@@ -151,9 +130,3 @@ def test_files_that_are_no_tables(tmp_path):
     (tmp_path / "x.txt").touch()
     with pytest.raises(ReaderError, match="not a table that"):
         join_attributes(SCORES, items=tmp_path / "x.txt")
-
-
-def test_a_column_that_the_scores_have_stays_as_it_is(tmp_path):
-    scores = replace(SCORES, items=SCORES.items.assign(level=[1, 2, 3]))
-    (tmp_path / "i.csv").write_text("item,level\n007,1\n7,2\nx y,3\n")
-    assert join_attributes(scores, items=tmp_path / "i.csv").equals(scores)

@@ -116,11 +116,6 @@ class TestText:
         with pytest.raises(FewbenchError, match=rf"byte 0xf. at line {line}, '[üö]'.*iconv"):
             read(path, columns=columns)
 
-    def test_json_lines_in_latin_1(self, tmp_path):
-        (tmp_path / "x.jsonl").write_bytes('{"m": "ü"}\n'.encode("latin-1"))
-        with pytest.raises(FewbenchError, match=r"byte 0xfc at line 1.*iconv"):
-            read(tmp_path / "x.jsonl", columns=LONG)
-
     def test_logs_in_utf_16(self, lm_eval):
         samples = next(lm_eval.rglob("samples_*"))
         samples.write_bytes(samples.read_text().encode("utf-16"))

@@ -179,16 +179,6 @@ class TestDamagedFiles:
         with pytest.raises(ReaderError, match="line 9: not whole JSON"):
             read(file, damaged="rows")
 
-    def test_nothing_left(self, logs):
-        folder = logs.write("a", "t", [logs.choice(0, "q")])
-        torn(folder)
-        with pytest.raises(ReaderError, match="not whole JSON"):
-            read(folder, damaged="skip")
-
-    def test_an_unknown_way(self, several):
-        with pytest.raises(ReaderError, match=r"--damaged cannot be 'x'.*stop, skip, rows"):
-            read(several, damaged="x")
-
 
 class TestFiles:
     def test_every_file_is_listed_once_a_run(self, several):
@@ -200,19 +190,3 @@ class TestFiles:
         other = files.iloc[-1]
         assert other["file"].endswith("notes.txt")
         assert other["note"] == "not a result file that fewbench can read"
-
-    def test_filters_that_were_not_asked_for(self, logs):
-        rows = [logs.free(0, "x", filter=name) for name in ("strict", "flexible")]
-        logs.write("a", "t", rows)
-        files = read(logs.root, filter="strict").files.set_index("filter")
-        assert files["taken"].to_dict() == {"strict": 1, "flexible": 0}
-        assert files.loc["flexible", "note"] == "another filter is used"
-
-    def test_runs_that_gave_way(self, logs):
-        rows = [logs.choice(i, f"q{i}") for i in range(3)]
-        logs.write("a", "t", rows)
-        logs.write("a", "t", rows[:2], stamp="2026-02-01T10-00-00", original=3)
-        files = read(logs.root).files
-        assert files["taken"].tolist() == [1, 2]
-        assert files["note"][0] == "2 rows are replaced by a newer run"
-        assert "gave way" not in files["note"][1]

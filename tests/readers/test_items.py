@@ -10,7 +10,7 @@ import fewbench
 from fewbench.errors import ReaderError
 from fewbench.readers import are_items
 from fewbench.scores import load_scores, save_scores
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 
 ROWS = [
     {"id": f"{at:03}", "task": "ab"[at % 2], "weight": 1 + at, "cost": 0.5, "options": ["x", "y"]}

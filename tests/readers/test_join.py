@@ -57,10 +57,6 @@ class TestSameModelInTwoFolders:
         assert scores.model_ids == ["org/a@july", "org/a@june"]
         assert scores.values[1].tolist() == [1, 1, 0]
 
-    def test_apart_leaves_other_models_alone(self, logs, two):
-        logs.write("org/b", "t", three(logs), folder="june")
-        assert "org/b" in read(two, same_model="apart").scores.model_ids
-
     def test_apart_only_where_a_task_was_run_twice(self, logs):
         logs.write("org/a", "t", three(logs), folder="june")
         logs.write("org/a", "u", three(logs), folder="july")
@@ -105,14 +101,6 @@ class TestRunsOfWhichNoneIsNewer:
             for score, suite, task in [(0, "v1", "t"), (1, "v2", "t"), (1, "v1", "u")]
         ]
         assert join(runs, same_model="apart").scores.model_ids == ["a@v1", "a@v2"]
-
-    def test_the_same_time(self):
-        with pytest.raises(ReaderError, match="they have the same time"):
-            join([run_of("a", ["q"], [score], stamp="2026") for score in (0, 1)])
-
-    def test_no_time(self):
-        with pytest.raises(ReaderError, match="one has no time"):
-            join([run_of("a", ["q"], [0]), run_of("a", ["q"], [1], stamp="2026")])
 
     def test_they_may_agree(self):
         runs = [run_of("a", ["q", "r"], [0, 1]), run_of("a", ["r", "s"], [1, 1])]
@@ -328,15 +316,6 @@ class TestVersions:
         logs.write("a", "t", three(logs))
         logs.write("b", "t", three(logs)[:2], original=3)
         assert not noted(read(logs.root), "version")
-
-
-def test_many_notes_of_a_kind_are_cut_and_said_to_be(logs):
-    for model in range(9):
-        logs.write(f"m{model}", "t", three(logs)[:2], original=3)
-    reading = read(logs.root)
-    assert sum("ran 2 of 3" in note for note in reading.notes) == 5
-    assert noted(reading, "4 more notes of this kind")
-    assert np.isnan(reading.scores.values).sum() == 0
 
 
 def test_copies_of_a_row_count_once_and_may_not_differ(tmp_path):

@@ -40,11 +40,6 @@ def test_a_wrong_form_is_an_error(files, form, wrong):
             read(files[form], form=wrong, columns=LONG if wrong == "table" else None)
 
 
-def test_saved_scores_are_a_plain_table_too(files):
-    columns = Columns("model", "item", "score", task="task")
-    assert read(files["scores"], form="table", columns=columns).scores.equals(SCORES)
-
-
 def test_jsonl_with_the_name_of_a_log_may_be_a_table(tmp_path):
     (tmp_path / "samples_x.jsonl").write_text('{"m": "a", "i": "q", "s": 1}\n')
     assert read(tmp_path / "samples_x.jsonl", columns=LONG).scores.n_items == 1

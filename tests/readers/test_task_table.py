@@ -38,10 +38,10 @@ def test_a_table_of_nothing_else_has_no_notes(write):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "not a .csv table"),
+        ("", "the file is empty"),
         (b"\xff\xfe\x00", "UTF-16 text, not UTF-8"),
         (b"model,\xe9\n", "not UTF-8 text"),
-        ('model,algebra,poetry\n"a,1,2\n', "not a .csv table"),
+        ('model,algebra,poetry\n"a,1,2\n', "cannot be read as csv"),
         ("name,algebra,poetry\na,1,1\n", "no column 'model'; it has 'name', 'algebra', 'poetry'"),
         ("model,algebra\na,1\n", "no column for 1 of 2 tasks: 'poetry'"),
         ("model,algebra,poetry\n", "no models"),
@@ -61,5 +61,5 @@ def test_what_is_no_such_table(write, content, said):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(ReaderError, match=r"nope\.csv: no such file"):
         read_task_table(tmp_path / "nope.csv", ["a"])
-    with pytest.raises(ReaderError, match=r"not a \.csv table"):
+    with pytest.raises(ReaderError, match=r"not a table that fewbench can read"):
         read_task_table(tmp_path, ["a"])

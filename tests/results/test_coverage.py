@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 # One of each kind of predictor: means, regression, nearest model, completion.
 METHODS = ["anchor-points", "random-ridge", "random-signature-knn", "random-low-rank"]
-SHOWN = ["method", "split", "coverage90", "width90", "mae"]
+SHOWN = ["method", "split", "coverage90", "half_width90", "mae"]
 
 
 def coverage(real, methods, tables):

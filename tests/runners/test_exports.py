@@ -67,11 +67,6 @@ def test_lm_eval_positions_are_whole_numbers_even_beside_gaps():
     assert export_items(placed, ["b", "a"], "lm-eval") == '{"law": [3, 9]}'
 
 
-def test_lm_eval_positions_are_unique():
-    placed = with_column(doc_id=[3, 3, 0, 7, 1])
-    assert json.loads(export_items(placed, ["a", "b"], "lm-eval")) == {"law": [3]}
-
-
 def test_lm_eval_without_positions():
     with pytest.raises(FewbenchError, match="doc_id") as error:
         export_items(PLAIN, ["a"], "lm-eval")

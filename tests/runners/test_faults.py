@@ -24,13 +24,13 @@ TRUTH = dict(zip(NEW.item_ids.tolist(), NEW.values[0].tolist(), strict=True))
 def test_a_run_that_is_killed_loses_nothing_and_repeats_only_its_last_batch(tmp_path):
     program = Path(__file__).with_name("killed_runs.py")
     ran = subprocess.run(
-        [sys.executable, program, tmp_path, "30"], capture_output=True, text=True, timeout=300
+        [sys.executable, program, tmp_path, "15"], capture_output=True, text=True, timeout=300
     )
     assert ran.returncode == 0, ran.stderr
     for runner, found in json.loads(ran.stdout).items():
         assert found["again"] == 0, runner
         assert found["most_lost"] <= 3, runner  # the batch in flight
-        assert found["recorded"] > 20, runner
+        assert found["recorded"] > 10, runner
         assert found["same"], runner
         assert found["items"] == 40, runner
 
@@ -110,9 +110,10 @@ def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
     assert whole.targets["answer"].items_run == 40
 
 
-@pytest.mark.parametrize("method", ["random", "fluid"])  # all at once, and one at a time
-@pytest.mark.parametrize("n_items", [22, 40])
-@pytest.mark.parametrize("tries", [1, 3])
+@pytest.mark.parametrize(
+    ("method", "n_items", "tries"),  # all at once, and one at a time
+    [("random", 22, 1), ("random", 40, 3), ("fluid", 22, 3), ("fluid", 40, 1)],
+)
 def test_an_outage_after_some_answers_skips_no_item(tmp_path, method, n_items, tries):
     """Neither items that fail in it, nor those that had failed once while others were answered."""
 
@@ -212,13 +213,6 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
             Evaluation(SOURCES, "random", stop=stop)
 
 
-def test_a_half_width_ends_a_run_early():
-    stop = Stop(items=70, half_width=0.15)
-    found = fewbench.run(SOURCES, "random", stop=stop, score=TRUTH.get).targets["target"]
-    assert found.items_run < 70
-    assert found.estimate.interval.high - found.estimate.interval.low <= 0.3
-
-
 @pytest.mark.parametrize(("score", "what"), [(0.0, "wrong"), (1.0, "right")])
 def test_answers_that_are_all_wrong_or_all_right_are_a_warning(tmp_path, score, what):
     found = fewbench.run(SOURCES, "random", 40, lambda item: score, folder=tmp_path)
@@ -228,18 +222,6 @@ def test_answers_that_are_all_wrong_or_all_right_are_a_warning(tmp_path, score, 
     assert said in again.estimate()["target"].warnings
     mixed = fewbench.run(SOURCES, "random", 40, TRUTH.get)
     assert not any("all 40" in one for one in mixed.estimates["target"].warnings)
-
-
-def test_scores_on_another_scale_end_the_run_with_the_first_batch():
-    asked = []
-
-    def answer(items):
-        asked.extend(items)
-        return dict.fromkeys(items, 87.0)
-
-    with pytest.raises(AnswersError, match=r"outside 0\.\.1 \(hint: give scores from 0 to 1\)"):
-        fewbench.run(SOURCES, "random", 60, answer, batched=True)
-    assert len(asked) == 10
 
 
 def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):

@@ -7,20 +7,16 @@ import os
 import random
 import re
 import signal
-import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import fewbench
-from fewbench import Benchmark, Evaluation, Stop, import_results, save_scores
-from fewbench.cli import app
+from fewbench import Benchmark, Evaluation, Stop, import_results
 from fewbench.errors import AnswersError, MissingExtraError, ReaderError, RunError
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.runners.run import Run
@@ -551,14 +547,6 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
         run(elsewhere, zoo)
 
 
-def test_other_prompts_can_be_accepted_and_the_result_says_so(scores, zoo):
-    for given in (["--seed", "1,2,3,4"], ["--num_fewshot", "1"]):
-        result, _ = run(scores, zoo, more=given, accept_differences=True)
-        assert "accepted items asked or scored in another way" in " ".join(result.notes)
-        warnings = " ".join(result.estimates["new"].warnings)
-        assert "accepted answers that were asked or scored in another way" in warnings
-
-
 # -- faults ----------------------------------------------------------------------------------
 
 
@@ -627,8 +615,10 @@ def test_scores_on_another_scale_end_the_run_with_the_first_batch(
     assert len(asked_documents(model)) <= 10
 
 
-@pytest.mark.parametrize("value", ["None", "float('nan')"])
-@pytest.mark.parametrize("aggregation", ["mean", "!function made.middle"])  # fails on null, or not
+@pytest.mark.parametrize(
+    ("value", "aggregation"),  # which fails on null, or not
+    [("None", "mean"), ("float('nan')", "!function made.middle")],
+)
 def test_a_document_without_a_score_is_skipped_and_the_others_count(
     scores, tasks, tmp_path, value, aggregation
 ):
@@ -648,7 +638,7 @@ def test_a_document_without_a_score_is_skipped_and_the_others_count(
     assert (read.n_items, np.isnan(read.values).sum()) == (41, 0)
 
 
-@pytest.mark.parametrize("n_items", [20, 30])
+@pytest.mark.parametrize("n_items", [20])
 def test_an_outage_after_some_answers_skips_no_document(zoo, scores, tmp_path, n_items):
     model = made.scripted(NEW)
     answer, answered = model._is_right, set()
@@ -732,7 +722,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_pa
     rng, kills, done = random.Random(0), 0, False
     while not done:
         child = fork(lambda: answer_slowly(scores, zoo, folder, log))
-        if kills < 30:
+        if kills < 12:
             time.sleep(rng.uniform(0.02, 0.5))
             os.kill(child, signal.SIGKILL)
             kills += 1
@@ -764,152 +754,3 @@ def answer_slowly(scores, zoo, folder, log):
 
 
 # -- from the command line -------------------------------------------------------------------
-
-
-class Server(BaseHTTPRequestHandler):
-    """A server of completions whose tokens are letters; it answers by `made.uniform`."""
-
-    asked: ClassVar[list[str]] = []
-
-    def log_message(self, *_):
-        pass
-
-    def reply(self, found):
-        body = json.dumps(found).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):
-        self.reply({"eos_token": "\x00", "bos_token": None, "pad_token": "\x00"})
-
-    def do_POST(self):
-        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path.endswith("/tokenize"):
-            return self.reply({"tokens": [ord(letter) for letter in given["prompt"]]})
-        if self.path.endswith("/detokenize"):
-            return self.reply({"prompt": "".join(map(chr, given["tokens"]))})
-        prompts = given["prompt"] if isinstance(given["prompt"], list) else [given["prompt"]]
-        self.asked.extend(prompts)
-        return self.reply({"choices": [self.choice(i, one) for i, one in enumerate(prompts)]})
-
-    def choice(self, index, prompt):
-        a, b = map(int, (re.findall(r"What is (\d+) \+ (\d+)\?", prompt) or [(0, 0)])[-1])
-        text = f"#### {a + b + (made.uniform(prompt) < 0.3)}"
-        letters = [*prompt, "."]
-        values = [None, *(-made.uniform(prompt[:at]) for at in range(1, len(letters)))]
-        tops = [{"!": -0.5} for _ in letters]
-        logprobs = {"tokens": letters, "token_logprobs": values, "top_logprobs": tops}
-        return {"index": index, "text": text, "finish_reason": "stop", "logprobs": logprobs}
-
-
-@pytest.fixture
-def server():
-    Server.asked.clear()
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{running.server_port}"
-    running.shutdown()
-    thread.join()
-    running.server_close()
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, capsys, monkeypatch):
-    save_scores(scores, tmp_path / "scores.parquet")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    model_args = (
-        f"base_url={server}/v1/completions,model=org/served,tokenizer_backend=remote,"
-        "tokenized_requests=False,num_concurrent=1"
-    )
-    given = ["--model", "local-completions", "--model_args", model_args, *arguments(zoo)]
-    begin = ["run", "lm-eval", str(tmp_path / "scores.parquet"), "-m", "random-ridge", "-n", "12"]
-    begin += ["-o", str(tmp_path / "run"), "--json", "--"]
-    app([*begin, *given], standalone_mode=False)
-    result = json.loads(capsys.readouterr().out)
-    assert result["targets"]["org/served"]["items_run"] == 12
-    mine, asked = rows_of(tmp_path / "run" / "lm_eval" / "org__served"), set(Server.asked)
-    # lm-eval itself, with the whole tasks.
-    manager = tasks_in(zoo / "tasks")
-    found = lm_eval.simple_evaluate(
-        model="local-completions",
-        model_args=model_args,
-        tasks=["made_sums", "made_choice"],
-        task_manager=manager,
-        bootstrap_iters=0,
-    )
-    assert asked < set(Server.asked)
-    for task, samples in found["samples"].items():
-        for row in samples:
-            own = mine.get((task, row["doc_id"], row["filter"]))
-            if own is not None:
-                names = ("doc_hash", "prompt_hash", "target_hash", *row["metrics"])
-                assert [own[name] for name in names] == [row[name] for name in names]
-    # The same command goes on, here without a model; with another model it does not.
-    (path,) = (tmp_path / "run" / "lm_eval" / "org__served").glob("results_*.json")
-    data = json.loads(path.read_text())
-    path.write_text(json.dumps({**data, "results": {}}))  # as if killed before the end
-    with monkeypatch.context() as patched:
-        patched.setattr("fewbench.runners.lm_eval.runner.make_model", None)
-        app([*begin, *given], standalone_mode=False)
-    assert json.loads(path.read_text())["results"] == data["results"]
-    other = [one.replace("org/served", "org/other") for one in given]
-    with pytest.raises(RunError, match=r"come from model_args .*org/served"):
-        app([*begin[:-1], "-t", "org/served", "--", *other], standalone_mode=False)
-    n_targets = [*begin[:-1], "-t", "a", "-t", "b", "--"]
-    with pytest.raises(RunError, match="2 targets, but the arguments of lm-eval name one model"):
-        app([*n_targets, *given], standalone_mode=False)
-
-
-@pytest.mark.filterwarnings("ignore")  # of torch and transformers
-def test_a_tiny_language_model_is_loaded_once(zoo, tmp_path):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    path = tiny_model(torch, transformers, tmp_path / "tiny")
-    manager = tasks_in(zoo / "tasks")
-    setting = {"device": "cpu", "batch_size": 8}
-    model_args = f"pretrained={path},dtype=float32"
-    names = [f"made/size-{i}" for i in range(6)]
-    for name in names:  # source models with the same prompts, whatever they answer
-        tracker = tracker_in(tmp_path / "logs")
-        results = lm_eval.simple_evaluate(
-            model=made.scripted(name) if name != names[0] else "hf",
-            model_args=f"pretrained={name}" if name != names[0] else model_args,
-            tasks=["made_choice"],
-            task_manager=manager,
-            evaluation_tracker=tracker,
-            bootstrap_iters=0,
-            **setting,
-        )
-        made.save_logs(tracker, results)
-    every = import_results(tmp_path / "logs", metric="acc").scores
-    tiny = every.model_ids.index(str(path))
-    sources = every.take(models=[at for at in range(len(names)) if at != tiny])
-    given = ["--model", "hf", "--model_args", model_args, "--device", "cpu", *arguments(zoo)]
-    result = run_lm_eval(sources, "random", 8, given, folder=tmp_path / "run")
-    assert result.targets[str(path)].items_run == 8
-    told = Evaluation.open(tmp_path / "run", sources).record.answers(str(path))
-    assert told.scores[0].tolist() == every.values[tiny][told.items].tolist()
-
-
-def tiny_model(torch, transformers, folder):
-    """Write a random language model whose tokens are bytes; return its folder."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    torch.manual_seed(0)
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {letter: at for at, letter in enumerate(letters)} | {"<|end|>": len(letters)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special = dict.fromkeys(("eos_token", "bos_token", "pad_token"), "<|end|>")
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(
-        folder
-    )
-    size = {"vocab_size": len(vocabulary), "n_positions": 512, "n_embd": 16, "n_layer": 1}
-    config = transformers.GPT2Config(**size, n_head=1, bos_token_id=256, eos_token_id=256)
-    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
-    return folder

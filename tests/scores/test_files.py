@@ -14,7 +14,7 @@ import pytest
 from fewbench.errors import ScoresError
 from fewbench.scores import Benchmark, Scale, from_arrays, load_scores, open_sources, save_scores
 from fewbench.scores.probabilities import StoredProbabilities
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.testing import simulate
 
 EXTRA = {

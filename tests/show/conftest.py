@@ -21,8 +21,8 @@ from fewbench.study.comparison_page import comparison_page
 
 METRICS = (
     "mae", "rmse", "max_error", "kendall_tau", "spearman", "pearson", "pairwise_accuracy",
-    "rank_mae", "task_mae", "ratio_to_random", "ratio_to_random_ridge", "coverage90", "width90",
-    "seconds_fit", "seconds_predict",
+    "rank_mae", "task_mae", "ratio_to_random", "ratio_to_random_ridge", "coverage90",
+    "half_width90", "seconds_fit", "seconds_predict",
 )  # fmt: skip
 METHODS = (
     "random",
@@ -74,7 +74,8 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
                     "kendall_tau": tau, "spearman": min(1, tau * 1.15),
                     "pearson": min(1, tau * 1.2), "pairwise_accuracy": (1 + tau) / 2,
                     "rank_mae": (1 - tau) * n / 5, "task_mae": 2.2 * miss.mean(),
-                    "coverage90": held.mean(), "width90": (run["high"] - run["low"]).mean(),
+                    "coverage90": held.mean(),
+                    "half_width90": (run["high"] - run["low"]).mean() / 2,
                     "seconds_fit": rng.uniform(0.001, 2), "seconds_predict": rng.uniform(0, 0.01),
                 }
             )  # fmt: skip

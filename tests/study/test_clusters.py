@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 from fewbench.errors import ClusterError, MissingExtraError
-from fewbench.evaluation import Evaluation
 from fewbench.executors import Lost, open_pool
 from fewbench.executors.calls import Parcel, call, packed_call
 from fewbench.executors.dask import DaskPool
@@ -92,15 +91,6 @@ def pool(request):
 
 class TestDask:
     library, where = "distributed", "dask-local"
-
-    def test_cross_fits_are_the_same(self, pool):
-        def estimates(**where):
-            evaluation = Evaluation(TABLE, "greedy-ridge", 8)
-            asked = evaluation.ask()["target"]
-            evaluation.tell("target", {item: float(at % 2) for at, item in enumerate(asked)})
-            return evaluation.estimate(**where)
-
-        assert estimates(executor=pool) == estimates()
 
     def test_a_client_of_ones_own_stays_open(self, pool):
         with open_pool(pool.client) as other:

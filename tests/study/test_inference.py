@@ -19,7 +19,7 @@ from fewbench.study.inference import (
     too_few_repeats,
     two_way,
 )
-from fewbench.study.multiple import holm
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 
 
@@ -60,13 +60,6 @@ def test_models_of_a_group_are_drawn_together():
     assert (weights[:, 0] == weights[:, 2]).all()
     assert (weights[:, 3] == weights[:, 4]).all()
     assert (weights[:, 0] != weights[:, 5]).any()
-
-
-def test_the_seed_decides():
-    targets = drawn_splits(5, 20, 8)
-    one, same, other = (two_way(targets, seed=seed).repeats for seed in (1, 1, 2))
-    assert (one == same).all()
-    assert (one != other).any()
 
 
 def test_errors_that_move_together_in_a_repeat_widen_the_interval():
@@ -227,7 +220,7 @@ def test_tied_with_the_best_is_what_cannot_be_told_from_it():
     assert tied_with_best(few, {}).best is None
 
 
-@pytest.mark.parametrize(("n_methods", "repeats"), [(4, 5), (8, 10)])
+@pytest.mark.parametrize(("n_methods", "repeats"), [(8, 10)])
 def test_random_sampling_is_not_worse_than_the_luckiest_of_its_equals(n_methods, repeats):
     """Null studies at 90 %: unadjusted, 8 equal methods make random worse in 45 % of them."""
     table, budget, worse, found = simulate(60, 200, seed=1), 20, [], []
@@ -257,14 +250,14 @@ def random_errors(table, targets, budget, rng):
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.01, 0.5))
 def test_holm_rejects_between_bonferroni_and_no_correction(p_values, alpha):
-    named = {str(at): p for at, p in enumerate(p_values)}
-    found = holm(named, alpha)
-    assert {n for n, p in named.items() if p <= alpha / len(named)} <= found
-    assert found <= {n for n, p in named.items() if p <= alpha + 1e-9}
+    values = np.array(p_values)
+    rejected = adjusted_p_values(values) <= alpha + 1e-12
+    assert rejected[values <= alpha / len(values)].all()
+    assert (values[rejected] <= alpha + 1e-9).all()
     adjusted = np.maximum.accumulate(
-        [p * (len(named) - at) for at, p in enumerate(sorted(p_values))]
+        [p * (len(values) - at) for at, p in enumerate(sorted(p_values))]
     )
-    assert len(found) == (adjusted <= alpha + 1e-9).sum()
+    assert rejected.sum() == (adjusted <= alpha + 1e-9).sum()
 
 
 # Exact expectations
@@ -309,12 +302,3 @@ def test_drawn_expectations_are_those_of_the_method_random(average):
     assert (expected_random_mae(table, 6) == expected).all()
     assert expected_random_mae(table, 6, [2])[0] == pytest.approx(expected[2])
     assert (expected_random_mae(table, 30) == 0).all()
-
-
-def test_drawn_and_exact_expectations_agree():
-    table = simulate(6, 200, seed=0)
-    exact = expected_random_mae(table, 20)
-    nearly = from_arrays(
-        np.where(table.values == 1, 1 - 1e-9, table.values), models=table.model_ids
-    )
-    np.testing.assert_allclose(expected_random_mae(nearly, 20), exact, rtol=0.08)

@@ -1,6 +1,6 @@
 """Plain values on a selection of tasks, for text, JSON and report."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from fewbench.methods.tasks.choosers import read_chooser
 from fewbench.methods.tasks.matrix import SOURCE_SCORES, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.show.page import Shown, plain
-from fewbench.study.inference import Figure
 from fewbench.study.metrics import nrmse
 
 if TYPE_CHECKING:
@@ -66,6 +65,13 @@ class TaskAnalysis(Shown):
         return HeldOutTasks(self.results, self.matrix, ridge, self.selection.seed)
 
     @cached_property
+    def _sets(self) -> list[IntArray]:
+        """The tasks chosen without each part of the source models."""
+        assert self._parts is not None
+        k = self.selection.k
+        return self._parts.orders(read_chooser(self.selection.method), [k])[k]
+
+    @cached_property
     def matrix(self) -> TaskMatrix | None:
         """The data for comparing tasks."""
         if isinstance(self.given, Transferability):
@@ -90,14 +96,7 @@ class TaskAnalysis(Shown):
             "facts": self._facts(),
             "warnings": self._warnings(),
             "chosen": [
-                {
-                    "task": chosen.task,
-                    "questions": chosen.questions if self._sized else None,
-                    "gain": chosen.gain,
-                    "cluster": chosen.cluster,
-                    "stands_for": chosen.stands_for,
-                    "stability": chosen.kept,
-                }
+                vars(chosen) | ({} if selection.sizes_known else {"questions": None})
                 for chosen in selection.chosen
             ],
             "judgement": self._judgement,
@@ -110,19 +109,14 @@ class TaskAnalysis(Shown):
         }
         return plain(values)
 
-    @property
-    def _sized(self) -> bool:
-        """Whether the tasks' numbers of questions are known."""
-        return self.selection.sizes_known
-
     def _facts(self) -> dict[str, Any]:
         selection, results = self.selection, self.results
         facts = {
             "method": selection.method,
             "k": selection.k,
             "tasks": len(selection.sizes),
-            "questions": sum(selection.sizes.values()) if self._sized else None,
-            "chosen questions": selection.questions if self._sized else None,
+            "questions": sum(selection.sizes.values()) if selection.sizes_known else None,
+            "chosen questions": selection.questions if selection.sizes_known else None,
         }
         free = {key: value for key, value in selection.matrix.items() if key not in facts}
         judged: dict[str, Any] = {}
@@ -207,7 +201,7 @@ class TaskAnalysis(Shown):
         )
         if (
             questions_known
-            and self._sized
+            and self.selection.sizes_known
             and questions_known != (whole := sum(self.selection.sizes.values()))
         ):
             warnings.append(
@@ -257,35 +251,17 @@ class TaskAnalysis(Shown):
         chosen = results.positions(selection.tasks)
         estimates = by_chance = None
         if self._parts is not None:
-            sets = self._parts.orders(read_chooser(selection.method), [selection.k])
-            estimates = self._parts.estimates(sets[selection.k])
+            estimates = self._parts.estimates(self._sets)
             if self._parts.ridge:
                 by_chance = self._parts.by_chance(selection.k, RANDOM_RIDGES)
         elif selection.estimator == "ridge":
             estimates = self._by_formula(results)
         judgement = judge(results, chosen, selection.seed, estimates=estimates, by_chance=by_chance)
-        questions = None
-        if judgement.random_questions is not None and judgement.over_questions is not None:
-            questions = vars(judgement.random_questions) | {
-                "questions": judgement.n_questions,
-                "difference": _ends(judgement.over_questions),
-            }
-        return {
-            "nrmse": judgement.nrmse,
-            "nrmse_printed": judgement.nrmse_printed,
-            "low": judgement.low,
-            "high": judgement.high,
+        return asdict(judgement) | {
             "estimator": selection.estimator,
             "held_out": len(self._parts.parts) if self._parts is not None else None,
-            "random_tasks": vars(judgement.random_tasks)
-            | {"percentile": judgement.percentile, "difference": _ends(judgement.over_tasks)},
-            "random_questions": questions,
             "anchor_ratio": self._anchor_ratio(results, chosen),
             "ridge": self._ridge(results),
-            "models": [
-                {"model": model, "full": full, "chosen": estimate}
-                for model, full, estimate in judgement.estimates
-            ],
         }
 
     def _by_formula(self, results: TaskResults) -> FloatArray:
@@ -297,9 +273,7 @@ class TaskAnalysis(Shown):
         if self.selection.formula is None or self.selection.estimator == "ridge":
             return None
         if self._parts is not None:
-            ridge = replace(self._parts, ridge=True)
-            sets = ridge.orders(read_chooser(self.selection.method), [self.selection.k])
-            estimates = ridge.estimates(sets[self.selection.k])
+            estimates = replace(self._parts, ridge=True).estimates(self._sets)
         else:
             estimates = self._by_formula(results)
         return {"nrmse": float(nrmse(estimates, results.full))}
@@ -348,8 +322,3 @@ class TaskAnalysis(Shown):
             {"cluster": cluster, "tasks": tasks, "chosen": [t for t in tasks if t in chosen]}
             for cluster, tasks in members.items()
         ]
-
-
-def _ends(figure: Figure) -> dict[str, float]:
-    """Return a mean and its interval; NaN without one."""
-    return {"mean": figure.value, "low": figure.low, "high": figure.high}

@@ -10,6 +10,7 @@ from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.bento.judgement import TaskResults
+from fewbench.bento.selection import BudgetPlan
 from fewbench.errors import StudyError
 from fewbench.methods.base import Answers, Predictor
 from fewbench.methods.prediction.features import TaskMeans
@@ -105,31 +106,6 @@ class HeldOutTasks:
         return np.clip(fit_ridge(x[rest], full[rest, None]).predict(x[part])[:, 0], 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class TaskPlan:
-    """How to share a budget between tasks and questions.
-
-    Attributes
-    ----------
-    budget, task_cost : float
-        The budget and the fixed cost of each task, in questions.
-    errors : dict of int to float
-        Mean absolute error on held-out source models, by number of tasks.
-    questions : dict of int to int
-        Questions that the budget leaves, by number of tasks.
-    """
-
-    budget: float
-    task_cost: float
-    errors: dict[int, float]
-    questions: dict[int, int]
-
-    @property
-    def k(self) -> int:
-        """The number of tasks with the lowest error; the fewest of equal ones."""
-        return min(self.errors, key=lambda k: (round(self.errors[k], 9), k))
-
-
 @dataclass(frozen=True, eq=False)
 class CostlyTasks:
     """A way to run some questions of some tasks within a budget.
@@ -160,7 +136,7 @@ class CostlyTasks:
             )
         return _tried(most)
 
-    def plan(self, scores: Scores, seed: int = 0) -> TaskPlan:
+    def plan(self, scores: Scores, seed: int = 0) -> BudgetPlan:
         """Choose the number of tasks on source models, each held out once with its family."""
         scores = replace(scores, probabilities=None)
         matrix, results = TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
@@ -174,9 +150,11 @@ class CostlyTasks:
             for k in sizes:
                 estimates = self.estimate(rest, scores.filled[part], orders[k][at], seed)
                 errors[k].append(np.abs(estimates - truth[part]))
-        left = {k: self._left(scores, np.arange(len(matrix.names)), k) for k in sizes}
         expected = {k: float(np.concatenate(of_size).mean()) for k, of_size in errors.items()}
-        return TaskPlan(self.budget, self.task_cost, expected, left)
+        k = min(expected, key=lambda k: (round(expected[k], 9), k))  # the fewest of equal ones
+        left = self._left(scores, np.arange(len(matrix.names)), k)
+        costs = {"budget": self.budget, "task_cost": self.task_cost}
+        return BudgetPlan(**costs, k=k, questions=left, errors=expected)
 
     def estimate(
         self, sources: Scores, targets: FloatArray, tasks: IntArray, seed: int = 0

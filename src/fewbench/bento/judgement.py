@@ -1,7 +1,7 @@
 """Models' scores on tasks, and the error of chosen tasks beside random tasks and questions.
 
-Errors are NRMSE over models: in the code of BenTo's authors sqrt(sum (Q - P)²) / sqrt(sum P²); the
-printed equation (Eq. 7) lacks the second square.
+Errors are NRMSE over models, sqrt(sum (Q - P)²) / sqrt(sum P²), as in the code of BenTo's authors;
+the printed equation (Eq. 7) lacks the second square.
 """
 
 from collections.abc import Hashable, Mapping
@@ -16,7 +16,7 @@ from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
-from fewbench.study.inference import Figure, model_groups, two_way
+from fewbench.study.inference import model_groups, two_way
 from fewbench.study.metrics import nrmse
 
 Weigh = Literal["questions", "tasks"]
@@ -143,13 +143,38 @@ class TaskResults:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Errors of many draws: mean, standard deviation, 5th and 95th percentile."""
+class ErrorsByChance:
+    """Errors of many draws of random tasks or questions, beside that of the chosen tasks.
+
+    Attributes
+    ----------
+    mean, spread, low, high : float
+        Mean, standard deviation, 5th and 95th percentile.
+    percentile : float
+        Share of the draws that are as good as the chosen tasks or better.
+    difference : dict of str to float
+        Error of the chosen tasks minus `mean`, with a 90% interval by two-way resampling of draws
+        and models: `mean`, `low`, `high`.
+    questions : int or None
+        Questions of the chosen tasks; None if numbers of questions are not known.
+    """
 
     mean: float
     spread: float
     low: float
     high: float
+    percentile: float
+    difference: dict[str, float]
+    questions: int | None
+
+
+@dataclass(frozen=True)
+class JudgedModel:
+    """A model's full score, and its estimate from the chosen tasks."""
+
+    model: str
+    full: float
+    chosen: float
 
 
 @dataclass(frozen=True)
@@ -158,43 +183,23 @@ class Judgement:
 
     Attributes
     ----------
-    nrmse, nrmse_printed : float
-        As in the authors' code, and by the printed equation.
+    nrmse : float
     low, high : float
         90% interval of `nrmse`; models are resampled (Appendix C), families as one.
-    random_tasks : Spread
-        NRMSE of as many random tasks, drawn without replacement.
-    percentile : float
-        Share of the random task sets that are as good or better.
-    over_tasks : Figure
-        `nrmse` minus the mean of random task sets, with a 90% interval by two-way resampling of
-        draws and models.
-    random_questions : Spread, optional
-        NRMSE of as many random questions; None if numbers of questions, or losses on single
-        questions, are not known.
-    over_questions : Figure, optional
-        `nrmse` minus the mean of random questions, as `over_tasks`.
-    n_questions : int, optional
-        Questions of the chosen tasks.
-    estimates : tuple of (model, full score, estimate from the chosen tasks)
+    random_tasks : ErrorsByChance
+        Of as many random tasks, drawn without replacement.
+    random_questions : ErrorsByChance, optional
+        Of as many random questions; None if numbers of questions, or losses on single questions,
+        are not known.
+    models : tuple of JudgedModel
     """
 
     nrmse: float
-    nrmse_printed: float
     low: float
     high: float
-    random_tasks: Spread
-    percentile: float
-    over_tasks: Figure
-    random_questions: Spread | None
-    over_questions: Figure | None
-    n_questions: int | None
-    estimates: tuple[tuple[str, float, float], ...]
-
-
-def nrmse_printed(estimates: FloatArray, full: FloatArray) -> FloatArray:
-    """Return the same by Eq. 7 as printed: over the root of the sum of the full scores."""
-    return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / full.sum(-1)))
+    random_tasks: ErrorsByChance
+    random_questions: ErrorsByChance | None
+    models: tuple[JudgedModel, ...]
 
 
 def judge(
@@ -227,8 +232,17 @@ def judge(
     error = float(nrmse(of_models, full))
     if by_chance is None:
         by_chance = task_estimates(results, len(chosen), child_seed(seed, SETS, len(chosen)), draws)
-    others = nrmse(by_chance, full)
     n = int(results.sizes[chosen].sum()) if results.sizes_known else None
+
+    def compared(drawn: FloatArray) -> ErrorsByChance:
+        errors = nrmse(drawn, full)
+        return ErrorsByChance(
+            *(float(errors.mean()), float(errors.std()), *_quantiles(errors)),
+            percentile=float((errors <= error * (1 + 1e-12)).mean()),
+            difference=_excess_error(results, of_models, drawn, seed),
+            questions=n,
+        )
+
     asked = None
     if n is not None and results.has_questions:
         asked = question_estimates(results, n, child_seed(seed, QUESTIONS, n), draws)
@@ -236,16 +250,11 @@ def judge(
     low, high = _quantiles(nrmse(of_models, full, weights))
     return Judgement(
         error,
-        float(nrmse_printed(of_models, full)),
         low,
         high,
-        spread(others),
-        float((others <= error * (1 + 1e-12)).mean()),
-        _excess_error(results, of_models, by_chance, seed),
-        None if asked is None else spread(nrmse(asked, full)),
-        None if asked is None else _excess_error(results, of_models, asked, seed),
-        n,
-        tuple(zip(results.models, full.tolist(), of_models.tolist(), strict=True)),
+        compared(by_chance),
+        None if asked is None else compared(asked),
+        tuple(map(JudgedModel, results.models, full.tolist(), of_models.tolist())),
     )
 
 
@@ -259,7 +268,7 @@ def resampled_models(results: TaskResults, rng: np.random.Generator, draws: int)
 
 def _excess_error(
     results: TaskResults, estimates: FloatArray, by_chance: FloatArray, seed: int
-) -> Figure:
+) -> dict[str, float]:
     """Return the error minus the mean error by chance, with its two-way interval."""
     full, drawn = results.full, by_chance[:REPEATS]
     resampled = two_way([results.models] * len(drawn), results.group_of, seed)
@@ -270,7 +279,7 @@ def _excess_error(
     value = float(nrmse(estimates, full) - nrmse(by_chance, full).mean())
     figure = resampled.figure(resampled.difference(ours, theirs))
     shift = value - figure.value  # the value uses all draws, the interval some of them
-    return Figure(value, figure.se, figure.low + shift, figure.high + shift)
+    return {"mean": value, "low": figure.low + shift, "high": figure.high + shift}
 
 
 def task_estimates(results: TaskResults, k: int, seed: int, draws: int = DRAWS) -> FloatArray:
@@ -315,11 +324,6 @@ def _random_means(
             row[columns] = weights[columns]
         means.append((drawn / drawn.sum(axis=1, keepdims=True)) @ scores.T)
     return np.concatenate(means)
-
-
-def spread(errors: FloatArray) -> Spread:
-    """Summarize errors of many draws."""
-    return Spread(float(errors.mean()), float(errors.std()), *_quantiles(errors))
 
 
 def anchor_ratio(results: TaskResults, chosen: IntArray, anchor_tasks: FloatArray) -> FloatArray:

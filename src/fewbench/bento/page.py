@@ -130,10 +130,6 @@ def _judgement(analysis: Mapping[str, Any]) -> Section:
     return Section(
         "judgement",
         "Error of the chosen tasks",
-        [
-            "With the paper's Eq. 7 as printed (without a square), the error of these tasks is "
-            f"{_percent(part['nrmse_printed'])}."
-        ],
         legend=[f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0),
         charts=[
             ("Error, and that of random selections", lambda: figures.errors(part)),

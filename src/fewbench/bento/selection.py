@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from fewbench._json import parse_json
+from fewbench._json import Frozen, parse_json
 from fewbench._names import some
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
@@ -27,15 +27,11 @@ PERMUTATIONS = 199, 19  # likewise, for the p-value
 CLUSTERS, SETS, AGAIN, NOISE = range(4)  # what seeds are drawn for
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ChosenTask(_Record):
+class ChosenTask(Frozen):
     """One chosen task.
 
     `gain` is what it adds to the coverage, `stands_for` the number of tasks nearest to it among
-    the chosen (itself included), `kept` the share of bootstraps over seeds that choose it.
+    the chosen (itself included), `stability` the share of bootstraps over seeds that choose it.
     """
 
     task: str
@@ -43,10 +39,10 @@ class ChosenTask(_Record):
     gain: float | None = None
     stands_for: int | None = None
     cluster: int | None = None
-    kept: float | None = None
+    stability: float | None = None
 
 
-class Difficulty(_Record):
+class Difficulty(Frozen):
     """What the measured model, or the source models, score on the chosen tasks and on all.
 
     `percentile` is the share of random task sets of the same size that are at least as near.
@@ -57,7 +53,7 @@ class Difficulty(_Record):
     percentile: float
 
 
-class Stability(_Record):
+class Stability(Frozen):
     """The choice repeated on seeds drawn with replacement.
 
     `shared` is the mean share of the chosen tasks that are chosen again; `pairs` is the share that
@@ -75,7 +71,7 @@ class Stability(_Record):
     noise: float | None = None
 
 
-class Noise(_Record):
+class Noise(Frozen):
     """How much sources differ beyond seed noise.
 
     `ratio` is the variance between sources (of the mean over seeds, within a target) not explained
@@ -87,7 +83,7 @@ class Noise(_Record):
     p_value: float
 
 
-class Formula(_Record):
+class Formula(Frozen):
     """The full score from the chosen tasks' scores, by ridge regression on source models."""
 
     intercept: float
@@ -99,20 +95,21 @@ class Formula(_Record):
         return np.asarray(np.clip(self.intercept + scores @ weights, 0.0, 1.0))
 
 
-class BudgetPlan(_Record):
+class BudgetPlan(Frozen):
     """How a budget is shared if each task has a cost of its own; all costs are in questions.
 
-    `questions` are run in all chosen tasks together. `errors` are mean absolute errors on held-out
-    source models by number of tasks.
+    `questions` are run in all `k` chosen tasks together. `errors` are mean absolute errors on
+    held-out source models by number of tasks; that of `k` tasks is the lowest.
     """
 
     budget: float
     task_cost: float
+    k: int
     questions: int
     errors: dict[int, float]
 
 
-class TaskSelection(_Record):
+class TaskSelection(Frozen):
     """Chosen tasks, in the order of choice.
 
     - `method`: As `read_chooser` reads it.
@@ -186,12 +183,11 @@ class TaskSelection(_Record):
         known_sizes = {task: int(sizes[task]) for task in self.sizes}
         return self.model_copy(update={"sizes": known_sizes, "chosen": chosen})
 
-    def with_plan(
-        self, budget: float, task_cost: float, questions: int, errors: Mapping[int, float]
-    ) -> "TaskSelection":
+    def with_plan(self, plan: BudgetPlan) -> "TaskSelection":
         """Return the same choice with a shared budget; the estimate is by ridge."""
-        most = min(questions, self.questions)  # the tasks may hold fewer than the budget pays for
-        plan = BudgetPlan(budget=budget, task_cost=task_cost, questions=most, errors=dict(errors))
+        # The tasks may hold fewer questions than the budget pays for.
+        most = min(plan.questions, self.questions)
+        plan = plan.model_copy(update={"questions": most})
         return self.model_copy(update={"plan": plan, "estimator": "ridge"})
 
     @property
@@ -268,7 +264,7 @@ def select_tasks(
                 gain=None if ordered.gains is None else float(ordered.gains[place]),
                 stands_for=int(stands[place]),
                 cluster=None if clusters is None else int(clusters[task]),
-                kept=stability.tasks.get(matrix.names[task], 0.0) if stability else None,
+                stability=stability.tasks.get(matrix.names[task], 0.0) if stability else None,
             )
             for place, task in enumerate(ordered.tasks)
         ),

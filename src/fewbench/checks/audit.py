@@ -8,10 +8,11 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
+from fewbench.algorithms.soundness.missingness import missingness
 from fewbench.checks.duplicates import Kinship, alike_findings, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
-from fewbench.checks.missing import measure_missing, missing_findings
+from fewbench.checks.missing import missing_findings
 from fewbench.checks.outliers import odd_findings
 from fewbench.checks.shape import shape_findings
 from fewbench.methods import CATALOGUE, Need
@@ -19,7 +20,7 @@ from fewbench.methods.catalogue import ADVICE, FEW, Advice
 from fewbench.methods.needs import extras_of, needs_of, supply
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.show.page import Shown, plain
 
 FORMAT = 1
@@ -118,9 +119,9 @@ def audit(scores: Scores) -> Audit:
     kin_of_all = kinship(every)
     kin = kinship(scores) if left_out else kin_of_all
     items = measure_items(scores, kin)
-    missing = measure_missing(scores)
+    missing = missingness(scores.cells, scores.task_of) if scores.has_missing else None
     alike = _alike(every, kin_of_all)
-    findings = [
+    every_finding = [
         *alike_findings(every, kin_of_all),
         *odd_findings(scores, kin),
         *item_findings(scores, items),
@@ -129,6 +130,7 @@ def audit(scores: Scores) -> Audit:
         _distinct_sources(scores, kin),
         *shape_findings(scores, bool(alike)),
     ]
+    findings = [finding for finding in every_finding if finding is not None]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     mean = scores.scale.from_unit(items.mean)
     numbers: dict[str, Any] = {

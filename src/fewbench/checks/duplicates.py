@@ -1,7 +1,7 @@
 """Which models are alike, and findings on them: duplicates, near-duplicates, relatives."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from fewbench._blocks import by_columns, of_columns
 from fewbench._names import counted
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray
 from fewbench.algorithms.item_curves import logit
 from fewbench.algorithms.soundness.likeness import (
     CHANCE,
@@ -74,7 +74,7 @@ def kinship(scores: Scores) -> Kinship:
     kin = twins if least is None else _together(groups_alike(alike, copies, min(least, TWIN)))
     return Kinship(
         alike,
-        _by_name(scores.model_ids),
+        _together(map(_plain_name, scores.model_ids)),
         rows,
         twins,
         kin,
@@ -115,16 +115,9 @@ def _covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int,
     return keep
 
 
-def _by_name(names: list[str]) -> Groups:
-    groups: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        groups.setdefault(_plain_name(name), []).append(at)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
-
-
-def _together(labels: IntArray) -> Groups:
-    groups: dict[int, list[int]] = {}
-    for at, label in enumerate(labels.tolist()):
+def _together(labels: Iterable[Hashable]) -> Groups:
+    groups: dict[Hashable, list[int]] = {}
+    for at, label in enumerate(labels):
         groups.setdefault(label, []).append(at)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
@@ -132,7 +125,7 @@ def _together(labels: IntArray) -> Groups:
 def _components(linked: BoolArray) -> Groups:
     from scipy.sparse.csgraph import connected_components
 
-    return _together(connected_components(linked, directed=False)[1].astype(np.intp))
+    return _together(connected_components(linked, directed=False)[1])
 
 
 def _high(scores: Scores) -> BoolArray:
@@ -174,15 +167,14 @@ def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> 
     return float(min(1.0, pairs * np.exp(log_same)))
 
 
-def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
+def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding | None]:
     """Return the findings on models that are alike."""
-    findings = [
+    return [
         *_same_name(scores, kinship),
         _same_row(scores, kinship),
         _near_duplicates(scores, kinship),
         _kin(scores, kinship),
     ]
-    return [finding for finding in findings if finding is not None]
 
 
 def _finding(

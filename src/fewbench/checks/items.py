@@ -50,15 +50,14 @@ def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
     return ItemNumbers(mean, constant, (mean >= EASY) & ~constant, separation, wrong, suspect)
 
 
-def item_findings(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
+def item_findings(scores: Scores, numbers: ItemNumbers) -> list[Finding | None]:
     """Return all findings on items."""
-    findings = [
+    return [
         _wrong_way(scores, numbers),
         _suspect(scores, numbers),
-        *_constant(scores, numbers),
+        _constant(scores, numbers),
         _saturated(scores, numbers),
     ]
-    return [finding for finding in findings if finding is not None]
 
 
 def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
@@ -99,9 +98,9 @@ def _suspect(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     )
 
 
-def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
+def _constant(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     if scores.n_models < 2 or not numbers.constant.any():
-        return []
+        return None
     low = numbers.constant & (numbers.mean <= 1e-9)
     high = numbers.constant & (numbers.mean >= 1 - 1e-9)
     n = int(numbers.constant.sum())
@@ -121,18 +120,16 @@ def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
     )
     if low.any() and scores.is_binary:
         advice += "; if no model gets an item right, check its answer key"
-    return [
-        Finding(
-            "constant",
-            "caution" if n > 0.1 * scores.n_items else "fact",
-            f"{counted(n, 'item has', 'items have')} the same score from every model "
-            f"({share(n / scores.n_items)} of all): {', '.join(parts)}",
-            advice,
-            "items",
-            ids,
-            spare=ids,
-        )
-    ]
+    return Finding(
+        "constant",
+        "caution" if n > 0.1 * scores.n_items else "fact",
+        f"{counted(n, 'item has', 'items have')} the same score from every model "
+        f"({share(n / scores.n_items)} of all): {', '.join(parts)}",
+        advice,
+        "items",
+        ids,
+        spare=ids,
+    )
 
 
 def _saturated(scores: Scores, numbers: ItemNumbers) -> Finding | None:

@@ -5,17 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from fewbench._names import counted
-from fewbench.algorithms.soundness.missingness import Missingness, missingness
+from fewbench.algorithms.soundness.missingness import Missingness
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores, Unit
 
 LEVEL = 0.01
-
-
-def measure_missing(scores: Scores) -> Missingness | None:
-    """Test where cells are missing; None if none is."""
-    return missingness(scores.cells, scores.task_of) if scores.has_missing else None
 
 
 def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]:

@@ -17,10 +17,9 @@ MOST = 0.25  # of the models: where more would be named, they are a camp and not
 ANSWERS = 20  # to items of three options or more
 
 
-def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
+def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding | None]:
     """Return the findings on models that answer in an odd way."""
-    findings = [_unlike_all(scores, kinship), _one_option(scores)]
-    return [finding for finding in findings if finding is not None]
+    return [_unlike_all(scores, kinship), _one_option(scores)]
 
 
 def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:

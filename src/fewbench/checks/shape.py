@@ -12,16 +12,15 @@ CEILING = 0.95
 SHOWN = 3
 
 
-def shape_findings(scores: Scores, kin_found: bool) -> list[Finding]:
+def shape_findings(scores: Scores, kin_found: bool) -> list[Finding | None]:
     """Return the findings on shape; `kin_found`: whether there are groups to make families of."""
-    findings = [
+    return [
         _tasks(scores),
         _options(scores),
         _spread(scores),
         _dates(scores),
         _families(scores, kin_found),
     ]
-    return [finding for finding in findings if finding is not None]
 
 
 def _tasks(scores: Scores) -> Finding:

@@ -10,7 +10,7 @@ from fewbench.cli.commands import Call, command
 from fewbench.cli.options import say_shares
 from fewbench.cli.outputs import check_outputs, write
 from fewbench.errors import StudyError
-from fewbench.study import Comparison, Plan, SamplePlan, SplitSettings
+from fewbench.study import Comparison, Plan, SplitSettings
 from fewbench.study import compare as run_study
 from fewbench.study import plan as make_plan
 
@@ -112,13 +112,13 @@ group          whole families (or another column, --group-by) are targets
 )
 
 
-def _plan(call: Call) -> Plan | SamplePlan:
+def _plan(call: Call) -> Plan:
     """Also print a first answer."""
 
     def early(first: Plan) -> None:
         echo(f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n")
 
-    result: Plan | SamplePlan = call(on_first=None if call.given["as_json"] else early)
+    result: Plan = call(on_first=None if call.given["as_json"] else early)
     return result
 
 

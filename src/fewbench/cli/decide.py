@@ -95,6 +95,7 @@ def _run(
 versus = command(
     compare_two,
     work=ESTIMATING,
+    hidden=["warn"],
     around=_run,
     arguments=["program"],
     details=True,

@@ -154,7 +154,7 @@ def _select(
     )
     selection = selection.model_copy(update={"matrix": {"file": matrix.name} | selection.matrix})
     if plan is not None:
-        selection = selection.with_plan(plan.budget, plan.task_cost, plan.questions[k], plan.errors)
+        selection = selection.with_plan(plan)
     # Source models judge selections that are made without them.
     held_out = results_of is None and past is not None and selection.models is not None
     if output is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fewbench._names import split_names
 from fewbench._text import say
-from fewbench.bento.measurement import Measurement, MeasurementCost, expected_cost, measure
+from fewbench.bento.measurement import Measurement, expected_cost, measure
 from fewbench.bento.measurement.sources import FORMS, passed_over, read_tasks
 from fewbench.bento.measurement.templates import Template, read_template
 from fewbench.cli.commands import Call, command
@@ -30,9 +30,7 @@ def _all() -> None:
     """
 
 
-def _measure(
-    call: Call, *, include_path: Path | None = None, dry_run: bool = False
-) -> Measurement | MeasurementCost:
+def _measure(call: Call, *, include_path: Path | None = None, dry_run: bool = False) -> Measurement:
     """Say the cost first.
 
     Parameters
@@ -50,12 +48,13 @@ def _measure(
     for note in passed_over(names):
         say(f"note: {note}")
 
-    def say_cost(cost: MeasurementCost) -> None:
-        if cost.answered == len(cost.design):
+    def say_cost(start: Measurement) -> None:
+        if start.answers.complete:
             say(f"{output}: complete; no requests sent")
         elif not call.given["partial"]:
-            page = cost.page()
-            say(cost.left if cost.answered else as_text(replace(page, sections=page.sections[:1])))
+            page = start.page()
+            is_new = not start.answers.n_done
+            say(as_text(replace(page, sections=page.sections[:1])) if is_new else start.left)
 
     if dry_run:
         words = call.arguments()

@@ -1,18 +1,10 @@
 """The bundled scores: a zoo of small classifiers on a benchmark of handwritten digits."""
 
-from fewbench.datasets.digits import (
-    Benchmark,
-    Newcomer,
-    benchmark,
-    train_newcomer,
-    training_images,
-)
+from fewbench.datasets.digits import Newcomer, train_newcomer, training_images
 from fewbench.datasets.zoo import load_zoo, write_example, zoo_file
 
 __all__ = [
-    "Benchmark",
     "Newcomer",
-    "benchmark",
     "load_zoo",
     "train_newcomer",
     "training_images",

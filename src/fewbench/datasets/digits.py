@@ -27,7 +27,7 @@ _LANDMARKS = 300
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class DigitImages:
     """The items and their right answers.
 
     Attributes
@@ -49,7 +49,7 @@ class Benchmark:
 
 
 @cache
-def benchmark() -> Benchmark:
+def benchmark() -> DigitImages:
     """Return the benchmark: 5 tasks of 200 items, the same at every call.
 
     Examples
@@ -65,7 +65,7 @@ def benchmark() -> Benchmark:
     pairs = zip(originals, tasks, strict=False)  # the other originals are for training
     images = np.stack([distort(original, task, rng) for original, task in pairs])
     images.setflags(write=False)
-    return Benchmark(item_ids, tasks, images, labels[: len(tasks)])
+    return DigitImages(item_ids, tasks, images, labels[: len(tasks)])
 
 
 def training_images() -> tuple[FloatArray, NDArray[np.int64]]:

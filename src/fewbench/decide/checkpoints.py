@@ -19,7 +19,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.scores import Scores
-from fewbench.scores.table import source_models
+from fewbench.scores.roles import source_models
 
 METHOD = "fewbench-static"
 """Method that estimates checkpoints of a table, which ran items that no method chose."""
@@ -48,7 +48,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class TrainingRun:
     """The checkpoints of a run, in order of their steps, and the sources that all rest on.
 
     Attributes
@@ -77,7 +77,7 @@ def read_run(
     run: str | None,
     steps: Mapping[str, float] | None,
     folder: Path | None = None,
-) -> Run:
+) -> TrainingRun:
     """Collect the checkpoints of a run.
 
     Parameters
@@ -117,7 +117,9 @@ def read_run(
         )
     checkpoints = [_of_row(scores, row) for row in rows]
     for evaluation in evaluations:
-        checkpoints += _of_evaluation(evaluation)
+        for name in evaluation.targets:
+            answers = evaluation.record.answers(name)
+            checkpoints.append(Checkpoint(name, answers.items, answers.scores[0], evaluation))
     names = [checkpoint.name for checkpoint in checkpoints]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -144,7 +146,9 @@ def read_run(
     sources = _joined(scores, rows, full, run)
     partial = [checkpoint for checkpoint in checkpoints if checkpoint not in full]
     name = run or _common_start([checkpoint.name for checkpoint in checkpoints])
-    return Run(name, sources, tuple(checkpoints), every, _again(sources, partial, folder), silent)
+    return TrainingRun(
+        name, sources, tuple(checkpoints), every, _again(sources, partial, folder), silent
+    )
 
 
 def models_of(scores: Scores, run: str) -> list[int]:
@@ -183,14 +187,6 @@ def _of_row(scores: Scores, row: int) -> Checkpoint:
     if scores.probabilities is not None:
         options = np.asarray(scores.probabilities.of_model(row), dtype=np.float64)[items]
     return Checkpoint(scores.model_ids[row], items, values[items], None, options)
-
-
-def _of_evaluation(evaluation: Evaluation) -> list[Checkpoint]:
-    checkpoints = []
-    for name in evaluation.targets:
-        answers = evaluation.record.answers(name)
-        checkpoints.append(Checkpoint(name, answers.items, answers.scores[0], evaluation))
-    return checkpoints
 
 
 def _column(scores: Scores, rows: Sequence[int]) -> dict[str, float]:
@@ -281,7 +277,7 @@ def _again(
     evaluations: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
-        together.estimating.judge.folder = folder
+        together.estimating.errors_folder = folder
         for checkpoint in group:
             if checkpoint.evaluation is not None:
                 together.adopt(checkpoint.evaluation, checkpoint.name)

@@ -1,9 +1,11 @@
 """Gate: whether a model reaches a threshold or is no worse than a baseline."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from fewbench._json import Frozen
 from fewbench._names import counted
 from fewbench._warned import issue
 from fewbench.decide.operands import (
@@ -14,14 +16,13 @@ from fewbench.decide.operands import (
     checked_at,
     contrast,
     frame_of,
-    if_paired,
     labels,
     operand,
     pairing,
     scores_of,
     warnings_of,
 )
-from fewbench.decide.random_pairs import items_if_known, items_needed
+from fewbench.decide.random_pairs import items_to_decide
 from fewbench.decide.versus import check_margin
 from fewbench.decide.versus_result import needed
 from fewbench.errors import EvaluationError
@@ -41,7 +42,7 @@ CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}
 ROUNDING = 1e-9
 
 
-class Check(BaseModel):
+class Check(Frozen):
     """One condition of a gate.
 
     Attributes
@@ -67,7 +68,7 @@ class Check(BaseModel):
         baseline is estimated; and if it ran all items once, so that its score is known.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     rule: str
     is_score: bool
@@ -82,7 +83,7 @@ class Check(BaseModel):
     items_if_known: int | None = None
 
 
-class Gate(Shown, BaseModel):
+class Gate(Shown, Frozen):
     """Whether a target passes.
 
     Attributes
@@ -104,8 +105,6 @@ class Gate(Shown, BaseModel):
         How to run target and baseline on the same items if they share few.
     warnings : tuple of str
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
     scale: Scale
@@ -263,13 +262,13 @@ def gate(
     side = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
+    check = partial(_check, side, scores=scores, level=each, sequential=sequential)
     checks, sides = [], [side]
     if at_least is not None:
         bound = at_score(float(scale.to_unit(at_least)), scores)
         words = "at most" if scale.lower_is_better else "at least"
-        check = _Check(side, bound, scores, each, sequential)
         rule = f"score {words} {unit.score(at_least, exact=True)}"
-        checks.append(check.result(rule, 0.0, at_least, is_score=True))
+        checks.append(check(bound, rule, at_least, is_score=True))
     if not_below is not None:
         baseline = operand(not_below, scores, (target,))
         if (baseline.name, baseline.evaluation) == (side.name, side.evaluation):
@@ -280,8 +279,8 @@ def gate(
         by_margin = f" by more than {unit.points(margin, exact=True)}" if margin else ""
         rule = f"not worse than {labels(side, baseline)[1]}{by_margin}"
         sign = 1 if scale.lower_is_better else -1
-        check = _Check(side, baseline, scores, each, sequential)
-        checks.append(check.result(rule, margin or 0.0, sign * (margin or 0.0)))
+        loss = margin or 0.0
+        checks.append(check(baseline, rule, sign * loss, margin=loss))
     warnings = warnings_of(sides)
     issue(warnings)
     verdicts = {check.verdict for check in checks}
@@ -295,65 +294,56 @@ def gate(
         checked_at=checked_at(side) if sequential else (),
         items_run=len(side.items),
         items_total=scores.n_items,
-        items_open=_open(side),
+        items_open=0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ())),
         pairing=pairing(sides),
         warnings=warnings,
     )
 
 
-class _Check:
-    """One condition: the target's lead over another operand."""
+def _check(
+    side: Operand,
+    other: Operand,
+    rule: str,
+    bound: float,
+    *,
+    scores: Scores,
+    level: float,
+    sequential: bool,
+    margin: float = 0.0,
+    is_score: bool = False,
+) -> Check:
+    """Check the target's lead over another operand.
 
-    def __init__(
-        self, own: Operand, other: Operand, scores: Scores, level: float, sequential: bool
-    ) -> None:
-        self._own, self._other, self._scores, self._level = own, other, scores, level
-        self._made = contrast(own, other, level=level, sequential=sequential)
-
-    def result(self, rule: str, margin: float, bound: float, *, is_score: bool = False) -> Check:
-        """Return the check; with `is_score`, of the score itself and not of the difference."""
-        scale = self._scores.scale
-        span = scale.high - scale.low
-        low, high = self._made.interval(self._level)
-        least = -margin / span
-        verdict: Verdict = "undecided"
-        if low >= least - ROUNDING:
-            verdict = "pass"
-        elif high < least - ROUNDING:
-            verdict = "fail"
-        needed = if_known = None
-        n = min(
-            (len(side.items) for side in (self._own, self._other) if not side.is_known), default=0
-        )
-        if verdict == "undecided" and n:
-            distance = abs(self._made.difference - least)
-            n_items = self._scores.n_items
-            pairs = if_paired(self._made, self._own, self._other)
-            half = (high - low) / 2 if pairs is self._made else pairs.half(self._level)
-            needed = items_needed(half, distance, n, n_items)
-            if_known = items_if_known(self._made, self._level, distance, n, n_items)
-        if is_score:
-            baseline = float(self._other.estimates[0])
-            ends = scale.interval_from_unit(low + baseline, high + baseline)
-            value = float(scale.from_unit(self._own.estimates[0]))
-        else:
-            sign = -span if scale.lower_is_better else span
-            ends = min(sign * low, sign * high), max(sign * low, sign * high)
-            value = sign * self._made.difference
-        return Check(
-            rule=rule,
-            is_score=is_score,
-            is_paired=not self._own.is_known and not self._other.is_known,
-            value=value,
-            interval=Interval(low=ends[0], high=ends[1]),
-            bound=bound,
-            level=self._level,
-            kind=self._made.kind,
-            verdict=verdict,
-            items_needed=needed,
-            items_if_known=if_known,
-        )
-
-
-def _open(side: Operand) -> int:
-    return 0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ()))
+    With `is_score`, the check shows the score itself and not the difference.
+    """
+    made, scale = contrast(side, other, level=level, sequential=sequential), scores.scale
+    low, high = made.interval(level)
+    least = -margin / scale.span
+    verdict: Verdict = "undecided"
+    if low >= least - ROUNDING:
+        verdict = "pass"
+    elif high < least - ROUNDING:
+        verdict = "fail"
+    needed = if_known = None
+    if verdict == "undecided":
+        distance = abs(made.difference - least)
+        needed, if_known = items_to_decide(made, (side, other), level, distance, scores.n_items)
+    interval = Interval.between(scale.difference_from_unit((low, high)))
+    value = float(scale.difference_from_unit(made.difference))
+    if is_score:
+        baseline = float(other.estimates[0])
+        interval = Interval.between(scale.from_unit((low + baseline, high + baseline)))
+        value = float(scale.from_unit(side.estimates[0]))
+    return Check(
+        rule=rule,
+        is_score=is_score,
+        is_paired=not side.is_known and not other.is_known,
+        value=value,
+        interval=interval,
+        bound=bound,
+        level=level,
+        kind=made.kind,
+        verdict=verdict,
+        items_needed=needed,
+        items_if_known=if_known,
+    )

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict
-
+from fewbench._json import Frozen
 from fewbench.decide.operands import Operand, contrast
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores, Unit
 from fewbench.show.charts import estimating
 from fewbench.show.page import Section, Table
-from fewbench.uncertainty.intervals import Uncertainty
 
 
-class Dated(BaseModel):
+class Dated(Frozen):
     """A model's score at its date, and how it differs from the model before it.
 
     Attributes
@@ -29,8 +27,6 @@ class Dated(BaseModel):
         The difference from the model before; None of the first.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     target: str
     date: str
     score: float
@@ -40,30 +36,28 @@ class Dated(BaseModel):
 
 
 def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[Dated, ...]:
-    """Return the models that have a date, the oldest first; none if fewer than two have one."""
+    """Return the models that have a date, the oldest first; none if fewer than two have one.
+
+    Models of the same date, such as the targets of one evaluation, stay in the order of `sides`.
+    """
     dated = sorted(
         ((date, side) for side in sides if (date := _date(side, scores))), key=lambda pair: pair[0]
     )
     scale = scores.scale
-    span = (scale.high - scale.low) * (-1 if scale.lower_is_better else 1)
     rows: list[Dated] = []
     before: Operand | None = None
     for date, side in dated if len(dated) > 1 else ():
-        score = side.score
-        ends = score.interval(level) if isinstance(score, Uncertainty) else (score, score)
-        low, high = scale.interval_from_unit(*ends)
         change, of_change = None, None
         if before is not None:
             difference = contrast(side, before)
-            change = span * difference.difference
-            first, last = sorted(span * end for end in difference.interval(level))
-            of_change = Interval(low=first, high=last)
+            change = float(scale.difference_from_unit(difference.difference))
+            of_change = Interval.between(scale.difference_from_unit(difference.interval(level)))
         rows.append(
             Dated(
                 target=side.name,
-                date=date,
+                date=date[:16],
                 score=float(scale.from_unit(side.estimates[0])),
-                interval=Interval(low=low, high=high),
+                interval=Interval.between(scale.from_unit(side.interval(level))),
                 change=change,
                 change_interval=of_change,
             )
@@ -78,12 +72,12 @@ def _date(side: Operand, scores: Scores) -> str:
         path = None if evaluation.folder is None else evaluation.folder / HEADER
         if path is None or not path.exists():
             return ""
-        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M}"
+        return f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M:%S.%f}"
     models = scores.models
     if "date" not in models:
         return ""
     dates = models["date"].dropna().astype(str)
-    return str(dates.get(side.name, ""))[:16]
+    return str(dates.get(side.name, ""))
 
 
 def _of_change(interval: Interval | None, unit: Unit) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fewbench._names import counted
 from fewbench._warned import issue
-from fewbench.decide.versus import compare
+from fewbench.decide.versus import versus
 from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Stop
@@ -110,9 +110,10 @@ def run_versus(
     seen = 0
 
     def compared(evaluation: Evaluation) -> Versus:
-        return compare(
-            (evaluation, a), b, level=level, margin=margin, adjust=adjust, sequential=True
-        )
+        return versus(
+            (evaluation, a), b, level=level, margin=margin, adjust=adjust, sequential=True,
+            warn=False,
+        )  # fmt: skip
 
     def look(run: "Run", target: str) -> None:
         nonlocal seen

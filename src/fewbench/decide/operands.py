@@ -10,25 +10,25 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from fewbench._files import folder_name
+from fewbench._json import Frozen
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import Journal
 from fewbench.methods.sources import is_known
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
     NearCopies,
-    held_out_correlation,
+    error_correlation,
     look_factor,
     near_copies,
-    sample_correlation,
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
@@ -79,15 +79,20 @@ class Operand:
         """The full score, and how far it may be off."""
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
-        stopping = self.evaluation.stop.half_width is not None
-        return self.evaluation.estimating.judge.of(self.scored, stopping=stopping)
+        return self.evaluation.estimating.judge.of(self.scored)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of the full score; that of a known score has no width."""
+        score = self.score
+        return score.interval(level) if isinstance(score, Uncertainty) else (score, score)
 
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores; None where nothing is known of one."""
         if self.evaluation is None or self.scored is None:
             return [float(score) for score in self.estimates[1:]]
-        return list(self.evaluation.estimating.judge.of_tasks(self.scored))
+        judge = self.evaluation.estimating.judge
+        return list(judge.of_tasks(self.scored, judge.of(self.scored)))
 
     @property
     def is_known(self) -> bool:
@@ -114,9 +119,12 @@ def contrast(
     With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
     a verdict at this level.
     """
-    wider = _wider(one, other, level) if sequential else 1.0
+    looking = [side for side in (one, other) if sequential and not side.is_known]
+    factors = [look_factor(len(side.items), side.budget, level) for side in looking]
     alike = _near_copies(one, other)
-    return Contrast(one.score, other.score, _correlation(one, other), wider, alike)
+    return Contrast(
+        one.score, other.score, _correlation(one, other), max(factors, default=1.0), alike
+    )
 
 
 def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
@@ -128,7 +136,34 @@ def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
     ]
 
 
-class Pairing(BaseModel):
+def judged(
+    scale: Scale,
+    level: float,
+    difference: float,
+    pair: Contrast | None,
+    p_value: float,
+    p_adjusted: float,
+) -> dict[str, Any]:
+    """Return what is found of one of several differences, as fields of a result.
+
+    It is better or worse if the p value that is adjusted for their number is at most 1 - level.
+    `difference` is in [0, 1]; the interval is on the scale of the scores, None if nothing is known.
+    """
+    verdict = "undecided"
+    if p_adjusted <= 1 - level + 1e-12 and difference != 0:
+        verdict = "better" if difference > 0 else "worse"
+    return {
+        "difference": float(scale.difference_from_unit(difference)),
+        "interval": None
+        if pair is None
+        else Interval.between(scale.difference_from_unit(pair.interval(level))),
+        "p_value": p_value,
+        "p_adjusted": p_adjusted,
+        "verdict": verdict,
+    }
+
+
+class Pairing(Frozen):
     """Targets that share few items, so that their answers make few pairs.
 
     Attributes
@@ -138,8 +173,6 @@ class Pairing(BaseModel):
     command : str
         What runs one of them on the items of the other.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     note: str
     command: str
@@ -202,24 +235,16 @@ def _correlation(first: Operand, other: Operand) -> float:
     a, b = first.score, other.score
     if not isinstance(a, Uncertainty) or not isinstance(b, Uncertainty):
         return 0.0
-    if a.sample is not None or b.sample is not None:
-        return sample_correlation(a, b)
     assert first.evaluation is not None
     assert other.evaluation is not None
-    provenance, theirs = first.evaluation.provenance, other.evaluation.provenance
-    if provenance.fingerprint != theirs.fingerprint:
-        return 0.0  # errors are measured on pairs of the same source models
-    if a.kind != "held-out" or (provenance.settings, provenance.budget) != (
-        theirs.settings,
-        theirs.budget,
-    ):
-        return 0.0
-    if provenance.seed != theirs.seed and first.evaluation.method.asks_once:
-        return 0.0  # each ran items of its own
-    n = min(len(first.items), len(other.items))
-    return held_out_correlation(
-        first.evaluation.estimating.judge.errors(n), n, a.estimate - b.estimate
-    )
+    ours, theirs = first.evaluation.provenance, other.evaluation.provenance
+    same = (ours.fingerprint, ours.settings, ours.budget) == (
+        theirs.fingerprint, theirs.settings, theirs.budget,
+    )  # fmt: skip
+    if ours.seed != theirs.seed and first.evaluation.method.asks_once:
+        same = False  # each ran items of its own
+    errors = first.evaluation.estimating.judge.errors if same else None
+    return error_correlation(a, b, min(len(first.items), len(other.items)), errors)
 
 
 def _near_copies(first: Operand, other: Operand) -> NearCopies | None:
@@ -227,12 +252,6 @@ def _near_copies(first: Operand, other: Operand) -> NearCopies | None:
         return None
     weights = first.evaluation.scores.item_weights
     return near_copies(first.scored.answers, other.scored.answers, weights)
-
-
-def _wider(first: Operand, other: Operand, level: float) -> float:
-    """Return how much wider the interval is at this look than for a single one."""
-    open_ = [side for side in (first, other) if not side.is_known]
-    return max((look_factor(len(s.items), s.budget, level) for s in open_), default=1.0)
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.operands import Operand
+from fewbench.decide.operands import Operand, if_paired
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
@@ -15,7 +15,7 @@ PAIRS = 20
 """Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
 
 
-class RandomPairs(BaseModel):
+class RandomPairs(Frozen):
     """Plain random sampling of as many items, which both models run.
 
     Attributes
@@ -26,8 +26,6 @@ class RandomPairs(BaseModel):
     items_needed : int
         Number of items for an interval as narrow as the one that was found.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: int
     half_width: float
@@ -59,10 +57,9 @@ def random_pairs(
     variance = max(square - made.difference**2, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
     low, high = made.interval(level)
-    span = scores.scale.high - scores.scale.low
     return RandomPairs(
         items=n,
-        half_width=span * half,
+        half_width=scores.scale.span * half,
         items_needed=items_of_width(half, (high - low) / 2, n, n_items),
     )
 
@@ -82,6 +79,24 @@ def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
     174
     """
     return max(n, items_of_width(half, distance, n, n_items))
+
+
+def items_to_decide(
+    made: Contrast, sides: tuple[Operand, Operand], level: float, distance: float, n_items: int
+) -> tuple[int | None, int | None]:
+    """Return how many items would decide a contrast, and how many if the other score were known.
+
+    `distance` is that of the difference from the bound that it must clear. None if both scores are
+    known, so that more items change nothing.
+    """
+    n = min((len(side.items) for side in sides if not side.is_known), default=0)
+    if not n:
+        return None, None
+    low, high = made.interval(level)
+    pairs = if_paired(made, *sides)
+    half = (high - low) / 2 if pairs is made else pairs.half(level)
+    if_known = items_if_known(made, level, distance, n, n_items)
+    return items_needed(half, distance, n, n_items), if_known
 
 
 def items_if_known(

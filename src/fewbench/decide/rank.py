@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from fewbench._json import Frozen
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
@@ -31,7 +32,7 @@ from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
-from fewbench.study.multiple import holm
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.sampling import check_level
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Ranked(BaseModel):
+class Ranked(Frozen):
     """One target's place.
 
     Attributes
@@ -58,8 +59,6 @@ class Ranked(BaseModel):
     items_run : int
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     target: str
     score: float
     rank: int
@@ -71,7 +70,7 @@ class Ranked(BaseModel):
     items_run: int
 
 
-class Ranking(Shown, BaseModel):
+class Ranking(Shown, Frozen):
     """Targets from the best to the worst.
 
     Attributes
@@ -98,15 +97,13 @@ class Ranking(Shown, BaseModel):
     warnings : tuple of str
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     targets: tuple[Ranked, ...]
     scale: Scale
     level: float
     top: int
     is_settled: bool
     next_targets: tuple[str, ...]
-    next_items: dict[str, tuple[str, ...]] = {}
+    next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
     history: tuple[Dated, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -253,6 +250,7 @@ def rank(
             f"top = {top} is not possible with {len(sides)} targets",
             hint=f"use 1 to {len(sides) - 1}",
         )
+    history = history_of(sides, scores, level)
     sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
     pairs = {
         (i, j): contrast(sides[i], sides[j], level=level, sequential=sequential)
@@ -260,10 +258,10 @@ def rank(
     }
     errors = np.zeros((len(sides), len(sides)))
     surely = np.zeros((len(sides), len(sides)), dtype=bool)
-    apart = holm({pair: difference.p_value for pair, difference in pairs.items()}, 1 - level)
-    for (i, j), pair_contrast in pairs.items():
-        errors[i, j] = errors[j, i] = pair_contrast.standard_error
-        surely[i, j] = (i, j) in apart and pair_contrast.difference > 0
+    adjusted = adjusted_p_values(np.array([pair.p_value for pair in pairs.values()]))
+    for ((i, j), pair), p_value in zip(pairs.items(), adjusted, strict=True):
+        errors[i, j] = errors[j, i] = pair.standard_error
+        surely[i, j] = p_value <= 1 - level + 1e-12 and pair.difference > 0
     units = np.array([float(side.estimates[0]) for side in sides])
     best, among_top = (chances_of_top(units, errors, places) for places in (1, top))
     ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)
@@ -309,7 +307,7 @@ def rank(
         next_targets=() if is_settled else _next(sides, errors, top),
         next_items=more,
         pairing=pairing(sides),
-        history=history_of(sides, scores, level),
+        history=history,
         warnings=tuple(warnings),
     )
 

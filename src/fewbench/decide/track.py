@@ -12,11 +12,11 @@ from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import chances_of_top
-from fewbench.decide.checkpoints import Run, read_run
-from fewbench.decide.operands import Given, contrast, operand, warnings_of
+from fewbench.decide.checkpoints import TrainingRun, read_run
+from fewbench.decide.operands import Given, contrast, judged, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
-from fewbench.decide.track_result import Change, Point, Track, Verdict
+from fewbench.decide.track_result import Change, Point, Track
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
@@ -103,7 +103,7 @@ def track(
     training_run = read_run(of, run, steps, kept_in)
     if run is None and kept_in is not None:
         training_run = replace(training_run, name=kept_in.resolve().name)
-    span = training_run.scores.scale.high - training_run.scores.scale.low
+    span = training_run.scores.scale.span
     for name, wanted in (("half width", half_width), ("change", change)):
         if wanted is not None and not 0 < wanted < span:
             raise EvaluationError(
@@ -120,7 +120,7 @@ def track(
 class _Tracker:
     """Estimates the checkpoints of a run and compares them; scores in [0, 1], 1 being best."""
 
-    def __init__(self, run: Run, level: float) -> None:
+    def __init__(self, run: TrainingRun, level: float) -> None:
         self.run, self.level, self.scores = run, level, run.scores
         self.names = [checkpoint.name for checkpoint in run.checkpoints]
         targets: list[Given] = [
@@ -138,15 +138,12 @@ class _Tracker:
         for at, (checkpoint, side) in enumerate(
             zip(self.run.checkpoints, self.operands, strict=True)
         ):
-            score = side.score
-            ends = score.interval(self.level) if isinstance(score, Uncertainty) else (score, score)
-            low, high = scale.interval_from_unit(*ends)
             points.append(
                 Point(
                     checkpoint=checkpoint.name,
                     step=float(self.run.steps[at]),
                     score=float(scale.from_unit(self.estimates[at])),
-                    interval=Interval(low=low, high=high),
+                    interval=Interval.between(scale.from_unit(side.interval(self.level))),
                     is_known=side.is_known,
                     items_run=len(checkpoint.items),
                     chance_best=float(chances[at]),
@@ -159,7 +156,7 @@ class _Tracker:
             points=tuple(points),
             changes=self._changes(),
             best=self.names[int(np.argmax(np.round(chances, 9)))],
-            items_needed=self._needed(half_width, change, scale.high - scale.low),
+            items_needed=self._needed(half_width, change),
             items_total=self.scores.n_items,
             sources=self.scores.n_models,
             warnings=self._warnings(),
@@ -194,9 +191,6 @@ class _Tracker:
         return list(dict.fromkeys([*pairs, (0, last), (best, last)]))
 
     def _changes(self) -> tuple[Change, ...]:
-        scale = self.scores.scale
-        span = scale.high - scale.low
-        sign = -span if scale.lower_is_better else span
         pairs = self._pairs()
         contrasts = [self._contrast(*pair) for pair in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
@@ -208,27 +202,18 @@ class _Tracker:
         )  # two known scores need no test
         adjusted = p_values.copy()
         adjusted[tested] = adjusted_p_values(p_values[tested])
-        changes = []
-        for at, (before, after) in enumerate(pairs):
-            apart = contrasts[at].difference
-            low, high = sorted(sign * end for end in contrasts[at].interval(self.level))
-            verdict: Verdict = "undecided"
-            if adjusted[at] <= 1 - self.level + 1e-12:
-                verdict = "better" if apart > 0 else "worse"
-            changes.append(
-                Change(
-                    before=self.names[before],
-                    after=self.names[after],
-                    difference=sign * apart,
-                    interval=Interval(low=low, high=high),
-                    p_value=float(p_values[at]),
-                    p_adjusted=float(adjusted[at]),
-                    verdict=verdict,
-                )
+        return tuple(
+            Change(
+                before=self.names[before],
+                after=self.names[after],
+                **judged(self.scores.scale, self.level, pair.difference, pair, *p_values_of),
             )
-        return tuple(changes)
+            for (before, after), pair, *p_values_of in zip(
+                pairs, contrasts, p_values.tolist(), adjusted.tolist(), strict=True
+            )
+        )
 
-    def _needed(self, half_width: float | None, change: float | None, span: float) -> int | None:
+    def _needed(self, half_width: float | None, change: float | None) -> int | None:
         """Return how many items the next checkpoint needs, by the last one that ran a part."""
         from scipy.special import ndtri
 
@@ -244,7 +229,7 @@ class _Tracker:
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
             half = times * self._contrast(last - 1 if last else 1, last).standard_error
-        return items_of_width(half, wanted / span, n, n_items)
+        return items_of_width(half, wanted / self.scores.scale.span, n, n_items)
 
     def _warnings(self) -> tuple[str, ...]:
         texts = [*warnings_of(self.operands)]

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from fewbench._json import Frozen
 from fewbench._names import p_value
 from fewbench.decide.operands import frame_of
 from fewbench.evaluation.interval import Interval
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Verdict = Literal["better", "worse", "undecided"]
 
 
-class Point(BaseModel):
+class Point(Frozen):
     """One checkpoint on the curve, on the scale of the scores.
 
     Attributes
@@ -32,8 +33,6 @@ class Point(BaseModel):
         Probability that it is the best of all.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     checkpoint: str
     step: float
     score: float
@@ -43,7 +42,7 @@ class Point(BaseModel):
     chance_best: float
 
 
-class Change(BaseModel):
+class Change(Frozen):
     """The difference of two checkpoints: the later minus the earlier.
 
     Attributes
@@ -58,8 +57,6 @@ class Change(BaseModel):
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     before: str
     after: str
     difference: float
@@ -69,7 +66,7 @@ class Change(BaseModel):
     verdict: Verdict
 
 
-class Track(Shown, BaseModel):
+class Track(Shown, Frozen):
     """A run's checkpoints in order of their steps.
 
     Attributes
@@ -91,7 +88,7 @@ class Track(Shown, BaseModel):
     warnings : tuple of str
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     run: str
     scale: Scale
@@ -154,7 +151,7 @@ class Track(Shown, BaseModel):
         if any(point.is_known for point in self.points):
             drawn += "; diamonds are checkpoints that ran all items"
         facts = {
-            "Source models": f"{self.sources:,}, with the checkpoints that ran all items",
+            "Source models": f"{self.sources:,}, counting checkpoints that ran all items",
             "Items of the benchmark": f"{self.items_total:,}",
         }
         if self.items_needed is not None:

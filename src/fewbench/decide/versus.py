@@ -1,7 +1,6 @@
 """Versus: which of two models is better."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fewbench.decide.operands import (
     Operand,
     checked_at,
     contrast,
-    if_paired,
+    judged,
     labels,
     operand,
     pairing,
@@ -22,7 +21,7 @@ from fewbench.decide.operands import (
     task_contrasts,
     warnings_of,
 )
-from fewbench.decide.random_pairs import items_if_known, items_needed, random_pairs
+from fewbench.decide.random_pairs import items_to_decide, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.interval import Interval
@@ -43,6 +42,7 @@ def versus(
     sequential: bool = False,
     next_items: int | None = None,
     ask: bool = False,
+    warn: bool = True,
 ) -> Versus:
     """Compare the full scores of two models.
 
@@ -72,6 +72,8 @@ def versus(
         Number of items that both run next (default: as many as would decide, at most 200).
     ask : bool
         Ask both for these items: fewbench ask DIR then lists them.
+    warn : bool
+        Also issue the warnings as Python warnings (EstimateWarning).
 
     Raises
     ------
@@ -87,34 +89,6 @@ def versus(
     >>> round(found.difference, 3), found.verdict, found.kind
     (0.06, 'better', 'known')
     """
-    result = compare(
-        a,
-        b,
-        level=level,
-        margin=margin,
-        adjust=adjust,
-        sequential=sequential,
-        scores=scores,
-        next_items=next_items,
-        ask=ask,
-    )
-    issue(result.warnings)
-    return result
-
-
-def compare(
-    a: Given,
-    b: Given,
-    *,
-    level: float,
-    margin: float | None,
-    adjust: Adjust,
-    sequential: bool,
-    scores: Scores | None = None,
-    next_items: int | None = None,
-    ask: bool = False,
-) -> Versus:
-    """Compare as `versus` does, without issuing the warnings."""
     check_level(level)
     check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
@@ -125,18 +99,20 @@ def compare(
     if (first.name, first.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
     result = _result(first, other, sources, level, margin, adjust, sequential, next_items)
-    if not ask:
-        return result
-    for side in (first, other):
-        if side.evaluation is not None:
-            side.evaluation.ask_more({side.name: result.next_items})
-    notes = () if sequential else (ONE_LOOK,)
-    return result.model_copy(update={"warnings": (*result.warnings, *notes)})
+    if ask:
+        for side in (first, other):
+            if side.evaluation is not None:
+                side.evaluation.ask_more({side.name: result.next_items})
+        notes = () if sequential else (ONE_LOOK,)
+        result = result.model_copy(update={"warnings": (*result.warnings, *notes)})
+    if warn:
+        issue(result.warnings)
+    return result
 
 
 def check_margin(margin: float | None, scores: Scores) -> None:
     """Raise EvaluationError unless the margin is positive and below the range of the scores."""
-    span = scores.scale.high - scores.scale.low
+    span = scores.scale.span
     if margin is not None and not 0 < margin < span:
         raise EvaluationError(
             f"the margin is {margin:g}, and the scores range over {span:g}",
@@ -156,10 +132,8 @@ def _result(
 ) -> Versus:
     difference = contrast(first, other, level=level, sequential=sequential)
     scale = scores.scale
-    span = scale.high - scale.low
-    sign = -span if scale.lower_is_better else span
     low, high = difference.interval(level)
-    unit_margin = None if margin is None else margin / span
+    unit_margin = None if margin is None else margin / scale.span
     not_worse = None if unit_margin is None else low > -unit_margin
     equivalent = None if unit_margin is None else bool(not_worse) and high < unit_margin
     verdict: Verdict = "undecided"
@@ -175,12 +149,10 @@ def _result(
     open_ = [side for side in (first, other) if not side.is_known]
     if verdict in ("undecided", "not worse") and open_:
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
-        n = min(len(side.items) for side in open_)
         distance = abs(difference.difference - edge)
-        pairs = if_paired(difference, first, other)
-        half = (high - low) / 2 if pairs is difference else pairs.half(level)
-        needed = items_needed(half, distance, n, scores.n_items)
-        if_known = items_if_known(difference, level, distance, n, scores.n_items)
+        needed, if_known = items_to_decide(
+            difference, (first, other), level, distance, scores.n_items
+        )
     a, b = labels(first, other)
     common = np.intersect1d(first.items, other.items)
     return Versus(
@@ -189,8 +161,8 @@ def _result(
         b=b,
         score_a=float(scale.from_unit(first.estimates[0])),
         score_b=float(scale.from_unit(other.estimates[0])),
-        difference=sign * difference.difference,
-        interval=_interval(sign, low, high),
+        difference=float(scale.difference_from_unit(difference.difference)),
+        interval=Interval.between(scale.difference_from_unit((low, high))),
         level=level,
         chance_a_better=difference.chance_above,
         verdict=verdict,
@@ -208,17 +180,12 @@ def _result(
         items_needed=needed,
         items_if_known=if_known,
         next_items=_next_items(open_, needed, wanted, scores),
-        tasks=_tasks(first, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
+        tasks=_tasks(first, other, scores, level, adjust) if len(scores.tasks) > 1 else (),
         adjust=adjust,
         deciding=_deciding(first, other, common, scores),
         pairing=pairing((first, other)),
         warnings=warnings_of((first, other)),
     )
-
-
-def _interval(sign: float, low: float, high: float) -> Interval:
-    ends = sorted((sign * low, sign * high))
-    return Interval(low=ends[0], high=ends[1])
 
 
 def _next_items(
@@ -236,28 +203,18 @@ def _next_items(
 
 
 def _tasks(
-    first: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust, sign: float
+    first: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust
 ) -> tuple[TaskDifference, ...]:
     differences = task_contrasts(first, other)
     p_values = np.array([1.0 if task is None else task.p_value for task in differences])
     adjusted = adjusted_p_values(p_values, adjust)
-    results = []
-    for at, task in enumerate(differences):
-        apart = float(first.estimates[1 + at] - other.estimates[1 + at])
-        verdict: Literal["better", "worse", "undecided"] = "undecided"
-        if adjusted[at] <= 1 - level + 1e-12 and apart != 0:
-            verdict = "better" if apart > 0 else "worse"
-        results.append(
-            TaskDifference(
-                task=scores.tasks[at],
-                difference=sign * apart,
-                interval=None if task is None else _interval(sign, *task.interval(level)),
-                p_value=float(p_values[at]),
-                p_adjusted=float(adjusted[at]),
-                verdict=verdict,
-            )
+    apart = (first.estimates - other.estimates)[1:].tolist()
+    return tuple(
+        TaskDifference(task=name, **judged(scores.scale, level, *of_task))
+        for name, *of_task in zip(
+            scores.tasks, apart, differences, p_values.tolist(), adjusted.tolist(), strict=True
         )
-    return tuple(results)
+    )
 
 
 def _deciding(

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from fewbench._json import Frozen
 from fewbench._names import p_value
 from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
@@ -21,7 +22,7 @@ SHOWN_NEXT = 5
 Verdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 
 
-class TaskDifference(BaseModel):
+class TaskDifference(Frozen):
     """The difference on one task.
 
     Attributes
@@ -35,7 +36,7 @@ class TaskDifference(BaseModel):
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     task: str
     difference: float
@@ -45,10 +46,8 @@ class TaskDifference(BaseModel):
     verdict: Literal["better", "worse", "undecided"]
 
 
-class ItemDifference(BaseModel):
+class ItemDifference(Frozen):
     """An item that A and B scored differently on, on the scale of the scores."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     item: str
     task: str
@@ -56,7 +55,7 @@ class ItemDifference(BaseModel):
     b: float
 
 
-class Versus(Shown, BaseModel):
+class Versus(Shown, Frozen):
     """The difference of two models' full scores, on the user's scale.
 
     Attributes
@@ -108,7 +107,7 @@ class Versus(Shown, BaseModel):
     warnings : tuple of str
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     a: str
     b: str

@@ -17,10 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from fewbench._journal import Lines
-from fewbench._json import loads
+from fewbench._json import Frozen, loads
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.evaluation.opening import COST, costs_of
@@ -31,7 +30,7 @@ BATCHES = "run.jsonl"
 """File in the folder of a run: what its batches cost, and which items failed."""
 
 
-class Cost(BaseModel):
+class Cost(Frozen):
     """What running a target cost.
 
     Attributes
@@ -50,8 +49,6 @@ class Cost(BaseModel):
     >>> str(Cost(spent=72.5, full=590, limit=75, is_limit=True, unit="$"))
     'Cost: $72.5, which the limit of $75 ended. All items would cost about $590.'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     spent: float
     full: float

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
-from fewbench._json import parse_json
+from fewbench._json import Frozen, parse_json
 from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Estimate(Shown, BaseModel):
+class Estimate(Shown, Frozen):
     """A target's estimated full score, on the user's scale.
 
     Attributes
@@ -53,13 +53,14 @@ class Estimate(Shown, BaseModel):
         and the number of independent source models or families behind it if there are any.
     random
         Plain random sampling of as many items.
+    before
+        After `refresh_pack`: the score by the sources that the run was started with, None if they
+        give none.
     cost
         What running the target cost; None if no cost is known.
     warnings
         Reasons to doubt the estimate.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: str
     scale: Scale
@@ -67,20 +68,21 @@ class Estimate(Shown, BaseModel):
     interval: Interval
     level: float
     tasks: dict[str, float]
-    task_intervals: dict[str, Interval | None] = {}
+    task_intervals: dict[str, Interval | None] = Field(default_factory=dict)
     rank: int | None = None
     ranked_among: int | None = None
     rank_interval: RankInterval | None = None
-    task_ranks: dict[str, int] = {}
+    task_ranks: dict[str, int] = Field(default_factory=dict)
     items_run: int
     items_total: int
     answers_mean: float
     answers_right: int | None
-    task_items: dict[str, int] = {}
+    task_items: dict[str, int] = Field(default_factory=dict)
     random: RandomSampling
     expected_error: float | None
     interval_kind: str
     interval_sources: int | None = None
+    before: float | None = None
     cost: Cost | None = None
     warnings: tuple[str, ...] = ()
     provenance: Provenance
@@ -178,6 +180,7 @@ class Estimates(Shown, dict[str, Estimate]):
                 "interval_kind": estimate.interval_kind,
                 "warnings": in_cell(estimate.warnings),
             }
+            | ({} if estimate.before is None else {"before": estimate.before})
             for name, estimate in self.items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)

@@ -13,13 +13,14 @@ from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
 from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
-from fewbench.executors import Executor, open_pool
+from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Scores, Unit
+from fewbench.scores import Unit
 from fewbench.scores.conditions import disagreements
 from fewbench.uncertainty.bounds import Past, past_scores, places
-from fewbench.uncertainty.intervals import Scored, stricter
+from fewbench.uncertainty.held_out import HeldOut, measure_for
+from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.sampling import error_within, sampling_effect
 
@@ -42,28 +43,38 @@ class Estimating:
         self._choosing, self._ledger = choosing, choosing.ledger
         self._narrow: dict[str, bool] = {}  # of the last estimates
         self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
+        self._pool: Pool | None = None
+        self.errors_folder = self._ledger.folder
+        """Where measured errors of the method are kept."""
 
     @cached_property
     def judge(self) -> Judge:
         """What says how far the method's estimates may be off."""
-        provenance, stop = self._choosing.provenance, self._choosing.settings.stop
-        scores, method = self._choosing.scores, self._choosing.method
-        span = scores.scale.high - scores.scale.low
+        choosing, provenance = self._choosing, self._choosing.provenance
+        scores, stop = choosing.scores, choosing.settings.stop
+        half_width = None if stop.half_width is None else stop.half_width / scores.scale.span
+        packed = known_errors(scores, choosing.method, provenance)
+
+        def errors(answered: int) -> HeldOut:
+            if packed is not None:
+                return packed
+            return measure_for(
+                choosing.method, scores.whole, provenance.budget, provenance.seed, answered,
+                stops_early=half_width is not None, folder=self.errors_folder, pool=self._pool,
+            )  # fmt: skip
+
         return Judge(
-            method, scores.whole, provenance.budget, provenance.seed, self._ledger.folder,
-            None if stop.half_width is None else stop.half_width / span,
-            stop.level, known_errors(scores, method, provenance),
-        )  # fmt: skip
+            choosing.method, scores.whole, provenance.budget, errors, half_width, stop.level
+        )
 
     @contextmanager
     def measured_by(self, workers: int, executor: Executor) -> Iterator[None]:
         """Measure the method's errors there."""
-        with open_pool(executor, workers) as pool:
-            self.judge.pool = pool
+        with open_pool(executor, workers) as self._pool:
             try:
                 yield
             finally:
-                self.judge.pool = None
+                self._pool = None
 
     @cached_property
     def _mixed_sources(self) -> tuple[str, ...]:
@@ -84,7 +95,8 @@ class Estimating:
         general: list[str] | None = None
         for row, name in enumerate(names):
             score = Scored.of(prediction, row, record.answers(name), scores)
-            self._narrow[name] = self.judge.ends_run(score)
+            uncertainty = self.judge.of(score)
+            self._narrow[name] = uncertainty.ends_run
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
@@ -98,8 +110,7 @@ class Estimating:
                 notes.append(OUTSIDE)
             notes += [*choosing.notes, *self._mixed_sources]
             estimates[name] = make_estimate(
-                name, score, self.judge, level, choosing.provenance, past, notes,
-                stopping=stop.half_width is not None,
+                name, score, uncertainty, self.judge, level, choosing.provenance, past, notes
             )  # fmt: skip
         self._kept[key] = (state, estimates)
         return Estimates(estimates)
@@ -114,10 +125,10 @@ class Estimating:
         judge = self.judge
         if judge.method.plain_sampling:
             return []
-        scores, errors, notes = judge.scores, judge.errors(), []
+        scores, errors, notes = judge.scores, judge.errors(judge.budget), []
         error, random = errors.mean_error, errors.mean_random
         if error is not None and random is not None and error >= random > 0:
-            span, unit = scores.scale.high - scores.scale.low, Unit(scores.scale)
+            span, unit = scores.scale.span, Unit(scores.scale)
             notes.append(
                 f"on held-out source models the mean error of this method is "
                 f"{unit.points(error * span)}, and that of random sampling "
@@ -135,29 +146,21 @@ class Estimating:
 
 def make_estimate(
     target: str,
-    one: Scored,
+    scored: Scored,
+    uncertainty: Uncertainty,
     judge: Judge,
     level: float,
     provenance: Provenance,
     past: Past,
     warnings: Sequence[str] = (),
-    *,
-    stopping: bool = False,
 ) -> Estimate:
-    """Make an estimate on the user's scale.
-
-    `past` are the `past_scores` of the scores; with `stopping`, the width of the interval may end
-    the run.
-    """
-    scores, items, replies = judge.scores, one.answers.items, one.answers.scores[0]
-    uncertainty = judge.of(one, stopping=stopping)
+    """Make an estimate on the user's scale; `past` are the `past_scores` of the scores."""
+    scores, items, replies = judge.scores, scored.answers.items, scored.answers.scores[0]
     low, high = uncertainty.interval(level)
-    score, tasks = float(one.estimates[0]), one.estimates[1:]
+    score, tasks = float(scored.estimates[0]), scored.estimates[1:]
     n, n_items = len(items), scores.n_items
-    scale = scores.scale
-    span = scale.high - scale.low
-    ends_run = stopping and judge.ends_run(one)
-    plain = judge.random_at(score, n, stricter(level) if ends_run else level)
+    scale, span = scores.scale, scores.scale.span
+    plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
     # In [0, 1], where 1 is best on every scale.
     ranks: dict[str, Any] = {}
@@ -176,12 +179,12 @@ def make_estimate(
         target=target,
         scale=scale,
         score=float(scale.from_unit(score)),
-        interval=_interval(scores, low, high),
+        interval=Interval.between(scale.from_unit((low, high))),
         level=level,
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
-            name: None if task is None else _interval(scores, *task.interval(level))
-            for name, task in zip(names, judge.of_tasks(one), strict=True)
+            name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
+            for name, task in zip(names, judge.of_tasks(scored, uncertainty), strict=True)
         },
         **ranks,
         items_run=n,
@@ -199,11 +202,6 @@ def make_estimate(
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )
-
-
-def _interval(scores: Scores, low: float, high: float) -> Interval:
-    low, high = scores.scale.interval_from_unit(low, high)
-    return Interval(low=low, high=high)
 
 
 def progress_notes(

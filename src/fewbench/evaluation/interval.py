@@ -1,27 +1,32 @@
 """Intervals on the user's scale."""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Iterable
+from typing import Self
+
+from fewbench._json import Frozen
 
 
-class Interval(BaseModel):
+class Interval(Frozen):
     """A range on the user's scale."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     low: float
     high: float
 
+    @classmethod
+    def between(cls, ends: Iterable[float]) -> Self:
+        """Return the interval between two ends in any order."""
+        low, high = sorted(map(float, ends))
+        return cls(low=low, high=high)
 
-class RankInterval(BaseModel):
+
+class RankInterval(Frozen):
     """The ranks at the ends of a score's interval; 1 is best."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     best: int
     worst: int
 
 
-class RandomSampling(BaseModel):
+class RandomSampling(Frozen):
     """Plain random sampling of as many items.
 
     Attributes
@@ -30,8 +35,6 @@ class RandomSampling(BaseModel):
         Half the width of its interval, at the level and the score of the estimate, and its mean
         absolute error there.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     half_width: float
     expected_error: float

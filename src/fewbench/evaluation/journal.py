@@ -8,13 +8,13 @@ that is asked the items of another one.
 from collections.abc import Container, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from fewbench._files import written_whole
 from fewbench._journal import Lines
-from fewbench._json import loads, parse_json
+from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.opening import Stop
@@ -24,14 +24,12 @@ HEADER = "evaluation.json"
 ANSWERS = "answers.jsonl"
 
 
-class Header(BaseModel):
+class Header(Frozen):
     """What an evaluation was opened with.
 
     `id` tells this evaluation from all others. The path `scores` is relative to the folder.
     `targets` are the first ones; others may join (`Followed`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1] = 1
     id: str
@@ -44,19 +42,14 @@ class Header(BaseModel):
     """Why this method, where `auto` chose it."""
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Asked(_Line):
+class Asked(Frozen):
     """One round of items that targets were asked to be run on."""
 
-    kind: Literal["asked"] = "asked"
     targets: tuple[str, ...]
     items: tuple[str, ...]
 
 
-class Told(_Line):
+class Told(Frozen):
     """Answers of one target, scores in [0, 1].
 
     `differences` says how answers were asked or scored in another way than those of the sources,
@@ -69,17 +62,16 @@ class Told(_Line):
     `items`.
     """
 
-    kind: Literal["told"] = "told"
     target: str
     items: tuple[str, ...]
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float | None, ...], ...] | None = None
     differences: tuple[str, ...] = ()
-    replies: dict[str, str] = {}
-    texts: dict[str, str] = {}
+    replies: dict[str, str] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
     model: str = ""
     corrects: bool = False
-    conditions: dict[str, dict[str, tuple[int, ...]]] = {}
+    conditions: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> "Told":
@@ -99,19 +91,16 @@ def kept_replies(told: Iterable[Told]) -> dict[str, str]:
     return replies
 
 
-class Skipped(_Line):
+class Skipped(Frozen):
     """Items that a target cannot answer; or, with `again`, that it is to be asked again."""
 
-    kind: Literal["skipped"] = "skipped"
     target: str
     items: tuple[str, ...]
     again: bool = False
 
 
-class Led(BaseModel):
+class Led(Frozen):
     """A run whose items another target is asked first; see `fewbench.methods.record.Lead`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rounds: tuple[tuple[str, ...], ...]
     scores: dict[str, float]
@@ -128,25 +117,22 @@ class Led(BaseModel):
         )
 
 
-class Followed(_Line):
+class Followed(Frozen):
     """A target, which may be new, is asked the items of another run first.
 
     `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.
     """
 
-    kind: Literal["followed"] = "followed"
     target: str
     of: str
     lead: Led
 
 
 Entry = Asked | Told | Skipped | Followed
-_KINDS: dict[str, type[Entry]] = {
-    "asked": Asked,
-    "told": Told,
-    "skipped": Skipped,
-    "followed": Followed,
-}
+# No two have the same fields, so the first that fits is the one.
+_ENTRY: TypeAdapter[Entry] = TypeAdapter(
+    Annotated[Told | Asked | Skipped | Followed, Field(union_mode="left_to_right")]
+)
 
 
 def targets_of(header: Header, entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -203,7 +189,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
-        self._lines.append(entry.model_dump_json(exclude_defaults=True, exclude={"kind"}).encode())
+        self._lines.append(entry.model_dump_json(exclude_defaults=True).encode())
         self._n_known += 1
 
     def locked(self) -> AbstractContextManager[None]:
@@ -269,12 +255,7 @@ def folder_and_target(name: str) -> tuple[Path, str | None] | None:
 
 
 def _parse(line: bytes) -> Entry:
-    entry = loads(line)
-    if not isinstance(entry, dict):
-        raise ValueError("not an entry")
-    kind = "told" if "scores" in entry else "asked" if "targets" in entry else "skipped"
-    kind = "followed" if "lead" in entry else kind
-    return _KINDS[kind].model_validate(entry)
+    return _ENTRY.validate_python(loads(line))
 
 
 def _is_sound(line: bytes) -> bool:

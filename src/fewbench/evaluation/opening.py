@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fewbench._blocks import is_large
+from fewbench._json import Frozen
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
@@ -21,7 +22,7 @@ from fewbench.methods.subset import Given
 from fewbench.scores import Scores, open_sources, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.costs import amount
-from fewbench.scores.table import is_added, source_models
+from fewbench.scores.roles import is_added, source_models
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -33,7 +34,7 @@ AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<afte
 """A number with its unit, before or after it."""
 
 
-class Stop(BaseModel):
+class Stop(Frozen):
     """When to stop asking a target: at the limit that is reached first.
 
     Attributes
@@ -61,8 +62,6 @@ class Stop(BaseModel):
     >>> Stop(cost=75, unit="$").describe()
     'at most $75'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: int | None = None
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -134,7 +133,7 @@ class Stop(BaseModel):
         EvaluationError
             If `half_width` is no narrower than the scale.
         """
-        n_items, widest = scores.n_items, (scores.scale.high - scores.scale.low) / 2
+        n_items, widest = scores.n_items, scores.scale.span / 2
         if self.half_width is not None and self.half_width >= widest:
             raise EvaluationError(
                 f"every interval is narrower than a half width of {self.half_width:g}: scores are "
@@ -154,8 +153,8 @@ class Stop(BaseModel):
                 hint="add a budget: the most items to run",
             )
         if self.half_width is not None:
-            span = scores.scale.high - scores.scale.low
-            return min(n_items, 3 * _items_for(self.half_width / span, self.level, n_items))
+            half_width = self.half_width / scores.scale.span
+            return min(n_items, 3 * _items_for(half_width, self.level, n_items))
         return n_items
 
 

@@ -67,6 +67,12 @@ def estimates_page(
         for estimate in ranked
         if estimate.cost is not None
     ]
+    lesser += [
+        f"Before, {estimate.target} scored {unit.score(estimate.before)}: it moved by "
+        f"{unit.difference(estimate.score - estimate.before)}."
+        for estimate in ranked
+        if estimate.before is not None
+    ]
     parts = [
         part
         for estimate in ranked

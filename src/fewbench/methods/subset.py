@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from fewbench._json import parse_json
+from fewbench._json import Frozen, parse_json
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.algorithms.sampling import whole_chances
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Provenance(BaseModel):
+class Provenance(Frozen):
     """What made a subset or an estimate: enough to repeat it, and to refuse other scores.
 
     `method` is the user's method name, `settings` its parts written out.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: str
     settings: str
@@ -36,7 +34,7 @@ class Provenance(BaseModel):
     version: str
 
 
-class Subset(BaseModel):
+class Subset(Frozen):
     """Chosen items and their weights, in the order of choice.
 
     A subset is meaningful only with its method's predictor; `provenance` names both. `chances` are
@@ -47,8 +45,6 @@ class Subset(BaseModel):
     >>> Subset.from_json(subset.to_json()) == subset
     True
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: Annotated[tuple[str, ...], Field(min_length=1)]
     weights: tuple[float, ...] | None = None

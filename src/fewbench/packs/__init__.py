@@ -2,6 +2,6 @@
 
 from fewbench.packs.contents import Pack, open_pack
 from fewbench.packs.making import pack
-from fewbench.packs.refresh import Refreshed, refresh_pack
+from fewbench.packs.refresh import refresh_pack
 
-__all__ = ["Pack", "Refreshed", "open_pack", "pack", "refresh_pack"]
+__all__ = ["Pack", "open_pack", "pack", "refresh_pack"]

@@ -35,14 +35,8 @@ from fewbench.scores.pack_files import (
     encode_scores,
     scores_of,
 )
-from fewbench.scores.table import (
-    HARNESS_VERSION,
-    KEYS,
-    PROMPTS,
-    SETTINGS,
-    as_sources,
-    source_models,
-)
+from fewbench.scores.roles import as_sources, source_models
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -293,7 +287,7 @@ class _Maker:
             return [], ["too few source models for a backtest"]
         backtests, remarks = backtests_by_relation(table, None, range(repeats), self.seed, 0.9)
         name, n = self.made.method, self.made.budget
-        span = self.scores.scale.high - self.scores.scale.low
+        span = self.scores.scale.span
         rows: list[dict[str, Cell]] = []
         for relation, replay in backtests.items():
             self.step(f"backtest on targets: {relation}")

@@ -348,23 +348,23 @@ def _find_repository(repo: str) -> Any:
 def read_repository(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read logs of any known harness, or one table of scores."""
     paths = [folder / file.path for file in found.files]
-    logs = find_units(paths, [ask.form] if ask.form in HARNESSES else list(HARNESSES))
-    if not logs.units and len(paths) == 1:
+    form = ask.form if ask.form in HARNESSES else None
+    units, others = find_units(paths, form)
+    if not units and len(paths) == 1:
         try:
             return read(paths[0], form=ask.form)
         except ReaderError as error:
             hint = f"name its columns: fewbench import {paths[0]} --model … --item … --score …"
             raise PublicError(error.message, hint=hint) from error
-    if not logs.units:
+    if not units:
         raise PublicError(
             f"{folder}: no logs of {ask.form or 'a known harness'} in the repository",
             hint="name its columns if it has a table: fewbench import FILE --model …",
         )
-    named = dict.fromkeys(path for _, unit in logs.units for path in (unit.path, *unit.beside))
-    form = ask.form if ask.form in HARNESSES else None
+    named = dict.fromkeys(path for _, unit in units for path in (unit.path, *unit.beside))
     reading = _read_logs(ask, found, list(named), form)
-    if logs.others:
-        what = f"{counted(len(logs.others), 'file')} left out that {form or 'no harness'} "
+    if others:
+        what = f"{counted(len(others), 'file')} left out that {form or 'no harness'} "
         what += "did not write" if form else "is known to have written"
         reading = replace(reading, notes=(*reading.notes, what))
     return reading

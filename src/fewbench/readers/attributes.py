@@ -44,12 +44,8 @@ def join_attributes(
         frame = load_table(source, text=list(TEXT))
         try:
             metadata = _attributes(frame, kind)
-            if kind == "model":
-                table = _join(scores.models, metadata, kind)
-                scores = scores.changed(models=table)
-            else:
-                table = _join(scores.items, metadata, kind)
-                scores = scores.changed(items=table)
+            table = _join(getattr(scores, f"{kind}s"), metadata, kind)
+            scores = scores.changed(**{f"{kind}s": table})
         except FewbenchError as error:
             raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     return scores

@@ -103,15 +103,12 @@ class JsonLines:
     """The rows of a file of JSON lines.
 
     With `salvage`, a truncated last line is skipped, and `torn` holds its number. Iterating raises
-    ReaderError if a line is not whole JSON: if `parse` raises ValueError.
+    ReaderError if a line is not whole JSON.
     """
 
-    def __init__(
-        self, path: Path, salvage: bool = False, parse: Callable[[str], Any] = loads
-    ) -> None:
+    def __init__(self, path: Path, salvage: bool = False) -> None:
         self.path = path
         self.salvage = salvage
-        self._parse = parse
         self.torn: int | None = None
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
@@ -125,7 +122,7 @@ class JsonLines:
                     if broken:
                         raise self._error(*broken)
                     try:
-                        row = self._parse(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                        row = loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
                     except RepeatedKeyError as error:
                         raise _repeated(f"{self.path}, line {number}", error) from error
                     except ValueError as error:

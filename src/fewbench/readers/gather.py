@@ -121,27 +121,20 @@ def _mapping(pairs: Pairs) -> dict[str, Any]:
     return dict(pairs)
 
 
-@dataclass(frozen=True)
-class FoundUnits:
-    """The units of harnesses, and the files of no known harness."""
-
-    units: list[tuple[Harness, LogUnit]]
-    others: list[Path]
-
-
-def find_units(files: Sequence[Path], names: Sequence[str]) -> FoundUnits:
-    """Offer files to the named harnesses in turn."""
+def find_units(
+    files: Sequence[Path], form: str | None = None
+) -> tuple[list[tuple[Harness, LogUnit]], list[Path]]:
+    """Return the units of all harnesses, or of one, and the files that are of none."""
     left = list(files)
     units: list[tuple[Harness, LogUnit]] = []
-    for name in names:
-        harness = HARNESSES[name]
+    for harness in [HARNESSES[form]] if form else HARNESSES.values():
         mine = harness.find(left)
         units += [(harness, unit) for unit in mine]
         taken = {path for unit in mine for path in (unit.path, *unit.beside)}
         left = [path for path in left if path not in taken]
     place = {path: at for at, path in enumerate(files)}
     units.sort(key=lambda pair: place.get(pair[1].path, len(place)))
-    return FoundUnits(units, left)
+    return units, left
 
 
 def gather(

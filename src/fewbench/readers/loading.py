@@ -12,7 +12,7 @@ from fewbench.readers.reading import read
 from fewbench.scores import Scale, Scores, from_long, from_wide, open_sources
 from fewbench.scores.files import is_saved
 from fewbench.scores.pack_files import is_pack
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 
 LONG = ("model", "item", "score")
 ATTRIBUTES = ("task", "date", "family")

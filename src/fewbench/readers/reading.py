@@ -264,7 +264,7 @@ def _file_form(source: Path) -> str:
 
 def are_logs(path: Path) -> bool:
     """Whether a file or folder contains logs of a harness."""
-    return bool(find_units(list_files([path]), list(HARNESSES)).units)
+    return bool(find_units(list_files([path]))[0])
 
 
 def _matches(task: str, patterns: str) -> bool:
@@ -287,18 +287,17 @@ def _find_logs(
             f"themselves: {some(pointers)}",
             hint="run git lfs pull in their repository",
         )
-    search = find_units(files, [form] if form else list(HARNESSES))
-    others = set(search.others)
-    named = [source for source in sources if source in others]
-    if form and (named or not search.units):
+    units, others = find_units(files, form)
+    named = [source for source in sources if source in set(others)]
+    if form and (named or not units):
         raise ReaderError(
             f"{(named or sources)[0]}: no result file of {form}",
             hint=f"{form} writes {HARNESSES[form].files}",
         )
     folders = [source for source in sources if source.is_dir()]
-    if not search.units and (totals := _totals_only(search.others)):
+    if not units and (totals := _totals_only(others)):
         raise ReaderError(totals[0], hint=totals[1])
-    if folders and not search.units:
+    if folders and not units:
         there = sorted(entry.name for entry in folders[0].iterdir())
         if EVALUATION in there:
             raise ReaderError(
@@ -310,12 +309,12 @@ def _find_logs(
             hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file; there is "
             f"{some(there) or 'nothing'}",
         )
-    if search.units and named:
+    if units and named:
         raise ReaderError(
             f"{some(named)}: not a log of a harness, but passed together with logs",
             hint="pass several paths only for logs",
         )
-    return search.units, search.others
+    return units, others
 
 
 def _read_logs(

@@ -2,13 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Any, cast
 
 import pandas as pd
 
-from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._names import some
-from fewbench.errors import MissingFileError, ReaderError
+from fewbench.errors import ReaderError
+from fewbench.readers.tables import load_table
 
 
 def read_task_table(
@@ -35,7 +34,7 @@ def read_task_table(
         number.
     """
     path = Path(path)
-    table = _pandas_csv(path, dtype={"model": str})
+    table = load_table(path, ["model", *tasks])
     if "model" not in table:
         raise ReaderError(
             f"{path}: no column 'model'; it has {some(list(table.columns))}",
@@ -49,8 +48,8 @@ def read_task_table(
     if not len(table):
         raise ReaderError(f"{path}: no models", hint="write one row per model under the header")
     models = table["model"]
-    if models.isna().any():
-        raise ReaderError(f"{path}: row {models.isna().argmax() + 2} names no model")
+    if (nameless := ~models.astype(bool)).any():
+        raise ReaderError(f"{path}: row {nameless.argmax() + 2} names no model")
     if (twice := models.duplicated()).any():
         raise ReaderError(f"{path}: models named twice: {some(models[twice].unique())}")
     scores = table.set_index("model")[tasks]
@@ -77,7 +76,7 @@ def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
         If the file is no such table, a task appears twice, or a number is not 1 or more.
     """
     path = Path(path)
-    table = _pandas_csv(path, dtype=str, keep_default_na=False)
+    table = load_table(path, ["task", "questions"])
     if lacking := [name for name in ("task", "questions") if name not in table]:
         raise ReaderError(
             f"{path}: no column {some(lacking)}; it has {some(list(table.columns))}",
@@ -86,23 +85,8 @@ def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
     if (twice := table["task"].duplicated()).any():
         raise ReaderError(f"{path}: tasks named twice: {some(table['task'][twice].unique())}")
     for task, number in zip(table["task"], table["questions"], strict=True):
-        if not number.isdecimal() or int(number) < 1:
+        if not str(number).isdecimal() or int(number) < 1:
             raise ReaderError(
                 f"{path}: {task} has {number!r} questions", hint="use whole numbers from 1"
             )
     return dict(zip(table["task"], map(int, table["questions"]), strict=True))
-
-
-def _pandas_csv(path: Path, **options: Any) -> pd.DataFrame:
-    try:
-        refuse_pointer(path, ReaderError)
-        if other := other_separator(path, ","):
-            raise ReaderError(f"{path}: {other[0]}", hint=other[1])
-        return cast(pd.DataFrame, pd.read_csv(path, encoding=text_encoding(path), **options))
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file") from error
-    except UnicodeError as error:
-        what, hint = why_not_utf8(path) or ("not a .csv table", None)
-        raise ReaderError(f"{path}: {what}", hint=hint) from error
-    except (ValueError, OSError) as error:
-        raise ReaderError(f"{path}: not a .csv table") from error

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from fewbench._journal import Lines
+from fewbench._json import Frozen
 from fewbench._text import masked
 from fewbench.errors import EvaluationError, RunError
 from fewbench.evaluation.costs import BATCHES
@@ -15,7 +16,7 @@ MODEL = ("model", "model_args", "model arguments", "server", "program")
 """Facts that name the model: targets of one folder may differ in these."""
 
 
-class Batch(BaseModel):
+class Batch(Frozen):
     """What a batch cost, and which of its items failed: a line of `run.jsonl`.
 
     `counts` is False where the model failed as a whole, which is no fault of the items. Earlier
@@ -23,11 +24,9 @@ class Batch(BaseModel):
     run from there on.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     target: str = ""
     facts: dict[str, str] | None = None
-    failed: dict[str, str] = {}
+    failed: dict[str, str] = Field(default_factory=dict)
     counts: bool = True
     again: tuple[str, ...] = ()
     cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)

@@ -20,7 +20,7 @@ from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
 from fewbench.runners.run_folder import limits_of
 from fewbench.scores import Benchmark, Scores
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 
 NO_ANSWER = "no answer and no reason given"
 INTERRUPTED = "interrupted"

@@ -31,7 +31,8 @@ from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult
 from fewbench.runners.servers import check_address, check_server, refusing_empty_replies
 from fewbench.scores import Benchmark, Scores
-from fewbench.scores.table import KEYS, NO_TASK, as_sources
+from fewbench.scores.roles import as_sources
+from fewbench.scores.table import KEYS, NO_TASK
 
 Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
 # Inspect's own defaults are to retry and to wait forever: 5 retries take about 90 s, and of a reply

@@ -18,7 +18,7 @@ from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.scores import Benchmark, Scores
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 
 ScoreFunction = Callable[..., Any]
 

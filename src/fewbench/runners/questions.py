@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from fewbench._json import Frozen
 from fewbench._names import some
 from fewbench.errors import ReaderError
 
@@ -12,7 +13,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Record = TypeVar("Record", bound=BaseModel)
 
 
-class Question(BaseModel):
+class Question(Frozen):
     """One question and its answer.
 
     Parameters
@@ -35,8 +36,6 @@ class Question(BaseModel):
     >>> Question(id="1", text="2 + 2 =", options=("3", "4"), answer=1).shown
     'B'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Annotated[str, Field(min_length=1)]
     text: Annotated[str, Field(min_length=1)]

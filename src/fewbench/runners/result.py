@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from fewbench._files import written_whole
+from fewbench._json import Frozen
 from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
@@ -23,11 +24,7 @@ RESULT = "result.json"
 """Name of a run's result in its folder."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Spent(_Frozen):
+class Spent(Frozen):
     """What a run has used so far, over all times that it was continued.
 
     Attributes
@@ -52,7 +49,7 @@ class Spent(_Frozen):
         return max(0.0, self.seconds - self.own_seconds)
 
 
-class Progress(_Frozen):
+class Progress(Frozen):
     """How far a target is.
 
     Attributes
@@ -82,7 +79,7 @@ class Progress(_Frozen):
     cost: Cost | None = None
 
 
-class TargetResult(_Frozen):
+class TargetResult(Frozen):
     """What a run found for one target.
 
     Attributes
@@ -111,7 +108,7 @@ class TargetResult(_Frozen):
     unit: str = ""
 
 
-class RunResult(Shown, _Frozen):
+class RunResult(Shown, Frozen):
     """What a run found, cost and saved.
 
     Attributes

@@ -31,7 +31,7 @@ from fewbench.scores import Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
 from fewbench.scores.costs import amount
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 from fewbench.uncertainty.intervals import FEWEST
 
 OUTAGE = 10

@@ -13,10 +13,10 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
-from fewbench.scores.cells import Cells, compact
+from fewbench.scores.cells import Cells, compact, frozen
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import NO_TASK, Scores, frozen
+from fewbench.scores.table import NO_TASK, Scores
 
 
 def from_long(

@@ -6,20 +6,21 @@ or a partial score, and are unpacked to bytes before use. Files are compressed, 
 cell.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fewbench._blocks import CACHED, blocks
+from fewbench._blocks import CACHED, Matrix, blocks, by_columns, row_blocks
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 
+Number = TypeVar("Number", bound=np.generic)
 GONE = 255
 """The code of a missing cell."""
 USUAL = (0, 1, GONE)
@@ -142,10 +143,6 @@ class Cells:
             codes = codes[:, columns]
         return Cells(np.ascontiguousarray(codes), self.levels, above, mean)
 
-    def filled(self, above: FloatArray, item_mean: FloatArray) -> "Cells":
-        """Return the same cells, missing ones filled."""
-        return replace(self, above=above, item_mean=item_mean)
-
 
 @dataclass(frozen=True)
 class Unread:
@@ -236,7 +233,7 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
         part = block(rows)
         codes[rows] = np.searchsorted(distinct, part)
         codes[rows][np.isnan(part)] = GONE
-    return _cells(codes, distinct)
+    return coded_cells(codes, distinct)
 
 
 def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | None:
@@ -270,12 +267,42 @@ def _of_bytes(values: Any, of: Callable[[Any], FloatArray] | None) -> Cells | No
     if (place != numbers).any():
         for rows in parts:
             codes[rows] = recoded[codes[rows]]
-    return _cells(codes, distinct)
+    return coded_cells(codes, distinct)
 
 
-def _cells(codes: NDArray[np.uint8], distinct: FloatArray) -> Cells:
+def coded_cells(codes: NDArray[np.uint8], distinct: Sequence[float] | FloatArray) -> Cells:
+    """Return cells of these codes and scores, which may not change from now on."""
     levels = np.full(GONE + 1, np.nan)
     levels[: len(distinct)] = distinct
-    codes.flags.writeable = False
-    levels.flags.writeable = False
-    return Cells(codes, levels)
+    return Cells(frozen(codes), frozen(levels))
+
+
+def filled_cells(cells: Matrix, task_of: IntArray) -> Matrix:
+    """Return the cells with missing ones filled, as `Scores.filled` does."""
+    item_mean, above = _item_means(cells, task_of), []
+    for rows in row_blocks(cells):
+        values = cells[rows]
+        run = ~np.isnan(values)
+        # Each model is compared with the others on the items that it answered.
+        above.append(np.where(run, values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1))
+    ability = np.concatenate(above)
+    if isinstance(cells, Cells):
+        return replace(cells, above=ability, item_mean=item_mean)
+    values, guess = np.asarray(cells), np.clip(item_mean + ability[:, None], 0.0, 1.0)
+    return frozen(np.where(np.isnan(values), guess, values))
+
+
+def _item_means(cells: Matrix, task_of: IntArray) -> FloatArray:
+    """Return the mean answer to each item; of an item without any, that of its task, or of all."""
+    sums = by_columns(cells, lambda part: np.nansum(part, axis=0))
+    counts = by_columns(cells, lambda part: (~np.isnan(part)).sum(axis=0).astype(np.float64))
+    of_tasks = np.bincount(task_of, sums) / np.maximum(np.bincount(task_of, counts), 1)
+    of_tasks[np.bincount(task_of, counts) == 0] = sums.sum() / max(counts.sum(), 1)
+    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), of_tasks[task_of])
+    return means
+
+
+def frozen(array: NDArray[Number]) -> NDArray[Number]:
+    """Return the array, from now on read-only."""
+    array.flags.writeable = False
+    return array

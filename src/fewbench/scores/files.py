@@ -24,12 +24,13 @@ from fewbench._json import loads
 from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
-from fewbench.scores.cells import Unread
+from fewbench.scores.cells import Unread, frozen
 from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.item_files import layout, read_cells, read_options, write_by_items
 from fewbench.scores.pack_files import is_pack, open_packed
+from fewbench.scores.roles import as_scores
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import Scores, as_scores
+from fewbench.scores.table import Scores
 
 FORMAT = 1
 MODELS = b"fewbench.models"
@@ -233,8 +234,7 @@ def _cells(file: Any, meta: dict[str, Any]) -> FloatArray:
     """Read the scores of a file with one row per model and item."""
     column = file.read(columns=["score"])["score"]
     values: FloatArray = column.to_numpy().astype(np.float64).reshape(meta["shape"])
-    values.flags.writeable = False  # so that Scores shares it
-    return values
+    return frozen(values)  # so that Scores shares it
 
 
 def _check_format(source: Path, meta: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
-from fewbench.scores.cells import GONE, Cells
+from fewbench.scores.cells import GONE, Cells, coded_cells, frozen
 from fewbench.scores.probabilities import (
     OptionProbabilities,
     StoredProbabilities,
@@ -121,16 +121,12 @@ def read_cells(file: Any, meta: dict[str, Any]) -> FloatArray:
         at += len(rows)
     if at != n_items:
         raise ValueError(f"{at} items, not {n_items}")
-    values.flags.writeable = False
     if levels is None:
-        return values
-    table = np.full(GONE + 1, np.nan)
-    table[: len(levels)] = levels
-    table.flags.writeable = False
+        return frozen(values)
     if not all(((values[:, part] < len(levels)) | (values[:, part] == GONE)).all()
                for part in blocks(n_items, n_models)):  # fmt: skip
         raise ValueError("a code without a score")
-    return Cells(values, table)  # type: ignore[return-value]
+    return coded_cells(values, levels)  # type: ignore[return-value]
 
 
 def read_options(file: Any, source: Path, meta: dict[str, Any]) -> OptionProbabilities | None:

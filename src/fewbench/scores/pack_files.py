@@ -27,7 +27,7 @@ from fewbench._names import counted, did_you_mean
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, PackError, first_line
 from fewbench.scores.benchmark import Average
-from fewbench.scores.cells import ChosenAnswers
+from fewbench.scores.cells import ChosenAnswers, frozen
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Origin, Scores
 
@@ -350,8 +350,7 @@ def _values(arrays: Mapping[str, NDArray[Any]], n_models: int, n_items: int) -> 
         values = levels[codes]
     if "run" in arrays:
         values[_bits(arrays["run"], shape) == 0] = np.nan
-    values.flags.writeable = False
-    return values
+    return frozen(values)
 
 
 def _bits(packed: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.uint8]:

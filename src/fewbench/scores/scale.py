@@ -61,10 +61,15 @@ class Scale:
         unit = 1.0 - unit if self.lower_is_better else unit
         return np.asarray(self.low + unit * (self.high - self.low))
 
-    def interval_from_unit(self, low: float, high: float) -> tuple[float, float]:
-        """Convert an interval to this scale, its ends in order."""
-        ends = sorted(float(end) for end in self.from_unit([low, high]))
-        return ends[0], ends[1]
+    @property
+    def span(self) -> float:
+        """The largest difference of two scores."""
+        return self.high - self.low
+
+    def difference_from_unit(self, differences: ArrayLike) -> FloatArray:
+        """Convert differences of scores in [0, 1], of any shape, to this scale."""
+        span = -self.span if self.lower_is_better else self.span
+        return np.asarray(span * np.asarray(differences, dtype=np.float64))
 
     @property
     def is_unit(self) -> bool:

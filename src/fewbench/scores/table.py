@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
+from fewbench._blocks import Matrix, by_rows, is_large, not_run, row_blocks
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
-from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact
+from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact, filled_cells, frozen
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
@@ -209,10 +209,7 @@ class Scores(ItemTable):
     @cached_property
     def filled_cells(self) -> Matrix:
         """`filled` by parts, as `cells`."""
-        coded = self._bytes
-        if coded is None or "filled" in vars(self):
-            return self.filled
-        return _filled(coded, self.task_of) if coded.has_missing else coded
+        return filled_cells(self.cells, self.task_of) if self.has_missing else self.cells
 
     @property
     def run(self) -> BoolArray:
@@ -275,16 +272,7 @@ class Scores(ItemTable):
 
         The mean of an item that no model ran is that of its task.
         """
-        if not self.has_missing:
-            return self.values
-        if self._bytes is not None:
-            return frozen(np.asarray(self.filled_cells))
-        run = ~np.isnan(self.values)
-        item_mean = _item_means(self.values, self.task_of)
-        # Each model is compared with the others on the items that it answered.
-        above = np.where(run, self.values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1)
-        guess = np.clip(item_mean + above[:, None], 0.0, 1.0)
-        return frozen(np.where(run, self.values, guess))
+        return frozen(np.asarray(self.filled_cells)) if self.has_missing else self.values
 
     def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
@@ -453,27 +441,6 @@ def _is_binary(values: FloatArray) -> bool:
     return bool(((run == 0) | (run == 1)).all())
 
 
-def _item_means(cells: Matrix, task_of: IntArray) -> FloatArray:
-    """Return the mean answer to each item; of an item without any, that of its task, or of all."""
-    sums = by_columns(cells, lambda part: np.nansum(part, axis=0))
-    counts = by_columns(cells, lambda part: (~np.isnan(part)).sum(axis=0).astype(np.float64))
-    of_tasks = np.bincount(task_of, sums) / np.maximum(np.bincount(task_of, counts), 1)
-    of_tasks[np.bincount(task_of, counts) == 0] = sums.sum() / max(counts.sum(), 1)
-    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), of_tasks[task_of])
-    return means
-
-
-def _filled(cells: Cells, task_of: IntArray) -> Cells:
-    """Return the cells with missing ones filled, as `Scores.filled` does."""
-    item_mean = _item_means(cells, task_of)
-    above = []
-    for rows in row_blocks(cells):
-        values = cells[rows]
-        run = ~np.isnan(values)
-        above.append(np.where(run, values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1))
-    return cells.filled(np.concatenate(above), item_mean)
-
-
 def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]") -> None:
     if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
@@ -517,73 +484,3 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
             f"{len(empty)} models have no answer at all: {some(models[empty])}",
             hint="leave them out",
         )
-
-
-def is_added(scores: Scores) -> BoolArray:
-    """Whether each model was added from an evaluation (`fewbench.add`), shape (models,)."""
-    if RUN not in scores.models:
-        return np.zeros(scores.n_models, dtype=bool)
-    texts = scores.models[RUN].astype(str)
-    return texts.str.fullmatch("[0-9a-f]{16}:.+").to_numpy(dtype=bool)
-
-
-def as_scores(given: object) -> Scores:
-    """Return whole scores as `as_sources` does; PackError for a pack of the chosen items alone."""
-    scores = as_sources(given)
-    _ = scores.cells  # a pack refuses to give them
-    return scores
-
-
-def as_sources(given: object) -> Scores:
-    """Return the scores of source models; of a benchmark alone, those of no models.
-
-    ScoresError for a path or a Reading in place of scores.
-
-    Examples
-    --------
-    >>> as_sources(Benchmark(pd.DataFrame({"task": ["x", "x"]}, index=["q1", "q2"])))
-    Scores: 0 models × 2 items, 1 task
-    """
-    if isinstance(given, Benchmark):
-        nothing = pd.DataFrame(index=pd.Index([], dtype=object))
-        values = np.empty((0, given.n_items))
-        return Scores(values, nothing, given.items, None, given.scale, given.average)
-    if not isinstance(given, Scores):
-        raise ScoresError(
-            f"the scores are a {type(given).__name__}, not Scores",
-            hint="use fewbench.load_scores(path), or .scores of what import_results returned",
-        )
-    return given
-
-
-def frozen(array: FloatArray) -> FloatArray:
-    """Return the array, from now on read-only."""
-    array.flags.writeable = False
-    return array
-
-
-def source_models(scores: Scores) -> tuple[Scores, tuple[str, ...]]:
-    """Return the scores without models whose `role` is target, and a note if there are any.
-
-    Examples
-    --------
-    >>> from fewbench import from_arrays
-    >>> table = from_arrays([[1, 0], [0, 1]], models=["a", "b"])
-    >>> table = table.changed(models=table.models.assign(role=["source", "target"]))
-    >>> sources, notes = source_models(table)
-    >>> sources.model_ids, notes[0]
-    (['a'], '1 of 2 models has the role target and is not used as a source model')
-    """
-    if scores.origin is not None or "role" not in scores.models:
-        return scores, ()
-    is_target = (scores.models["role"] == "target").to_numpy(dtype=bool)
-    count = int(is_target.sum())
-    if not count:
-        return scores, ()
-    of = counted(scores.n_models, "model")
-    note = f"{count} of {of} have the role target and are not used as source models"
-    if count == 1:
-        note = f"1 of {of} has the role target and is not used as a source model"
-    if count == scores.n_models:
-        return as_sources(scores.benchmark), (note,)
-    return scores.take(models=np.flatnonzero(~is_target)), (note,)

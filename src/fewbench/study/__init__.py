@@ -5,7 +5,6 @@ from fewbench.study.comparison import Comparison
 from fewbench.study.comparison_page import comparison_page  # noqa: F401 - pages enter by their types
 from fewbench.study.forecast import Forecast, Plan
 from fewbench.study.plan import plan
-from fewbench.study.sample_plan import SamplePlan
 from fewbench.study.splits import KINDS, Split, SplitSettings, make_split
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "Comparison",
     "Forecast",
     "Plan",
-    "SamplePlan",
     "Split",
     "SplitSettings",
     "compare",

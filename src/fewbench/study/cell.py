@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -21,13 +21,8 @@ from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
-from fewbench.uncertainty.contrast import (
-    Contrast,
-    held_out_correlation,
-    near_copies,
-    sample_correlation,
-)
-from fewbench.uncertainty.held_out import HeldOut
+from fewbench.uncertainty.contrast import Contrast, error_correlation, near_copies
+from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.replay import replay
@@ -201,7 +196,9 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     low = high = np.full(len(truth), np.nan)
     pair_half = ""
     if cell.level is not None:
-        judge = Judge(method.for_sources(sources), sources, cell.budget, seed, held=cell.held)
+        fitted, held = method.for_sources(sources), cell.held
+        errors = partial(measure_for, fitted, sources, cell.budget, seed)
+        judge = Judge(fitted, sources, cell.budget, errors if held is None else lambda _: held)
         scored = replayed.scored
         sure = [judge.of(score) for score in scored]
         low, high = np.array([uncertainty.interval(cell.level) for uncertainty in sure]).T
@@ -212,7 +209,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
-        metrics[f"width{stated}"] = float((high - low).mean())
+        metrics[f"half_width{stated}"] = float((high - low).mean() / 2)
     if replayed.outside is not None:
         metrics["outside"] = float(replayed.outside.mean())
     metrics |= {
@@ -243,10 +240,8 @@ def _pair_halves(
     halves = np.zeros((len(sure), len(sure)))
     for i, j in zip(*np.triu_indices(len(sure), 1), strict=True):
         a, b = sure[i], sure[j]
-        correlation = sample_correlation(a, b)
-        if a.kind == b.kind == "held-out":
-            n = min(len(answers[i].items), len(answers[j].items))
-            correlation = held_out_correlation(judge.errors(n), n, a.estimate - b.estimate)
+        n = min(len(answers[i].items), len(answers[j].items))
+        correlation = error_correlation(a, b, n, judge.errors)
         alike = near_copies(answers[i], answers[j], judge.scores.item_weights)
         halves[i, j] = halves[j, i] = Contrast(a, b, correlation, alike=alike).half(level)
     return halves

@@ -19,7 +19,7 @@ from fewbench.methods.base import AUTO
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import missing_note, whole_sources
 from fewbench.scores import Scores
-from fewbench.scores.table import as_scores
+from fewbench.scores.roles import as_scores
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison

@@ -198,8 +198,8 @@ def _row(row: Row, coverage: str | None, unit: Unit) -> list[str]:
     line = [str(row["method"]), error, ratio, fixed(_number(row, "ratio_to_random_ridge"), 2)]
     line += [fixed(_number(row, name), 3) for name in ("kendall_tau", "spearman")]
     if coverage:
-        width = coverage.replace("coverage", "width")
-        line += [_percent(_number(row, coverage)), unit.number(_number(row, width) / 2)]
+        width = coverage.replace("coverage", "half_width")
+        line += [_percent(_number(row, coverage)), unit.number(_number(row, width))]
     return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
 
 

@@ -1,15 +1,17 @@
 """The outcome of a plan: what to run, what to expect, and how sure that is."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from shlex import quote
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
-from fewbench._names import counted, fixed
-from fewbench.scores import Scale, Unit
+from fewbench._names import counted, fixed, sized
+from fewbench.scores import Scale, Scores, Unit
+from fewbench.scores.costs import amount
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
 from fewbench.show.page import Page, Section, Shown, Table, plain
@@ -92,6 +94,11 @@ class Forecast:
     breakeven_random: int | None
 
     @property
+    def is_random(self) -> bool:
+        """Whether plain random sampling is to be run."""
+        return self.method == figures.RANDOM
+
+    @property
     def why(self) -> str:
         """Why this method, and whether the splits that judge it confirm that."""
         if self.is_better and not self.ratio_high < 1:
@@ -99,9 +106,39 @@ class Forecast:
         return self.reason
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What to expect of a random sample for a model with this score, on the scores' scale.
+
+    Attributes
+    ----------
+    score : float
+    items : int
+    half_width, error : float
+        Half width of the interval, and expected absolute error.
+    random_half_width : float
+        Half width of the interval of as many items of plain random sampling.
+    cost : float
+        Of a run if all items that it draws cost the mean.
+    pays_after : int or None
+        New models after which it has paid to run models in full until there are 20.
+    """
+
+    score: float
+    items: int
+    half_width: float
+    error: float
+    random_half_width: float
+    cost: float
+    pays_after: int | None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Shown):
     """How many items to run, with which method.
+
+    A plan rests on a backtest, with `forecasts`; or, where too few models ran the whole benchmark,
+    on a random sample, with what is `expected` of it.
 
     Attributes
     ----------
@@ -111,15 +148,6 @@ class Plan(Shown):
         Level of the intervals.
     power : float
         For `difference`: share of such pairs that are distinguished.
-    forecasts : tuple of Forecast
-        One for each relation of the target to the sources; the first is the one of `answer`.
-    curves : DataFrame
-        One row per relation, method, backtest (the splits that choose, or those that judge) and
-        number of items: error with its 90% interval, and plain random sampling's.
-    learning : LearningCurve or None
-        Error by number of sources; None if plain random sampling is the answer.
-    notes : tuple of str
-        Remarks on these numbers.
     n_items, n_models : int
         Of the table.
     bytes_per_item : float
@@ -129,26 +157,44 @@ class Plan(Shown):
     scale : Scale
         The scale of the scores, on which errors are given.
     facts : dict of str
+    notes : tuple of str
+        Remarks on these numbers.
+    forecasts : tuple of Forecast
+        One for each relation of the target to the sources; the first is the one of `answer`.
+    curves : DataFrame
+        One row per relation, method, backtest (the splits that choose, or those that judge) and
+        number of items: error with its 90% interval, and plain random sampling's.
+    learning : LearningCurve or None
+        Error by number of sources; None if plain random sampling is the answer.
+    expected : Expected or None
+        For the score of the answer: that of the models that ran a part, or the worst case. None
+        after a backtest.
+    scores : tuple of Expected
+        For other scores.
     """
 
     goal: str
     wanted: float
     level: float
     power: float
-    forecasts: tuple[Forecast, ...]
-    curves: pd.DataFrame
-    learning: LearningCurve | None
-    notes: tuple[str, ...]
     n_items: int
     n_models: int
     bytes_per_item: float
     price: float | None
     scale: Scale
     facts: dict[str, str]
+    notes: tuple[str, ...]
+    forecasts: tuple[Forecast, ...] = ()
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    learning: LearningCurve | None = None
+    expected: Expected | None = None
+    scores: tuple[Expected, ...] = ()
 
     @property
     def answer(self) -> str:
         """What to run, in a sentence, and another for stronger models."""
+        if self.expected is not None:
+            return self._sample_answer(self.expected)
         first, *others = self.forecasts
         sentences = [f"Run {self._said(first)}"]
         sentences += [
@@ -157,6 +203,16 @@ class Plan(Shown):
             if forecast.target == "stronger"
         ]
         return " ".join(sentences)
+
+    def _sample_answer(self, expected: Expected) -> str:
+        unit = Unit(self.scale)
+        run = f"Run {counted(expected.items, 'item')} of {self.n_items:,}"
+        if expected.items >= self.n_items:
+            run = f"Run all {self.n_items:,} items: no part of them is enough"
+        whose = "as good as those of the table" if self.n_models else "at the worst score"
+        width = f"half width {unit.points(expected.half_width)} at {self.level:.0%}"
+        width += f", expected error {unit.points(expected.error)}"
+        return f"{run}: {width}, for a model {whose} ({unit.score(expected.score)})."
 
     def _said(self, forecast: Forecast) -> str:
         unit, run = Unit(self.scale), f"{counted(forecast.items, 'item')} with {forecast.method}"
@@ -179,24 +235,68 @@ class Plan(Shown):
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
 
-    @property
-    def span(self) -> float:
-        """Range of the scale."""
-        return self.scale.high - self.scale.low
-
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per relation of the target to the sources."""
-        return pd.DataFrame([asdict(forecast) for forecast in self.forecasts]).set_index("target")
+        """Return one row per relation of the target to the sources, or per score of the target."""
+        rows = [asdict(row) for row in self.forecasts or self.scores]
+        return pd.DataFrame(rows).set_index("target" if self.forecasts else "score")
 
     def page(self, source: str = "", unit: str = "items") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
 
-        `source` is the path of the scores, and `unit` that of the costs.
+        `source` is the path of the scores or items, and `unit` that of the costs.
         """
+        if self.expected is None:
+            sections, lesser = self._backtest_sections(source, unit), self._sure(self.forecasts[0])
+        else:
+            sections, lesser = [self._sample_section(self.expected, source, unit)], []
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        facts = {key.capitalize(): value for key, value in self.facts.items()}
+        sections.append(Section("notes", "What to know", lines=notes))
+        sections.append(Section("facts", "What it rests on", facts=facts, detail=True))
+        names = list(dict.fromkeys(self.curves.get("method", ())))
+        look = theme.looks(names, figures.RANDOM if figures.RANDOM in names else None)
+        return Page(
+            "plan",
+            f"Plan for {source}" if source else "Plan of an evaluation",
+            self.answer,
+            lesser,
+            sections=sections,
+            methods=list(look.values()),
+        )
+
+    def _start(self, source: str, items: int, method: str = "") -> list[str]:
+        """Return the command that starts a run, if this runs a part of the items."""
+        start = f"fewbench start {quote(source or 'SCORES')} {method}--budget {items} -o DIR"
+        return [start] if items < self.n_items else []
+
+    def _sample_section(self, expected: Expected, source: str, unit: str) -> Section:
+        """Return what to expect at every score."""
+        shown, has_costs = Unit(self.scale), unit != "items" or self.price is not None
+        priced = unit if self.price is None else "at the price"
+        head = [("Score", True), ("Items", True), (f"Interval {self.level:.0%}", True)]
+        head += [("Error", True)] + [("Random sampling", True)] * bool(self.n_models)
+        rows = [
+            [
+                shown.score(at.score, exact=True),
+                f"{at.items:,}",
+                f"±{shown.points(at.half_width)}",
+                shown.points(at.error),
+                f"±{shown.points(at.random_half_width)}",
+            ][: len(head)]
+            for at in self.scores
+        ]
+        return Section(
+            "run",
+            "By the model’s score",
+            tables=[Table("Scores", head, rows)],
+            facts={"Cost of a run": f"{expected.cost:,.6g} {priced}"} if has_costs else {},
+            commands=self._start(source, expected.items),
+        )
+
+    def _backtest_sections(self, source: str, unit: str) -> list[Section]:
+        """Return what to run, its costs, and its errors by items and by sources."""
         values, first = self.to_dict(), self.forecasts[0]
         curves, learning = values["curves"], values["learning"]
-        start = f"fewbench start {quote(source or 'SCORES')} --method {quote(first.method)} "
-        start += f"--budget {first.items} -o DIR"
         targets = dict.fromkeys(row["target"] for row in curves)
         sections = [
             Section(
@@ -208,29 +308,32 @@ class Plan(Shown):
                 ],
                 tables=[Table("What to run", *self._table())],
                 lines=[
-                    f"{_title(forecast.target)}: {forecast.why}." for forecast in self.forecasts
+                    f"{title_of(forecast.target)}: {forecast.why}." for forecast in self.forecasts
                 ],
-                commands=[start] if first.items < self.n_items else [],
+                commands=self._start(source, first.items, f"--method {quote(first.method)} "),
             ),
             _cost_section(self, unit),
-            Section(
-                "items",
-                "Error and items",
-                [
-                    "Solid lines, with 90% intervals: the splits that judge the chosen method. "
-                    "Dashed lines: the splits by which it was chosen. Dotted: random sampling, "
-                    "exact."
-                ],
-                charts=[
-                    (
-                        _title(target),
-                        partial(figures.error_by_items, curves, target, Unit(self.scale)),
-                    )
-                    for target in targets
-                ],
-                detail=True,
-            ),
         ]
+        if targets:
+            sections.append(
+                Section(
+                    "items",
+                    "Error and items",
+                    [
+                        "Solid lines, with 90% intervals: the splits that judge the chosen "
+                        "method. Dashed lines: the splits by which it was chosen. Dotted: random "
+                        "sampling, exact."
+                    ],
+                    charts=[
+                        (
+                            title_of(target),
+                            partial(figures.error_by_items, curves, target, Unit(self.scale)),
+                        )
+                        for target in targets
+                    ],
+                    detail=True,
+                )
+            )
         if learning is not None:
             rows = [
                 [f"{point['sources']:,}", *self._words(point["error"], point["low"], point["high"])]
@@ -248,20 +351,7 @@ class Plan(Shown):
                     tables=[Table(title, head, rows)],
                 )
             )
-        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
-        run = {key.capitalize(): value for key, value in self.facts.items()}
-        sections.append(Section("notes", "What to know", lines=notes))
-        sections.append(Section("facts", "What was run", facts=run, detail=True))
-        names = list(dict.fromkeys(row["method"] for row in curves))
-        look = theme.looks(names, figures.RANDOM if figures.RANDOM in names else None)
-        return Page(
-            "plan",
-            f"Plan for {source}" if source else "Plan of an evaluation",
-            self.answer,
-            self._sure(first),
-            sections=[section for section in sections if section.id != "items" or targets],
-            methods=list(look.values()),
-        )
+        return sections
 
     def _words(self, value: float, low: float | None, high: float | None) -> tuple[str, str]:
         """Return an error and its interval in words."""
@@ -273,7 +363,7 @@ class Plan(Shown):
     def _sure(self, forecast: Forecast) -> list[str]:
         """Say how sure the answer is, and what random sampling would need."""
         unit, lines = Unit(self.scale), [f"Use random sampling: {forecast.reason}."]
-        if forecast.is_better:
+        if not forecast.is_random:
             ends = (
                 f"between {unit.points(forecast.error_low)} and {unit.points(forecast.error_high)}"
             )
@@ -308,7 +398,7 @@ class Plan(Shown):
                 "–" if math.isnan(forecast.half_width) else f"± {unit.points(forecast.half_width)}"
             )
             row = [
-                _title(forecast.target),
+                title_of(forecast.target),
                 forecast.method,
                 f"{forecast.items:,}",
                 error,
@@ -327,8 +417,8 @@ class Plan(Shown):
                 "items": self.learning.items,
                 "says": self.learning.says,
                 "sources": [
-                    {"sources": n, "error": e.value * self.span}
-                    | {"low": e.low * self.span, "high": e.high * self.span}
+                    {"sources": n, "error": e.value * self.scale.span}
+                    | {"low": e.low * self.scale.span, "high": e.high * self.scale.span}
                     for n, e in zip(self.learning.sources, self.learning.errors, strict=True)
                 ],
             }
@@ -336,12 +426,30 @@ class Plan(Shown):
         return plain(
             {name: getattr(self, name) for name in names}
             | {"curves": self.curves.to_dict("records"), "learning": learning}
+            | {name: getattr(self, name) for name in ("expected", "scores")}
             | {name: getattr(self, name) for name in ("bytes_per_item", "price", "notes", "facts")}
         )
 
 
-def _title(target: str) -> str:
-    words = TARGETS[target][1]  # type: ignore[index]
+def bytes_per_item(scores: Scores) -> float:
+    """Return the mean size of a model's answer to an item, uncompressed.
+
+    That of its option probabilities, if the table has some, as they are stored; else of its score:
+    a byte where the table has at most 255 distinct ones, else eight.
+
+    >>> from fewbench.testing import simulate
+    >>> bytes_per_item(simulate(4, 20)), bytes_per_item(simulate(20, 60, continuous=True))
+    (1.0, 8.0)
+    """
+    if scores.probabilities is not None:
+        return float(scores.items["n_options"].mean()) * scores.probabilities.dtype.itemsize
+    cells = scores.filled_cells[:]
+    return 1.0 if len(np.unique(cells[~np.isnan(cells)])) <= 255 else 8.0
+
+
+def title_of(target: str) -> str:
+    """Return a relation of targets to the source models as a title."""
+    words = {str(name): of for name, (_, of) in TARGETS.items()}.get(target, target)
     return f"{words[0].upper()}{words[1:]}"
 
 
@@ -357,26 +465,26 @@ def _cost_section(plan: Plan, unit: str) -> Section:
     size = plan.bytes_per_item
     rows = [
         _cost_row(f"A new model, all {plan.n_items:,} items", forecast.full_cost,
-             forecast.full_cost, _bytes(size * plan.n_items)),
+             forecast.full_cost, sized(size * plan.n_items)),
         _cost_row(f"A new model, {forecast.items:,} items with {forecast.method}", forecast.cost,
-             forecast.full_cost, _bytes(size * forecast.items)),
+             forecast.full_cost, sized(size * forecast.items)),
     ]  # fmt: skip
     lines = []
-    if forecast.is_better:
+    if not forecast.is_random:
         rows += [
             _cost_row(
                 f"A new model, {forecast.random_items:,} random items for the same",
                 forecast.random_cost,
                 forecast.full_cost,
-                _bytes(size * forecast.random_items),
+                sized(size * forecast.random_items),
             ),
             [
                 f"The {plan.n_models:,} source models, if you run them",
-                _amount(plan.n_models * forecast.full_cost),
+                amount(plan.n_models * forecast.full_cost, ""),
                 "–",
-                _bytes(size * plan.n_models * plan.n_items),
+                sized(size * plan.n_models * plan.n_items),
             ],
-            ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * forecast.items)],
+            ["Of these, the chosen items", "–", "–", sized(size * plan.n_models * forecast.items)],
         ]
         if forecast.breakeven is not None:
             text = f"Running the source models pays after {forecast.breakeven:,} new models "
@@ -390,26 +498,4 @@ def _cost_section(plan: Plan, unit: str) -> Section:
 
 
 def _cost_row(what: str, cost: float, full: float, stored: str) -> list[str]:
-    return [what, _amount(cost), f"{cost / full:.1%}", stored]
-
-
-def _amount(cost: float) -> str:
-    """Write a cost with four digits, or to a unit if it is larger.
-
-    >>> _amount(127.373), _amount(0.0006), _amount(36000), _amount(123456.7)
-    ('127.4', '0.0006', '36,000', '123,457')
-    """
-    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"
-
-
-def _bytes(count: float) -> str:
-    """Write a size in powers of 1,000.
-
-    >>> _bytes(950), _bytes(224_672), _bytes(86_540_000)
-    ('950 B', '225 KB', '86.5 MB')
-    """
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    raise AssertionError
+    return [what, amount(cost, ""), f"{cost / full:.1%}", stored]

@@ -24,7 +24,7 @@ TIED = 1.5 * 10.0**-EXACT
 """Scores nearer than this are equal up to rounding."""
 OF_TASKS = "task_"
 """Prefix of a metric of each task, averaged over tasks."""
-INTERVALS = re.compile(r"(coverage|width)([\d.]+)")
+INTERVALS = re.compile(r"(coverage|half_width)([\d.]+)")
 MetricUnit = Literal["score", "ratio", "share", "correlation", "rank", "s", "items"]
 
 
@@ -377,7 +377,7 @@ METRICS = {
 
 
 def find_metric(name: str) -> Metric:
-    """Return a metric, also of each task (`task_rmse`) or of intervals (`coverage90`, `width90`).
+    """Return a metric, also of tasks (`task_rmse`) or intervals (`coverage90`, `half_width90`).
 
     Raises
     ------
@@ -386,14 +386,16 @@ def find_metric(name: str) -> Metric:
 
     Examples
     --------
-    >>> find_metric("task_rmse").unit, find_metric("coverage90").range, find_metric("width90").title
-    ('score', (0.0, 1.0), '90% full width')
+    >>> find_metric("task_rmse").unit, find_metric("coverage90").range
+    ('score', (0.0, 1.0))
+    >>> find_metric("half_width90").title
+    '90% half width'
     """
     if of_intervals := INTERVALS.fullmatch(name):
         kind, level = of_intervals.groups()
-        if kind == "width":
+        if kind == "half_width":
             return Metric(
-                f"{level}% full width", "score", f"Mean full width of the {level}% intervals."
+                f"{level}% half width", "score", f"Mean half width of the {level}% intervals."
             )
         return Metric(
             f"In {level}% interval",

@@ -1,14 +1,11 @@
-"""Several hypotheses at once: p values adjusted for their number, and what is then rejected."""
+"""Several hypotheses at once: p values adjusted for their number."""
 
-import math
-from collections.abc import Hashable, Mapping
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
 from fewbench._types import FloatArray
 
-_Name = TypeVar("_Name", bound=Hashable)
 Adjust = Literal["holm", "bh"]
 ADJUSTS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
@@ -27,16 +24,3 @@ def adjusted_p_values(p_values: FloatArray, adjust: Adjust = "holm") -> FloatArr
     left = len(p_values) - np.arange(len(p_values))
     raised = np.maximum.accumulate(np.minimum(1.0, left * p_values[order]))
     return np.asarray(raised[np.argsort(order, kind="stable")])
-
-
-def holm(p_values: Mapping[_Name, float], alpha: float) -> frozenset[_Name]:
-    """Return the names whose hypotheses Holm's rule rejects, never NaN.
-
-    Examples
-    --------
-    >>> sorted(holm({"a": 0.01, "b": 0.04, "c": 0.3}, 0.1))
-    ['a', 'b']
-    """
-    finite = {name: p for name, p in p_values.items() if not math.isnan(p)}
-    adjusted = adjusted_p_values(np.array(list(finite.values())))
-    return frozenset(n for n, p in zip(finite, adjusted, strict=True) if p <= alpha + 1e-12)

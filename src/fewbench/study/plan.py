@@ -18,15 +18,15 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
 from fewbench.scores import Benchmark, Scores, read_costs
-from fewbench.scores.table import as_scores, source_models
+from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
-from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
+from fewbench.study.forecast import TARGETS, Forecast, Plan, Target, bytes_per_item
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
-from fewbench.study.sample_plan import SamplePlan, plan_sample
+from fewbench.study.sample_plan import plan_sample
 from fewbench.study.splits import count_twins
 from fewbench.uncertainty.sampling import check_level
 
@@ -90,7 +90,7 @@ def plan(
     cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     on_first: Callable[[Plan], None] | None = None,
-) -> Plan | SamplePlan:
+) -> Plan:
     """Plan how many items to run and with which method.
 
     Backtests methods on the source models: each model is estimated from the others. Gives a first
@@ -164,7 +164,7 @@ def plan(
     """
     scores, set_aside = source_models(as_scores(scores))
     check_level(level)
-    span = scores.scale.high - scores.scale.low
+    span = scores.scale.span
     n = count_items(budget, scores) if isinstance(budget, str) else budget
     goal, wanted = _read_goal(scores, error, half_width, n, difference, span)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
@@ -178,7 +178,7 @@ def plan(
         raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
     prices = read_costs(scores, costs) * (1.0 if price is None else price)
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST:
-        return plan_sample(scores, goal, wanted, level, prices)
+        return plan_sample(scores, goal, wanted, level, power, prices, price)
     scores, of_whole = whole_sources(scores, LEAST, "plan")
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
@@ -202,10 +202,10 @@ def plan(
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
-            goal, wanted, level, power, tuple(_scaled(forecast, span) for forecast in forecasts),
-            curves, learning,
+            goal, wanted, level, power, scores.n_items, scores.n_models, bytes_per_item(scores),
+            price, scores.scale, facts,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
-            scores.n_items, scores.n_models, bytes_per_item(scores), price, scores.scale, facts,
+            tuple(_scaled(forecast, span) for forecast in forecasts), curves, learning,
         )  # fmt: skip
 
     store = Cache(cache)
@@ -272,15 +272,15 @@ def _notes(
     forecasts: list[Forecast],
 ) -> list[str]:
     notes = []
-    if all(not forecast.is_better for forecast in forecasts):
+    if all(forecast.is_random for forecast in forecasts):
         notes.append(
             "these source models support nothing better than random sampling: use random, or "
             "add results of other models"
         )
     if table.n_models < FEW:
         notes.append(
-            f"{table.n_models} models are few: with fewer than {FEW}, learning from them did not "
-            "pay on real tables, and these errors are rough"
+            f"{table.n_models} models are few: with fewer than {FEW}, choosing items by them did "
+            "not pay on real tables, and these errors are rough"
         )
     alpha = reliability(table)
     if alpha < RELIABLE:
@@ -342,19 +342,3 @@ def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFr
     )  # fmt: skip
     curves[curves.columns[4:]] *= span
     return curves
-
-
-def bytes_per_item(scores: Scores) -> float:
-    """Return the mean size of a model's answer to an item, uncompressed.
-
-    That of its option probabilities, if the table has some, as they are stored; else of its score:
-    a byte where the table has at most 255 distinct ones, else eight.
-
-    >>> from fewbench.testing import simulate
-    >>> bytes_per_item(simulate(4, 20)), bytes_per_item(simulate(20, 60, continuous=True))
-    (1.0, 8.0)
-    """
-    if scores.probabilities is not None:
-        return float(scores.items["n_options"].mean()) * scores.probabilities.dtype.itemsize
-    cells = scores.filled_cells[:]
-    return 1.0 if len(np.unique(cells[~np.isnan(cells)])) <= 255 else 8.0

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from fewbench._names import split_names
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError
-from fewbench.evaluation.auto import RANDOM, candidates
+from fewbench.evaluation.auto import RANDOM, Choice, candidates, choose_method
 from fewbench.executors import Pool
 from fewbench.methods import find_method
 from fewbench.scores import Scores
@@ -175,9 +176,30 @@ class Planner:
         needs = {}
         for t, backtest in regimes.items():
             near = self._needs(backtest, able[t], ran[t])
-            chosen = backtest.choose(able[t], near, self.measure, ran[t])
+            chosen = self._choose(backtest, able[t], near, ran[t])
             needs[t] = self._found(backtest, chosen, able[t], ran[t])
         return needs
+
+    @cached_property
+    def _default(self) -> Choice:
+        """What a run takes that names no method."""
+        return choose_method(self.table, 1)
+
+    def _choose(
+        self, backtest: Backtest, names: Sequence[str], n: int, ladder: Sequence[int]
+    ) -> Chosen:
+        """Return the method for about n items.
+
+        Where none is clearly better than random sampling, it is what a run takes that names no
+        method, unless its error here is above random sampling's.
+        """
+        chosen = backtest.choose(names, n, self.measure, ladder)
+        if chosen.method != RANDOM or self.methods is not None or self._default.method not in names:
+            return chosen
+        default = self._default.method
+        if backtest.ratio(default, n, self.measure, ladder).value >= 1:
+            return chosen
+        return Chosen(default, f"{chosen.reason} here; by default, runs use {default}", False)
 
     def _ladder(self, backtests: Sequence[Backtest]) -> list[int]:
         if self.goal == "budget":
@@ -249,7 +271,7 @@ class Planner:
                 [(regimes[t], regimes[t].cells(tried[t], ladders[t])) for t in tried.keys() - sure]
             )
             for t, names in tried.items():
-                chosen[t] = regimes[t].choose(names, near[t], self.measure, ladders[t])
+                chosen[t] = self._choose(regimes[t], names, near[t], ladders[t])
             tried = {
                 t: found[t].able
                 for t, names in tried.items()
@@ -261,7 +283,8 @@ class Planner:
         forecasts = []
         for t, regime in regimes.items():
             before = found[t].chosen  # it says why it was chosen before others
-            best = before if before.method == chosen[t].method else chosen[t]
+            is_same = before.method == chosen[t].method and before.is_clear
+            best = before if is_same else chosen[t]
             regime_need = self._found(regime, best, found[t].able, ladders[t])
             forecasts.append(self._forecast(t, regime, regime_need))
         learning, first = None, forecasts[0]

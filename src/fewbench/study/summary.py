@@ -92,7 +92,7 @@ def _on_scale(scale: Scale, metrics: set[str], table: pd.DataFrame) -> pd.DataFr
     """Return a table with its errors and widths on the scale of the scores."""
     errors = [name for name in {*metrics, *METRICS} if find_metric(name).unit == "score"]
     scaled = {f"{name}{part}" for name in errors for part in SCALED}.intersection(table)
-    return table.assign(**{name: table[name] * (scale.high - scale.low) for name in scaled})
+    return table.assign(**{name: table[name] * scale.span for name in scaled})
 
 
 def _keys(cell: Cell) -> dict[str, Any]:
@@ -214,9 +214,9 @@ class _OfSplit:
                 metrics[f"{OF_TASKS}{name}"] = total
         low, high = np.array(result.low), np.array(result.high)
         for metric in result.metrics:
-            if metric.startswith(("coverage", "width")):
+            if metric.startswith(("coverage", "half_width")):
                 inside = covered(low, truth, high).astype(np.float64)
-                judged = inside if metric.startswith("coverage") else high - low
+                judged = inside if metric.startswith("coverage") else (high - low) / 2
                 with np.errstate(invalid="ignore"):
                     metrics[metric] = few @ judged / few.sum(axis=1)
         return metrics

@@ -19,7 +19,7 @@ those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -233,6 +233,22 @@ def _widened(uncertainty: Uncertainty, wider: float, level: float) -> tuple[floa
         max(uncertainty.least, uncertainty.estimate - wider * (uncertainty.estimate - low)),
         min(uncertainty.most, uncertainty.estimate + wider * (high - uncertainty.estimate)),
     )
+
+
+def error_correlation(
+    one: Uncertainty,
+    other: Uncertainty,
+    answered: int,
+    errors: Callable[[int], HeldOut] | None,
+) -> float:
+    """Return how far the errors of two estimates move together.
+
+    `errors` gives the errors of the method of both by a number of answers; None if the two rest on
+    different methods, sources or items. `answered` is the smaller number of answers.
+    """
+    if errors is None or not one.kind == other.kind == "held-out":
+        return sample_correlation(one, other)
+    return held_out_correlation(errors(answered), answered, one.estimate - other.estimate)
 
 
 def sample_correlation(one: Uncertainty, other: Uncertainty) -> float:

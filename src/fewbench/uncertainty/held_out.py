@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -43,6 +43,7 @@ MOST_JUDGED = 60
 """Held-out sources of a method that chooses items for each of them."""
 MOST_ITEMS, PER_ITEM = 4000, 10
 """Items used of a larger table, across tasks and difficulties; at least ten for each item run."""
+FEWEST_GROUPS = 3
 FIRST_LOOK, GROWTH = 10, 2
 SAMPLED = -1.0
 """In place of a unit, where the estimate rests on a sample."""
@@ -207,6 +208,28 @@ def measure(
             write_arrays(path, errors.arrays())
     measured[key] = errors
     return errors
+
+
+def measure_for(
+    method: Method,
+    scores: Scores,
+    budget: int,
+    seed: int,
+    answered: int,
+    *,
+    stops_early: bool = False,
+    folder: Path | None = None,
+    pool: Pool | None = None,
+) -> HeldOut:
+    """Return the errors for targets with this number of answers, at the looks up to the budget.
+
+    A method that asks once, with answers to all that it asks, needs the last look alone, unless the
+    width of an interval stops runs early. Parameters as for `measure`.
+    """
+    looks = looks_of(budget)
+    if method.asks_once and not stops_early:
+        looks = looks[:-1] if len(looks) > 1 and answered < looks[-1] else looks[-1:]
+    return measure(method, scores, budget, seed, looks, folder=folder, pool=pool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,7 +460,6 @@ class Quantiles:
         order = np.argsort(np.abs(relative), kind="stable")
         self._sizes, self._reached = np.abs(relative)[order], np.cumsum(self._weights[order])
         self._relative = relative
-        self._known: dict[float, float] = {}
 
     @cached_property
     def _student(self) -> tuple[float, float]:
@@ -462,16 +484,6 @@ class Quantiles:
 
     def at(self, level: float) -> float:
         """Return the quantile of the absolute relative error at a level."""
-        if level not in self._known:
-            self._known[level] = self._at(level)
-        return self._known[level]
-
-    def plain(self, level: float) -> float:
-        """Return the quantile of the held-out errors themselves."""
-        at = int(np.searchsorted(self._reached, level - 1e-12))
-        return float(self._sizes[min(at, len(self._sizes) - 1)])
-
-    def _at(self, level: float) -> float:
         from scipy.special import stdtrit
 
         nu, scale = self._student
@@ -487,3 +499,23 @@ class Quantiles:
             conformal = float(self._sizes[-1]) * ratio
         weight = groups / (groups + CONFORMAL)
         return float(max(conformal, TINY) ** weight * max(student, TINY) ** (1 - weight))
+
+    def plain(self, level: float) -> float:
+        """Return the quantile of the held-out errors themselves."""
+        at = int(np.searchsorted(self._reached, level - 1e-12))
+        return float(self._sizes[min(at, len(self._sizes) - 1)])
+
+
+@lru_cache(maxsize=64)
+def quantiles_of(errors: HeldOut, look: int, *, tasks: bool = False) -> Quantiles | None:
+    """Return the quantiles of the errors at a look, of the full score or of the tasks together.
+
+    None for fewer than 3 groups of sources. Every target's interval asks for the same: the fit is
+    kept.
+    """
+    relative = errors.relative[:, look, 1:] if tasks else errors.relative[:, look, :1]
+    groups = np.repeat(errors.groups, relative.shape[1])
+    is_finite = np.isfinite(relative.ravel())
+    if len(np.unique(groups[is_finite])) < FEWEST_GROUPS:
+        return None
+    return Quantiles(relative.ravel()[is_finite], groups[is_finite])

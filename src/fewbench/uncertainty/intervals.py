@@ -17,20 +17,10 @@ Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
 
 
 EXTREME = 0.05
-
-
 """Scores so near to 0 or 1 that the variance of a few answers says little of them."""
-
-
 NORMAL = math.sqrt(2 / math.pi)
-
-
 """Mean absolute value of a standard normal."""
-
-
 TINY = 1e-9
-
-
 FEWEST = 10
 """Fewest answers before a half width may end the run."""
 LOOKS = 0.7
@@ -63,6 +53,11 @@ class Uncertainty:
     sample : SampleErrors, optional
         Where the error of a sample's estimate comes from. By it the errors of two targets that ran
         the same items move together.
+    random_share : float
+        Least share of random sampling's width that the interval has, for what the method's errors
+        on held-out sources do not show.
+    ends_run : bool
+        Whether the interval is so narrow that the run ends.
     warnings : tuple of str
     """
 
@@ -75,6 +70,8 @@ class Uncertainty:
     error: float | None = None
     sources: int | None = None
     sample: SampleErrors | None = None
+    random_share: float = 0.0
+    ends_run: bool = False
     warnings: tuple[str, ...] = ()
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -200,6 +197,7 @@ def at_looks(uncertainty: Uncertainty) -> Uncertainty:
         uncertainty,
         half=lambda level: uncertainty.half(stricter(level)),
         ends=lambda level: uncertainty.ends(stricter(level)),
+        ends_run=True,
     )
 
 

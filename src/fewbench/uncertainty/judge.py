@@ -4,7 +4,7 @@
   answers on, a sample that is spread over tasks has the narrower interval of its strata.
 - Items that are a sample with known probabilities: Wilson's interval with the number of random
   items that would be as precise, and Student's t.
-- Every other estimate: quantiles of the method's errors on held-out sources (`errors`).
+- Every other estimate: quantiles of the method's errors on held-out sources (`held_out`).
 
 Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,
 above or below, or its answers may not fit (`fewbench.algorithms.abilities`). The interval is then
@@ -16,9 +16,8 @@ score's.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -26,14 +25,13 @@ import numpy as np
 from fewbench._blocks import by_rows
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.abilities import Abilities, fit_abilities, novelty_p_value
+from fewbench.algorithms.abilities import fit_abilities, novelty_p_value
 from fewbench.algorithms.assisted import SampleErrors
-from fewbench.executors import Pool
 from fewbench.methods.base import Answers, Method
 from fewbench.methods.sources import is_known, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import known_bounds, task_bounds
-from fewbench.uncertainty.held_out import HeldOut, Quantiles, looks_of, measure, units_of
+from fewbench.uncertainty.held_out import FEWEST_GROUPS, HeldOut, Quantiles, quantiles_of, units_of
 from fewbench.uncertainty.intervals import (
     FEWEST,
     NORMAL,
@@ -56,7 +54,6 @@ from fewbench.uncertainty.sampling import (
     within_strata,
 )
 
-FEWEST_GROUPS = 3
 ENOUGH = 60
 """Answers from which the interval of a sample counts what its spread over tasks gains."""
 NORMAL_DISTRIBUTION = NormalDist()
@@ -75,9 +72,17 @@ UNLIKE = {
     "below": "the target does worse than nearly all source models on these items",
     "misfit": "the target does not answer like the source models",
 }
+NOT_TRUSTED = (
+    ", so the method's errors on them may not hold. The interval is at least as wide as that of as "
+    "many random items"
+)
+SCORE_ALIKE = (
+    "all source models score alike, so the method's errors on them say nothing of a model that "
+    "differs. The interval is that of as many random items"
+)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Judge:
     """Says how far a method's estimates may be off, on a table of sources.
 
@@ -86,113 +91,55 @@ class Judge:
     method : Method
     scores : Scores
         The sources.
-    budget, seed : int
+    budget : int
         As for the evaluation.
-    folder : Path, optional
-        Where measured errors are kept.
+    errors : callable
+        Returns the method's errors on held-out sources, for targets with this number of answers.
+        They are measured when an interval first needs them: a random sample never does.
     half_width, level : float, optional
         The run stops when the interval at this level has this half width, in [0, 1].
-    held : HeldOut, optional
-        Errors that are known already.
     """
 
     method: Method
     scores: Scores
     budget: int
-    seed: int
-    folder: Path | None = None
+    errors: Callable[[int], HeldOut]
     half_width: float | None = None
     level: float = 0.9
-    held: HeldOut | None = None
-    pool: Pool | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        self._quantiles: dict[tuple[int, bool], Quantiles | None] = {}
-        self._abilities: dict[bytes, Abilities] = {}
-        self._shares: dict[tuple[bytes, bytes], tuple[float, str | None]] = {}
-
-    # -- errors on held-out sources ------------------------------------------------------------
-
-    def errors(self, answered: int | None = None) -> HeldOut:
-        """Return the method's errors; of a part of the answers, at the looks up to the budget."""
-        if self.held is not None:
-            return self.held
-        every = looks_of(self.budget)
-        looks = every
-        if self.method.asks_once and self.half_width is None:
-            few = len(every) > 1 and answered is not None and answered < every[-1]
-            looks = every[:-1] if few else every[-1:]
-        how = (self.method, self.scores, self.budget, self.seed, looks)
-        return measure(*how, folder=self.folder, pool=self.pool)
 
     def quantiles(self, answered: int, *, tasks: bool = False) -> Quantiles | None:
         """Return the quantiles of errors with this number of answers; None with too few sources."""
         errors = self.errors(answered)
-        at = errors.at(answered)
-        key = (int(errors.looks[at]), tasks)
-        if key not in self._quantiles:
-            relative = errors.relative[:, at, 1:] if tasks else errors.relative[:, at, :1]
-            groups = np.repeat(errors.groups, relative.shape[1])
-            is_finite = np.isfinite(relative.ravel())
-            quantiles = (
-                Quantiles(relative.ravel()[is_finite], groups[is_finite])
-                if is_finite.any()
-                else None
-            )
-            enough = quantiles is not None and quantiles.groups >= FEWEST_GROUPS
-            self._quantiles[key] = quantiles if enough else None
-        return self._quantiles[key]
+        return quantiles_of(errors, errors.at(answered), tasks=tasks)
 
-    # -- one target ----------------------------------------------------------------------------
-
-    def of(self, one: Scored, *, stopping: bool = False) -> Uncertainty:
+    def of(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
 
-        With `stopping`, for a run that the width of the interval may end.
+        Of a run that the width of its interval ends, at the level of such looks (`at_looks`).
         """
-        uncertainty = self._of(one)
-        return at_looks(uncertainty) if stopping and self.ends_run(one) else uncertainty
+        uncertainty = self._of_answers(score)
+        if self.half_width is None or len(score.answers.items) < FEWEST:
+            return uncertainty
+        at_end = at_looks(uncertainty)
+        low, high = at_end.interval(self.level)
+        return at_end if (high - low) / 2 <= self.half_width else uncertainty
 
-    def ends_run(self, one: Scored) -> bool:
-        """Whether the interval is so narrow that the run ends."""
-        if self.half_width is None or len(one.answers.items) < FEWEST:
-            return False
-        low, high = at_looks(self._of(one)).interval(self.level)
-        return (high - low) / 2 <= self.half_width
-
-    def _of(self, score: Scored) -> Uncertainty:
+    def _of_answers(self, score: Scored) -> Uncertainty:
         items, replies = score.answers.items, score.answers.scores[0]
-        least, most = known_bounds(self.scores.item_weights, items, replies)
+        bounds = known_bounds(self.scores.item_weights, items, replies)
         estimate = float(score.estimates[0])
         if self._is_random or score.is_plain:
             # Looks that may end a run were checked with the intervals of a simple random sample.
             is_spread = score.is_plain and len(replies) >= ENOUGH and self.half_width is None
             strata = self.scores.task_of[items] if is_spread else None
             return self._of_random(
-                estimate, replies, self.scores.n_items, (least, most), items=items, strata=strata
+                estimate, replies, self.scores.n_items, bounds, items=items, strata=strata
             )
         if (error := score.sample_error()) is not None:
-            uncertainty = sampled_uncertainty(estimate, *error, (least, most), score.sample)
+            uncertainty = sampled_uncertainty(estimate, *error, bounds, score.sample)
         else:
-            uncertainty = self._held_out(score, least, most)
-        return self._with_equal_answers(uncertainty, replies)
-
-    def _with_equal_answers(self, uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
-        """Have the interval of a target that is all right or all wrong contain the exact one.
-
-        The sources, or other answers, say how far the score may be off, but none is like it.
-        """
-        if np.ptp(answers) > 0 or answers[0] not in (0.0, 1.0):
-            return uncertainty
-        n, n_items = len(answers), self.scores.n_items
-        hits = round(float(answers.sum()))
-
-        def ends(level: float) -> tuple[float, float]:
-            low, high = uncertainty.ends(level)
-            exact = exact_interval(hits, n, n_items, level)
-            return min(low, exact[0]), max(high, exact[1])
-
-        return replace(uncertainty, ends=ends)
+            uncertainty = self._held_out(score, bounds)
+        return with_equal_answers(uncertainty, replies, self.scores.n_items)
 
     def _of_random(
         self,
@@ -268,28 +215,24 @@ class Judge:
             return float((full * (1 - full)).mean())
         return float(by_rows(scores.filled_cells, lambda part: part.var(axis=1)).mean())
 
-    def _held_out(self, score: Scored, least: float, most: float) -> Uncertainty:
-        items, estimate = score.answers.items, float(score.estimates[0])
-        n = len(items)
-        units = units_of(score, self.scores)
-        unit = float(units[0])
+    def _held_out(self, score: Scored, bounds: tuple[float, float]) -> Uncertainty:
+        estimate, n, (least, most) = float(score.estimates[0]), len(score.answers.items), bounds
+        unit = float(units_of(score, self.scores)[0])
         quantiles = self.quantiles(n)
-        plain = self._plain_error(estimate, n)
+        plain, as_random = NORMAL * self._plain_error(estimate, n), self._as_random(estimate, n)
+        share, why = (0.0, None) if quantiles is None else self._random_share(score.answers)
         if quantiles is None or (unit > 0 and quantiles.mean < TINY):
-            as_random = self._as_random(estimate, n)
             return Uncertainty(
-                estimate, "random", as_random, around(estimate, as_random), least, most,
-                NORMAL * plain, warnings=(self._too_few(quantiles),),
+                estimate, "random", as_random, around(estimate, as_random), least, most, plain,
+                random_share=share,
+                warnings=(_too_few(self.scores) if quantiles is None else SCORE_ALIKE,),
             )  # fmt: skip
-        share, why = self._random_share(score.answers)
-        wider = self._wider(share, estimate, n, quantiles, unit)
-        half = _times(quantiles.at, wider, unit)
-        warnings = () if why is None else (self._not_trusted(why),)
-        error = max(quantiles.mean * unit, share * NORMAL * plain)
-        error = min(error, max(estimate - least, most - estimate))
+        half = _held_out_half(quantiles, unit, _widened_to(share, as_random, quantiles, unit))
+        error = max(quantiles.mean * unit, share * plain)
         return Uncertainty(
-            estimate, "held-out", half, around(estimate, half), least, most, error,
-            quantiles.groups, None, warnings,
+            estimate, "held-out", half, around(estimate, half), least, most,
+            min(error, max(estimate - least, most - estimate)), quantiles.groups,
+            random_share=share, warnings=() if why is None else (f"{UNLIKE[why]}{NOT_TRUSTED}",),
         )  # fmt: skip
 
     def _plain_error(self, estimate: float, n: int) -> float:
@@ -300,30 +243,20 @@ class Judge:
     def _random_share(self, answers: Answers) -> tuple[float, str | None]:
         """Return the least share of random sampling's width, and why it is whole, or None.
 
-        Whole for a target unlike the sources. Kept, for the full score and the tasks both ask.
+        Whole for a target unlike the sources.
         """
         items, replies = np.asarray(answers.items), answers.scores[0]
-        key = items.tobytes(), replies.tobytes()
-        if key not in self._shares:
-            abilities, places = self._abilities_by(items), np.arange(len(items))
-            how = self.scores.columns(items, filled=True), places, replies
-            share, why = 1.0, abilities.beyond(*how, self.method.reach)
-            if why is None:
-                fit, novelty = abilities.fit_p_value(*how), novelty_p_value(how[0], replies)
-                if min(fit, novelty) <= MISFIT:
-                    why = "misfit"
-                else:
-                    chance = abilities.chance_beyond(abilities.posterior(places, replies))
-                    share = max(BEYOND * chance, least_by_fit(fit, novelty))
-            self._shares[key] = share, why
-        return self._shares[key]
-
-    def _wider(
-        self, share: float, estimate: float, n: int, quantiles: Quantiles, unit: float
-    ) -> Callable[[float], float]:
-        """Return by how much intervals from held-out errors widen to this share of random's."""
-        least = self._as_random(estimate, n)
-        return lambda level: max(1.0, share * least(level) / max(quantiles.at(level) * unit, TINY))
+        theirs, places = self.scores.columns(items, filled=True), np.arange(len(items))
+        abilities = fit_abilities(theirs, self.scores.full_scores(), self.scores.n_items)
+        why = abilities.beyond(theirs, places, replies, self.method.reach)
+        if why is not None:
+            return 1.0, why
+        fit = abilities.fit_p_value(theirs, places, replies)
+        novelty = novelty_p_value(theirs, replies)
+        if min(fit, novelty) <= MISFIT:
+            return 1.0, "misfit"
+        chance = abilities.chance_beyond(abilities.posterior(places, replies))
+        return max(BEYOND * chance, least_by_fit(fit, novelty)), None
 
     def _as_random(self, estimate: float, n: int) -> Callable[[float], float]:
         """Return the half width of as many random items by level, at least that of `random_at`."""
@@ -335,74 +268,85 @@ class Judge:
 
         return half
 
-    def _too_few(self, quantiles: Quantiles | None) -> str:
-        if quantiles is None:
-            groups = len(np.unique(source_groups(self.scores)[is_known(self.scores)]))
-            why = "the method's error could not be measured on parts of the source models"
-            if groups < 2 * FEWEST_GROUPS:
-                few = counted(groups, "independent source model")
-                why = f"{few}: too few to measure the method's error"
-            return f"{why}. The interval is that of as many random items: the method may be worse"
-        return (
-            "all source models score alike, so the method's errors on them say nothing of a model "
-            "that differs. The interval is that of as many random items"
-        )
-
-    def _not_trusted(self, why: str) -> str:
-        return (
-            f"{UNLIKE[why]}, so the method's errors on them may not hold. The interval is at least "
-            "as wide as that of as many random items"
-        )
-
-    def _abilities_by(self, items: IntArray) -> Abilities:
-        """Return abilities by the answers to these items."""
-        key = items.tobytes()
-        if key not in self._abilities:
-            full = self.scores.full_scores()
-            theirs = self.scores.columns(items, filled=True)
-            self._abilities[key] = fit_abilities(theirs, full, self.scores.n_items)
-        return self._abilities[key]
-
-    # -- tasks ---------------------------------------------------------------------------------
-
-    def of_tasks(self, one: Scored) -> list[Uncertainty | None]:
-        """Return the uncertainty of every task score; None where nothing is known of it."""
-        items, replies = one.answers.items, one.answers.scores[0]
-        scores, is_random = self.scores, self._is_random or one.is_plain
-        task_of = scores.task_of[items]
-        sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
-        least, most = task_bounds(scores, items, replies)
-        units = units_of(one, scores)
-        quantiles = None
-        if not is_random and not one.is_sampled and (full := self.quantiles(len(items))):
-            quantiles = self.quantiles(len(items), tasks=True)
-            share, _ = self._random_share(one.answers)
-            wider = self._wider(share, float(one.estimates[0]), len(items), full, units[0])
-        uncertainties: list[Uncertainty | None] = []
-        for task, estimate in enumerate(one.estimates[1:].tolist()):
-            answers, size = replies[task_of == task], int(sizes[task])
-            n, bounds = len(answers), (float(least[task]), float(most[task]))
-            uncertainties.append(None)
-            if is_random:
-                if n:
-                    uncertainties[-1] = self._of_random(estimate, answers, size, bounds)
-            elif one.is_sampled:
-                if (error := one.sample_error(1 + task)) is not None:
-                    uncertainties[-1] = sampled_uncertainty(estimate, *error, bounds)
-            elif quantiles is not None:
-                half = _times(quantiles.at, wider, float(units[1 + task]))
-                uncertainties[-1] = Uncertainty(
-                    estimate, "held-out", half, around(estimate, half), *bounds,
-                    quantiles.mean * float(units[1 + task]), quantiles.groups,
-                )  # fmt: skip
-        return uncertainties
-
-    # -- random sampling -----------------------------------------------------------------------
-
     def random_at(self, score: float, n: int, level: float) -> tuple[float, float]:
         """Return the interval of n random items around a score."""
         effect = sampling_effect(self.scores, self.budget)
         return interval_at(score, n, self.scores.n_items, level, effect)
+
+    def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
+        """Return the uncertainty of every task score; None where nothing is known of it.
+
+        `full` is the uncertainty of the full score.
+        """
+        items, replies = score.answers.items, score.answers.scores[0]
+        scores, is_random = self.scores, self._is_random or score.is_plain
+        task_of, n = scores.task_of[items], len(items)
+        sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
+        least, most = task_bounds(scores, items, replies)
+        units = units_of(score, scores)
+        quantiles = None
+        if not is_random and not score.is_sampled and (of_full := self.quantiles(n)):
+            quantiles = self.quantiles(n, tasks=True)
+            as_random = self._as_random(float(score.estimates[0]), n)
+            wider = _widened_to(full.random_share, as_random, of_full, float(units[0]))
+        uncertainties: list[Uncertainty | None] = []
+        for task, estimate in enumerate(score.estimates[1:].tolist()):
+            answers, size = replies[task_of == task], int(sizes[task])
+            ends = float(least[task]), float(most[task])
+            uncertainties.append(None)
+            if is_random:
+                if len(answers):
+                    uncertainties[-1] = self._of_random(estimate, answers, size, ends)
+            elif score.is_sampled:
+                if (error := score.sample_error(1 + task)) is not None:
+                    uncertainties[-1] = sampled_uncertainty(estimate, *error, ends)
+            elif quantiles is not None:
+                unit = float(units[1 + task])
+                half = _held_out_half(quantiles, unit, wider)
+                uncertainties[-1] = Uncertainty(
+                    estimate, "held-out", half, around(estimate, half), *ends,
+                    quantiles.mean * unit, quantiles.groups,
+                )  # fmt: skip
+        return uncertainties
+
+
+def _widened_to(
+    share: float, as_random: Callable[[float], float], quantiles: Quantiles, unit: float
+) -> Callable[[float], float]:
+    """Return by how much intervals from held-out errors widen to this share of random's."""
+    return lambda level: max(1.0, share * as_random(level) / max(quantiles.at(level) * unit, TINY))
+
+
+def _held_out_half(
+    quantiles: Quantiles, unit: float, wider: Callable[[float], float]
+) -> Callable[[float], float]:
+    return lambda level: quantiles.at(level) * wider(level) * unit
+
+
+def with_equal_answers(uncertainty: Uncertainty, answers: FloatArray, n_items: int) -> Uncertainty:
+    """Have the interval of a target that is all right or all wrong contain the exact one.
+
+    The sources, or other answers, say how far the score may be off, but none is like it.
+    """
+    if np.ptp(answers) > 0 or answers[0] not in (0.0, 1.0):
+        return uncertainty
+    n, hits = len(answers), round(float(answers.sum()))
+
+    def ends(level: float) -> tuple[float, float]:
+        low, high = uncertainty.ends(level)
+        exact = exact_interval(hits, n, n_items, level)
+        return min(low, exact[0]), max(high, exact[1])
+
+    return replace(uncertainty, ends=ends)
+
+
+def _too_few(sources: Scores) -> str:
+    groups = len(np.unique(source_groups(sources)[is_known(sources)]))
+    why = "the method's error could not be measured on parts of the source models"
+    if groups < 2 * FEWEST_GROUPS:
+        few = counted(groups, "independent source model")
+        why = f"{few}: too few to measure the method's error"
+    return f"{why}. The interval is that of as many random items: the method may be worse"
 
 
 def least_by_fit(fit: float, novelty: float) -> float:
@@ -413,9 +357,3 @@ def least_by_fit(fit: float, novelty: float) -> float:
     """
     likeness, (worst, shares) = math.sqrt(fit * novelty), LEAST_BY_FIT
     return float(np.interp(likeness, worst, shares)) if likeness <= worst[-1] else 0.0
-
-
-def _times(
-    half: Callable[[float], float], wider: Callable[[float], float], unit: float
-) -> Callable[[float], float]:
-    return lambda level: half(level) * wider(level) * unit

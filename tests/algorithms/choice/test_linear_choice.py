@@ -193,6 +193,14 @@ def test_weights_come_near_least_squares_through_the_origin():
     np.testing.assert_allclose(both[:, 0], alone[:, 0])
 
 
+def test_a_column_that_tells_nothing_loses_its_weight():
+    """By the decay alone: its slope is 0."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.random((200, 2)), np.zeros(200)])
+    weights = weights_by_steps(x, x[:, :1] + x[:, 1:2], rng)
+    np.testing.assert_allclose(weights[:, 0], [1, 1, 0], atol=0.02)
+
+
 def test_columns_that_make_the_outcome_are_preferred():
     rng = np.random.default_rng(2)
     x = rng.integers(0, 2, (80, 30)).astype(float)

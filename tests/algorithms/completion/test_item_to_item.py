@@ -164,13 +164,6 @@ def test_equally_similar_items_are_all_at_the_threshold():
     assert (found == 1).all()
 
 
-def test_of_equal_items_the_first_is_asked():
-    known = np.repeat(ITEM, 4, axis=1)
-    answers = np.array([0.0, 1.0, 1.0, 1.0])
-    found = replace(PLAIN, neighbours=1).predict(ITEM, known, answers, FALLBACK)
-    assert found[0] == 0.0
-
-
 def test_items_like_no_other_take_the_plain_mean():
     found = PLAIN.predict(ITEM, np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, 0.0]), FALLBACK)
     assert found[0] == 0.5
@@ -179,10 +172,6 @@ def test_items_like_no_other_take_the_plain_mean():
 def test_without_known_items_the_fallback_is_taken():
     found = PLAIN.predict(ITEM, KNOWN[:, :0], ANSWERS[:0], FALLBACK)
     assert found.tolist() == FALLBACK.tolist()
-
-
-def test_nothing_asked_nothing_said():
-    assert PLAIN.predict(ITEM[:, :0], KNOWN, ANSWERS, FALLBACK[:0]).shape == (0,)
 
 
 needs_pot = pytest.mark.usefixtures("pot")

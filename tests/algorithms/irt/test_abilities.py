@@ -93,17 +93,3 @@ def test_one_target_alone_is_as_among_others(simulated):
     together = truth.model.abilities(ITEMS, truth.values).means
     alone = [truth.model.abilities(ITEMS, row[None]).means[0] for row in truth.values]
     np.testing.assert_allclose(together, alone, atol=1e-4)
-
-
-def test_no_target_is_no_ability(simulated):
-    said = simulated(11, 4, 10, 2).model.abilities(np.arange(10), np.empty((0, 10)))
-    assert said.means.shape == (0, 2)
-    assert said.standard_errors.shape == (0, 2)
-
-
-def test_more_items_leave_less_doubt(simulated):
-    truth = simulated(12, 30, 40)
-    few = truth.model.abilities(ITEMS[:10], truth.values[:, :10]).standard_errors
-    many = truth.model.abilities(ITEMS, truth.values).standard_errors
-    assert many.mean() < 0.7 * few.mean()
-    assert (few < 1.0).all()

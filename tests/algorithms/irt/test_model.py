@@ -136,11 +136,5 @@ def test_the_parabola_touches_the_likelihood_with_its_slope(at):
     assert 0.5 - bend * at == pytest.approx(slope, abs=1e-9)
 
 
-@given(logits)
-def test_curvature_is_largest_at_no_logit_and_falls_on_both_sides(at):
-    here, there, middle = curvature(np.array([at, -at, 0.0]))
-    assert here == there <= middle == pytest.approx(0.25, abs=1e-6)
-
-
 def test_curvature_keeps_single_precision():
     assert curvature(np.array([0.0, 2.0], dtype=np.float32)).dtype == np.float32

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
-from tailoredbench.methods import of_methods, with_families
+from tailoredbench.methods import of_methods
 from tailoredbench.native_sources import (
     affinity,
     families_of,
@@ -42,16 +41,6 @@ def test_planted_families_choose_their_own(families):
     assert found.ratio["chance"] > 1.5
     assert found.ratio["by_strength"] > 1.2
     assert found.own["targets"].tolist() == [12, 12, 12]
-
-
-def test_names_that_mean_nothing_choose_as_chance_would(families):
-    scores = planted()
-    rng = np.random.default_rng(1)
-    ratios = [
-        affinity(native_families(trial_of(named(scores, rng.permutation(scores.models["family"])))))
-        for _ in range(8)
-    ]
-    assert np.mean([one.ratio["chance"] for one in ratios]) == pytest.approx(1.0, abs=0.12)
 
 
 def test_families_that_differ_in_strength_only_are_no_more_than_that():
@@ -118,38 +107,6 @@ def test_other_methods_estimate_the_same_targets_from_the_same_sources():
     assert found.at["tailored", "mae_without"] == whole.at["without", "mae"]
     assert found.at["random", "mae_gap"] == 0  # it has no use for sources
     assert found.at["kmedoids-ridge", "mae_gap"] > 0
-
-
-def test_families_by_words_in_names():
-    scores = planted(n_families=1, size=4)
-    names = ["Org/Llama-3", "zephyr-7b", "mixtral-llama", "gpt2"]
-    models = scores.models.set_axis(names).drop(columns="family")
-    named = with_families(replace(scores, models=models), "llama,mistral+mixtral+zephyr")
-    assert named.models["family"].tolist() == ["llama", "mistral", "", ""]
-
-
-def test_losing_a_family_in_name_only_does_not_hurt():
-    shape = {"n_families": 3, "size": 30, "n_items": 240, "own": 0.0, "skill": [0, 0, 0]}
-    runs = [
-        without_family(trial_of(planted(**shape, seed=seed), 25)).assign(repeat=seed - 2)
-        for seed in (2, 3, 4)
-    ]
-    row = measure(pd.concat(runs), "with", within=("repeat", "family")).steps.loc["without"]
-    assert row["mae_gap_low"] < 0.005
-    assert row["mae_gap_high"] > -0.005
-
-
-def test_the_two_sides_differ_in_the_family_only():
-    scores = planted()
-    trial = trial_of(scores)
-    runs = without_family(trial)
-    one = runs[(runs["family"] == "f1") & (runs["step"] == "with")]
-    assert one["own"].unique().tolist() == [12]
-    assert one["sources"].unique().tolist() == [24]
-    assert one["target"].tolist() == [
-        m for m, f in zip(trial.targets.model_ids, trial.targets.models["family"], strict=True)
-        if f == "f1"
-    ]  # fmt: skip
 
 
 def test_a_family_larger_than_all_others_is_left_out():

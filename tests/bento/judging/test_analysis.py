@@ -18,11 +18,6 @@ from fewbench.errors import StudyError
 from fewbench.show.html import write_report
 from fewbench.study.metrics import nrmse
 
-KEYS = {
-    *("facts", "warnings", "chosen", "judgement", "stability", "difficulty"),
-    *("clusters", "noise", "formula", "plan"),
-}
-
 
 def select(method, given, k=2):
     return select_tasks(read_chooser(method), given, k, bootstraps=6)
@@ -31,23 +26,19 @@ def select(method, given, k=2):
 def found(method, by, k=2, **more):
     analysis = TaskAnalysis(select(method, by, k), **more)
     values = analysis.to_dict()
-    assert set(values) == KEYS
     assert json.loads(json.dumps(values, allow_nan=False)) == json.loads(json.dumps(values))
     return values
 
 
-METHODS = [
-    "bento-sim",
-    "bento-sim(scaling=sum)",
-    "bento-le(components=3,printed=true)",
-    "tasks-random",
-    "tasks-listed(names=task-1|task-3|task-0)",
-]
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("with_results", [False, True])
-@pytest.mark.parametrize("with_matrix", [False, True])
+@pytest.mark.parametrize(
+    ("method", "with_results", "with_matrix"),
+    [
+        ("bento-sim", True, True),
+        ("bento-le(components=3,printed=true)", True, False),
+        ("tasks-random", False, True),
+        ("tasks-listed(names=task-1|task-3|task-0)", False, False),
+    ],
+)
 def test_with_and_without_results_and_matrix(
     transfer, known, tmp_path, method, with_results, with_matrix
 ):
@@ -70,22 +61,11 @@ def test_facts_and_chosen(transfer, known):
     assert (facts["judged on models"], facts["weigh"]) == (8, "questions")
     assert facts["rows"] == "in-context transferability"
     assert [row["task"] for row in values["chosen"]] == list(selection.tasks)
-    assert [row["stability"] for row in values["chosen"]] == [c.kept for c in selection.chosen]
+    assert [row["stability"] for row in values["chosen"]] == [c.stability for c in selection.chosen]
     for row in values["clusters"]:
         assert set(row["chosen"]) == set(row["tasks"]) & set(selection.tasks)
     tasks = sorted(task for row in values["clusters"] for task in row["tasks"])
     assert tasks == sorted(transfer.tasks)
-
-
-def test_free_facts_of_a_measurement_change_no_others(transfer, known):
-    about = {"tasks": "many", "k": "odd", "questions": "x", "model": "toy", "weigh": "kilograms"}
-    named = Transferability(
-        transfer.values, transfer.tasks, transfer.targets, transfer.n_questions, about=about
-    )
-    facts = found("bento-sim", named, results=known, given=named)["facts"]
-    assert (facts["tasks"], facts["k"], facts["questions"]) == (6, 2, 80)
-    assert facts["model"] == "toy"
-    assert facts["weigh"] == "questions"
 
 
 def test_the_judgement_is_judge_s(transfer, known):
@@ -93,7 +73,7 @@ def test_the_judgement_is_judge_s(transfer, known):
     values = TaskAnalysis(selection, known, transfer).to_dict()["judgement"]
     expected = judge(known, known.positions(selection.tasks), selection.seed)
     assert values["nrmse"] == expected.nrmse
-    assert values["random_tasks"]["percentile"] == expected.percentile
+    assert values["random_tasks"]["percentile"] == expected.random_tasks.percentile
     assert values["random_questions"]["questions"] == selection.questions
     assert [row["model"] for row in values["models"]] == list(known.models)
 
@@ -132,29 +112,6 @@ def test_all_tasks_and_two_tasks(transfer, known):
     values = found("bento-sim", two, 1, results=results, given=two)
     assert values["clusters"] is None
     assert any("judged on 2 models only" in said for said in values["warnings"])
-
-
-def test_targets_that_are_some_of_the_tasks(transfer, known):
-    some = Transferability(
-        transfer.values[:, :, :3], transfer.tasks, transfer.tasks[:3], transfer.n_questions
-    )
-    values = found("bento-sim", some, results=known, given=some)
-    assert values["difficulty"] is None
-    assert values["judgement"]["anchor_ratio"] is None
-
-
-def test_results_in_another_order_are_the_same_models(transfer, known):
-    order = np.array([3, 0, 5, 1, 4, 2])
-    moved = TaskResults(
-        known.scores[:, order], known.models, tuple(known.tasks[t] for t in order),
-        known.sizes[order], questions=known.questions,
-    )  # fmt: skip
-    one = found("bento-sim", transfer, results=known, given=transfer)
-    other = found("bento-sim", transfer, results=moved, given=transfer)
-    assert one["judgement"]["nrmse"] == pytest.approx(other["judgement"]["nrmse"])
-    assert one["judgement"]["anchor_ratio"] == pytest.approx(
-        other["judgement"]["anchor_ratio"] | {"anchor": "the measured model"}
-    )
 
 
 def test_models_that_tasks_were_chosen_by_are_no_fair_judges(table, known):

@@ -1,9 +1,7 @@
 """What is asked: exemplars are never scored, and what is added leaves earlier draws alone."""
 
 from dataclasses import replace
-from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,19 +108,6 @@ def test_what_is_added_changes_nothing_else(made, data):
 
 
 @given(tasks())
-def test_prompts_that_begin_alike_follow_one_another(made):
-    design = designed(made)
-    pairs = [(r.seed, r.source, r.target) for r in design.requests()]
-    assert pairs == sorted(pairs)
-    contexts = [design.context(r.source, r.seed) for r in design.requests()]
-    assert all(
-        design.prompt(r).startswith(c) for r, c in zip(design.requests(), contexts, strict=True)
-    )
-    changes = sum(a != b for a, b in pairwise(contexts))
-    assert changes == design.seeds * len(made) - 1
-
-
-@given(tasks())
 def test_all_sources_are_asked_the_same(made):
     design = designed(made)
     by_source = {}
@@ -131,25 +116,6 @@ def test_all_sources_are_asked_the_same(made):
     for of in by_source.values():
         assert len({tuple(ids) for ids in of.values()}) == 1
         assert set(of) == set(design.names)
-
-
-@given(tasks(), st.integers(0, 5))
-def test_places(made, seed):
-    design = designed(made, seed=seed, columns=1)
-    for place, request in enumerate(design.requests()):
-        assert request.place == place
-    for s, source, target in np.ndindex(2, len(made), 1):
-        at = design.first(s, source, design.targets[target])
-        assert design.request(at)[1:4] == (s, source, design.targets[target])
-        assert design.request(at).question == design.scored(design.targets[target], s)[0]
-
-
-def test_another_seed_draws_other_questions_and_exemplars(task):
-    made = tuple(task(name, 40, 30) for name in "ab")
-    design = designed(made, seeds=3, questions=5)
-    assert len({tuple(design.scored(0, seed)) for seed in range(3)}) == 3
-    assert len({tuple(ids) for ids in shown(design).values()}) == 6
-    assert shown(replace(design, seed=1)) != shown(design)
 
 
 def test_sets_that_are_set_aside_share_nothing_as_long_as_they_last(task):
@@ -161,12 +127,6 @@ def test_sets_that_are_set_aside_share_nothing_as_long_as_they_last(task):
     # half of the small task is set aside, and not more
     assert len(design.scored(1, 0)) == 4
     assert "12 questions of 2 tasks" in " ".join(design.notes)
-
-
-def test_the_numbers_are_those_of_the_whole_benchmark(task):
-    design = designed((task("a", 30), task("b", 8, pool=9)), columns=("b",))
-    assert design.n_questions.tolist() == [30, 8]
-    assert [design.names[at] for at in design.targets] == ["b"]
 
 
 def test_a_number_of_columns_takes_the_shortest_questions(task):

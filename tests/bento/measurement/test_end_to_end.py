@@ -50,9 +50,7 @@ def tasks(tmp_path_factory):
     from tiny_model import tiny_tasks
 
     folder = tmp_path_factory.mktemp("tasks")
-    for path in tiny_tasks(folder):
-        if path.stem not in {"young", "home", "colour", "place"}:
-            path.unlink()
+    tiny_tasks(folder)
     return folder
 
 
@@ -129,16 +127,10 @@ def clean(tasks, made, prompts, tmp_path_factory):
     return matrix
 
 
-def test_examples_of_the_same_task_help_most(clean):
-    own = np.diagonal(clean.mean).mean()
-    others = clean.mean[~np.eye(len(clean.tasks), dtype=bool)].mean()
-    assert own > others
-
-
 def test_answers_are_those_of_the_model_itself(clean, made):
-    from tiny_model import tiny_model
+    from tiny_model import TinyModel
 
-    model = tiny_model()
+    model = TinyModel()
     right = Counter()
     for r in made.requests():
         row = model.next(model.tokens(made.prompt(r)))
@@ -148,15 +140,6 @@ def test_answers_are_those_of_the_model_itself(clean, made):
         right[r.seed, r.source, r.target] += best == question.answer
     values = np.array([right[at] for at in np.ndindex(clean.values.shape)]) / 3
     np.testing.assert_allclose(clean.values, values.reshape(clean.values.shape))
-
-
-def test_the_loss_differs_with_the_exemplars(tasks, tmp_path):
-    with server() as url:
-        measure(tasks, url, tmp_path / "loss", "--metric", "loss", "--seeds", 1)
-    values = Transferability.load(tmp_path / "loss").values
-    assert np.isfinite(values).all()
-    assert values.std() > 0
-    assert (values < 0).all()
 
 
 def test_killed_again_and_again_it_goes_on_and_asks_nothing_twice(
@@ -200,75 +183,16 @@ def test_exact_match_on_a_server_of_chat_only(tasks, tmp_path):
     chat = {"kind": "local-chat-completions"}
     with server("--chat_only", "--before", "\n\n") as url:
         said = measure(tasks, url, tmp_path / "chat", *settings, **chat)
-        ran = run(tasks, url, tmp_path / "loss", "--metric", "loss", **chat)
-        assert ran.returncode == 2
-        assert "no tokenizer" in ran.stderr
         ran = run(tasks, url, tmp_path / "letters", **chat)
         assert ran.returncode == 2
         assert "the model gives no log-probabilities" in ran.stderr
         assert "use --metric exact-match" in ran.stderr
-    with server("--no-echo") as url:
-        plain = measure(tasks, url, tmp_path / "plain", *settings)
-        ran = run(tasks, url, tmp_path / "letters", retries=1)
-        assert ran.returncode == 2
-        assert "use --metric exact-match" in ran.stderr
     assert said["complete"]
     assert not any("empty" in note for note in said["notes"])
-    assert said["mean"] == plain["mean"] > 0
-    values = [Transferability.load(tmp_path / name).values for name in ("chat", "plain")]
-    np.testing.assert_array_equal(*values)
+    assert said["mean"] > 0
 
 
-def test_the_dummy(tasks, made, tmp_path):
-    command = [sys.executable, "-m", "fewbench", "transfer", "measure", str(tasks), "--json"]
-    given = ["--model", "dummy", "-o", str(tmp_path / "ict"), *WORDS]
-    ran = subprocess.run([*command, *given], capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    said = json.loads(ran.stdout)
-    assert said["complete"]
-    assert said["run"]["estimated"] == len(made)
-
-
-def tiny_gpt2(folder):
-    """Save a random GPT-2 of two layers that reads bytes, as transformers loads it."""
-    torch = pytest.importorskip("torch", reason="lm-eval's hf models need torch")
-    transformers = pytest.importorskip("transformers", reason="lm-eval's hf models need it")
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    torch.manual_seed(0)
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    ids = {letter: at for at, letter in enumerate(alphabet)} | {"<|end|>": len(alphabet)}
-    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    end = {"bos_token": "<|end|>", "eos_token": "<|end|>", "pad_token": "<|end|>"}
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **end)
-    sizes = {"n_positions": 4096, "n_embd": 32, "n_layer": 2, "n_head": 2}
-    config = transformers.GPT2Config(vocab_size=len(ids), **sizes)
-    for part in (fast, transformers.GPT2LMHeadModel(config)):
-        part.save_pretrained(folder)
-    return folder
-
-
-def test_a_model_of_transformers_killed_and_gone_on_with(tasks, made, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    args = f"pretrained={tiny_gpt2(tmp_path / 'tiny')},device=cpu,dtype=float32"
-    start = [sys.executable, "-m", "fewbench", "transfer", "measure", str(tasks), *WORDS]
-    command = [*start, "--model", "hf", "--model_args", args, "--batch", "8"]
-    whole, parts = ([*command, "-o", str(tmp_path / name)] for name in ("whole", "parts"))
-    for words in (whole, parts):
-        if words is parts:
-            assert killed(parts, tmp_path / "parts", len(made) / 3)
-            assert 0 < journalled(tmp_path / "parts").total() < len(made)
-        ran = subprocess.run(words, capture_output=True, text=True, timeout=300)
-        assert ran.returncode == 0, ran.stderr
-    assert journalled(tmp_path / "parts").total() == len(made)
-    one, other = (Transferability.load(tmp_path / name).values for name in ("whole", "parts"))
-    assert np.isfinite(one).all()
-    np.testing.assert_array_equal(one, other)
-
-
-def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
+def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch, capsys):
     page = (HERE.parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
     example = page.partition("## In Python")[2].split("```python\n")[1].partition("```")[0]
     monkeypatch.chdir(tmp_path)
@@ -277,8 +201,6 @@ def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
         for said, here in (("http://localhost:8000/v1", url), ("my-model", "tiny")):
             assert said in example
             example = example.replace(said, here)
-        program = [sys.executable, "-c", example]
-        ran = subprocess.run(program, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.split()[0] == str(len(made))
+        exec(example, {})
+    assert capsys.readouterr().out.split()[0] == str(len(made))
     assert np.isfinite(Transferability.load("ict").values).all()

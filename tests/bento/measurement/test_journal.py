@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.bento.measurement.answers import ANSWERED, EMPTY, NOT_LISTED, TOO_LONG, MeasuredAnswer
+from fewbench.bento.measurement.answers import ANSWERED, EMPTY, MeasuredAnswer
 from fewbench.bento.measurement.journal import Hashes, opened, read
 from fewbench.bento.measurement.templates import TEMPLATES
 from fewbench.errors import FewbenchError, TransferError
@@ -206,23 +206,6 @@ def test_empty_texts_are_a_state_of_their_own(folder, design):
     assert kept(folder, made).states[:3].tolist() == [EMPTY, EMPTY, ANSWERED]
 
 
-def test_states_survive(folder, design):
-    made = design()
-    states = [ANSWERED, NOT_LISTED, TOO_LONG]
-    answers = [
-        MeasuredAnswer(1.0, "A"),
-        MeasuredAnswer(0.0, None),
-        MeasuredAnswer(None, "too long"),
-    ]
-    with journal_of(folder, made) as journal:
-        for request, answer in zip(made.requests(), answers, strict=False):
-            journal.append(request, answer)
-    again = kept(folder, made)
-    assert again.states[:3].tolist() == journal.answers.states[:3].tolist() == states
-    assert np.isnan(again.values[2])
-    assert again.n_done == 3
-
-
 def test_a_measurement_may_grow_and_shrink(folder, design):
     small = design("abc", seeds=1, questions=2, columns=("a",))
     fill(folder, small)
@@ -311,29 +294,3 @@ def test_a_line_that_cannot_be_written_is_undone(folder, design, monkeypatch):
             journal.append(made.request(1), MeasuredAnswer(1.0, "A"))
         assert (folder / "answers.jsonl").read_bytes() == whole
         assert journal.answers.n_done == 1
-
-
-def test_what_was_said_may_be_anything(folder, design):
-    made = design(metric="exact-match")
-    said = 'line\nbreak "quoted" \ud800 \x00   é'
-    with journal_of(folder, made) as journal:
-        journal.append(made.request(0), MeasuredAnswer(0.0, said))
-    assert kept(folder, made).n_done == 1
-    assert json.loads((folder / "answers.jsonl").read_text())["said"] == said
-
-
-def test_many_lines_are_read_quickly(folder, design, task):
-    made = design(tasks=[task(f"task {at}", 60, pool=5) for at in range(20)], seeds=2, questions=50)
-    folder.mkdir()
-    hashes = Hashes(made, FACTS | {"model": "m"})
-    with (folder / "answers.jsonl").open("w") as file:
-        for r in made.requests():
-            file.write(
-                f'{{"request":"{hashes.of(r)}","seed":0,"source":"a","target":"b","question":"c",'
-                '"value":1.0,"said":"B","prompt":812,"completion":1}\n'
-            )
-    started = time.process_time()
-    assert kept(folder, made).complete
-    took = time.process_time() - started
-    assert len(made) == 40_000
-    assert took < 4  # about 0.3; 1.6 million lines then take seconds

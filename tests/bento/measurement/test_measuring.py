@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fewbench.bento.measurement.answers import NOT_LISTED, TOO_LONG
+from fewbench.bento.measurement.answers import TOO_LONG
 from fewbench.bento.measurement.asking import Asker, longest
 from fewbench.bento.measurement.cost import Limits, Prices
 from fewbench.errors import ModelError, RunError
@@ -170,13 +170,6 @@ def test_prompts_that_do_not_fit_are_not_asked(design, fake, measured, task, met
     assert (run.asked, again.asked) == (0, [])
 
 
-def test_another_length_of_the_context_keeps_the_answers(design, fake, measured):
-    made = design()
-    first, _ = measured(made, fake(), args="max_length=10", limits=Limits(tokens=500))
-    _, run = measured(made, fake(), args="max_length=20,batch_size=3")
-    assert run.asked == len(made) - first.n_done
-
-
 def test_ctrl_c_leaves_files_whole(design, fake, measured, kept, tmp_path):
     class Slow(fake):
         def loglikelihood(self, requests):
@@ -196,30 +189,6 @@ def test_ctrl_c_leaves_files_whole(design, fake, measured, kept, tmp_path):
     assert run.asked == len(made) - done
 
 
-def test_a_full_disk_ends_it_and_loses_nothing_that_was_told(
-    design, fake, measured, kept, tmp_path, monkeypatch
-):
-    made, write, written = design(), os.write, []
-
-    def full(handle, line):
-        if line.startswith(b'{"request"'):
-            written.append(line)
-            return write(handle, line if len(written) <= 5 else line[:10])
-        return write(handle, line)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "write", full)
-        with pytest.raises(OSError, match="No space left"):
-            measured(made, fake())
-    assert kept(tmp_path / "ict", made).n_done == 5
-    assert measured(made, fake())[0].complete
-
-
-def test_a_batch_has_questions(design, fake, measured):
-    with pytest.raises(RunError, match="batch=0"):
-        measured(design(), fake(), batch=0)
-
-
 def test_what_lm_eval_caches_is_not_asked_again(design, fake, measured, tmp_path):
     from lm_eval.api.model import CachingLM
 
@@ -233,16 +202,6 @@ def test_what_lm_eval_caches_is_not_asked_again(design, fake, measured, tmp_path
     again, _ = measured(made, CachingLM(model, str(tmp_path / "cache.db")), "other")
     assert len(model.asked) == n_asked == len(made)
     np.testing.assert_array_equal(first.values, again.values)
-
-
-@pytest.mark.parametrize("metric", ["accuracy", "exact-match"])
-def test_lm_eval_s_dummy(design, measured, metric):
-    from lm_eval.models.dummy import DummyLM
-
-    answers, run = measured(design(metric=metric), DummyLM())
-    assert answers.complete
-    assert run.estimated == run.asked
-    assert set(answers.values) == ({0.0} if metric == "exact-match" else {0.0, 1.0})
 
 
 def one(made, said, chat=False):
@@ -309,14 +268,3 @@ def test_answers_may_be_as_long_as_the_longest_right_one():
     question = Question(id="1", text="?", answer="short", also=("x" * 40,))
     assert longest(question) == 40
     assert longest(question.model_copy(update={"also": ("x" * 4000,)})) == 512
-
-
-def test_options_that_are_impossible_are_counted(design, fake, measured):
-    class Silent(fake):
-        def loglikelihood(self, requests):
-            return [(-math.inf, False)] * len(requests)
-
-    made = design()
-    answers, _ = measured(made, Silent())
-    assert answers.count(NOT_LISTED) == len(made)
-    assert set(answers.values) == {0.0}

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fewbench.bento import Transferability
 from fewbench.bento.measurement.answers import (
     EMPTY,
     MeasuredAnswer,
@@ -50,22 +49,13 @@ def test_means_are_over_the_questions(design, task, settings):
     assert matrix.about == {"model": "m"}
 
 
-def test_it_can_be_kept(design, tmp_path):
-    matrix = transferability(filled(design(), scored))
-    again = Transferability.load(matrix.save(tmp_path / "matrix.npz"))
-    np.testing.assert_array_equal(again.values, matrix.values)
-    assert again.metric == "accuracy"
-
-
-def test_what_is_not_complete_is_refused_unless_asked_for(design):
+def test_what_is_not_answered_is_left_out(design):
     made = design()
     missing = filled(made, scored, lambda r: (r.seed, r.source, r.target) == (1, 2, 0))
-    with pytest.raises(TransferError, match=f"{len(made) - 4} of {len(made)} answers are there"):
-        transferability(missing)
-    partly = transferability(missing, partial=True)
+    partly = transferability(missing)
     assert np.argwhere(np.isnan(partly.values)).tolist() == [[1, 2, 0]]
     one_less = filled(made, scored, lambda r: r.place == 5)
-    assert np.isfinite(transferability(one_less, partial=True).values).all()
+    assert np.isfinite(transferability(one_less).values).all()
 
 
 def test_prompts_that_do_not_fit_are_left_out_of_means_and_named(design):
@@ -92,7 +82,7 @@ def test_nothing_at_all_is_no_matrix(design):
     with pytest.raises(TransferError, match=f"{len(made)} prompts do not fit"):
         transferability(filled(made, long))
     with pytest.raises(TransferError, match="no question has an answer"):
-        transferability(MeasuredAnswers(made), partial=True)
+        transferability(MeasuredAnswers(made))
 
 
 def test_answers_that_name_no_option_are_noted(design):
@@ -135,17 +125,6 @@ def test_a_smaller_matrix_does_not_take_a_fuller_one_s_place(design, tmp_path, c
         return
     with pytest.raises(TransferError, match=r"2 seeds, 3 targets, up to 4 questions.*another fold"):
         check_not_smaller(kept, design(**change))
-
-
-def test_what_is_no_matrix_may_be_replaced(design, tmp_path):
-    check_not_smaller(tmp_path / "matrix.npz", design())
-    (tmp_path / "matrix.npz").write_text("no matrix")
-    check_not_smaller(tmp_path / "matrix.npz", design())
-
-
-def test_draws_are_noted_too(design):
-    answers = filled(design(), scored)
-    assert any("set aside as exemplars" in note for note in notes_on(answers))
 
 
 @pytest.mark.parametrize(("right", "warned"), [(0.0, True), (0.52, True), (0.9, False)])

@@ -21,12 +21,6 @@ def opened(name="1", text="2 + 2 =", answer="4", **more):
     return Question(id=name, text=text, answer=answer, **more)
 
 
-def test_an_answer_is_shown_as_its_letter_or_its_text():
-    assert choice().shown == "B"
-    assert opened(answer=" 4").shown == " 4"
-    assert choice(options=tuple("abcdefghijklmnopqrstuvwxyz"), answer=25).shown == "Z"
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -54,11 +48,6 @@ def test_two_questions_are_the_same_whatever_their_ids_spaces_and_order_of_optio
     assert one.content != opened("1", "2 + 2 =").content
 
 
-def test_a_task_knows_whether_it_has_options():
-    assert MeasuredTask(name="sums", subject="sums", questions=(choice(),)).has_options
-    assert not MeasuredTask(name="sums", subject="sums", questions=(opened(),)).has_options
-
-
 @pytest.mark.parametrize(
     ("questions", "pool", "said"),
     [
@@ -72,16 +61,6 @@ def test_a_task_knows_whether_it_has_options():
 def test_a_task_whose_questions_do_not_fit_is_refused(questions, pool, said):
     with pytest.raises(ValidationError, match=said):
         MeasuredTask(name="sums", subject="sums", questions=questions, pool=pool)
-
-
-def test_a_task_comes_back_from_its_json():
-    task = MeasuredTask(
-        name="sums",
-        subject="sums",
-        questions=(choice("1", "{x}\n\u2028é"), choice("2", options_in_text=True)),
-        pool=(choice("3"),),
-    )
-    assert MeasuredTask.model_validate_json(task.model_dump_json()) == task
 
 
 PLANETS = Question(id="1", text="Nearest to the sun?", options=("Mars", "Mercury"), answer=1)
@@ -255,8 +234,3 @@ def test_a_file_that_holds_no_template_is_refused(tmp_path, name, text, said):
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises((TransferError, ReaderError), match=said):
         read_template(str(tmp_path / name))
-
-
-def test_an_unknown_name_says_which_there_are():
-    with pytest.raises((TransferError, ReaderError), match=r"no template 'mmul'.*mmlu, flan"):
-        read_template("mmul")

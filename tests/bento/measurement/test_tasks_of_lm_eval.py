@@ -158,14 +158,6 @@ def test_open_answers_are_the_targets_as_they_stand(folder):
     assert read.questions[2].answer == "2"
 
 
-def test_a_last_line_that_differs_is_no_cue(folder):
-    docs = [{"question": f"What is said?\n{who} says:", "answer": who} for who in ("he", "she")]
-    kind = {"output_type": "generate_until", "doc_to_choice": None}
-    folder.add("said", docs, doc_to_text="question", **kind)
-    (task,) = folder.read("said")
-    assert [question.text[-9:] for question in task.questions] == ["\nhe says:", "she says:"]
-
-
 def test_exemplars_are_never_documents_that_are_scored(folder):
     docs = list(turned(SUMS))
     folder.add("none", docs)  # lm-eval falls back on the scored documents

@@ -14,7 +14,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
-from tiny_model import tiny_model
+from tiny_model import TinyModel
 
 TROUBLES = ("500", "429", "drop", "malformed", "bare")
 UNKNOWN = 1_000_000  # and the code of a letter that the vocabulary lacks
@@ -40,7 +40,7 @@ class TinyServer(ThreadingHTTPServer):
     def __init__(self, share=0.0, seed=0, echo=True, chat_only=False, before=""):
         super().__init__(("127.0.0.1", 0), Handler)
         self.share, self.echo, self.chat_only, self.before = share, echo, chat_only, before
-        self.model, self.asked = tiny_model(), Counter()
+        self.model, self.asked = TinyModel(), Counter()
         self._rng, self._lock = np.random.default_rng(seed), threading.Lock()
 
     def handle_error(self, request, client_address):

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError, MissingExtraError
-from fewbench.methods import Answers
 from fewbench.methods.adaptive.collaborative import Collaborative
-from fewbench.methods.written import split, with_settings
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import Settings, play
@@ -47,36 +45,6 @@ class TestNoMinimum(Settings):
 # -- what is asked -------------------------------------------------------------------------------
 
 
-def rounds_of(method, sources, targets, budget, seed=0):
-    session = method.start(sources, budget, seed, targets.model_ids)
-    asked = []
-    while wanted := session.ask():
-        asked.append(wanted)
-        for name, items in wanted.items():
-            row = targets.model_ids.index(name)
-            session.tell(name, Answers(items, targets.values[[row]][:, items]))
-    return asked
-
-
-def test_all_targets_get_the_probe_set_and_then_their_own_items():
-    sources, targets = tables(n_items=300)
-    method = Collaborative(transport=False, rounds=3, alpha=0.0, similar_sources=3)
-    rounds = rounds_of(method, sources, targets, 90)
-    assert len(rounds) == 3
-    first = [items.tolist() for items in rounds[0].values()]
-    assert first[0] == first[1] == first[2]
-    later = [set(items.tolist()) for items in rounds[2].values()]
-    assert len(set(map(frozenset, later))) > 1
-
-
-def test_tasks_get_their_sizes():
-    sources, targets = tables(n_items=400)
-    assert np.bincount(sources.task_of).tolist() == [37, 81, 121, 161]
-    run = replay(Collaborative(transport=False), sources, targets, 110, 0).items[0]
-    # About a quarter of each, but for the first, which has its minimum of 20.
-    assert np.bincount(sources.task_of[run]).tolist() == [20, 20, 30, 40]
-
-
 def test_equally_important_items_are_drawn_by_chance():
     """Half of all items tie; the table's order must not decide among them."""
     sources, targets = tables(n_models=10, n_items=400, n_tasks=1)
@@ -86,12 +54,6 @@ def test_equally_important_items_are_drawn_by_chance():
     assert np.array_equal(one, again)
     best = sources.values.var(axis=0, ddof=1)
     assert np.round(best[one], 9).tolist() == np.sort(np.round(best, 9))[::-1][:20].tolist()
-
-
-def test_alpha_one_asks_every_target_the_same():
-    sources, targets = tables()
-    run = replay(Collaborative(transport=False, alpha=1.0), sources, targets, 30, 0).items
-    assert set(run[0]) == set(run[1]) == set(run[2])
 
 
 @pytest.mark.parametrize("right", [0.0, 1.0])
@@ -146,31 +108,6 @@ def test_a_copy_of_a_source_is_predicted_as_it_where_it_is_alone_similar():
     assert abs(said.scores[0] - target.full_scores()[0]) < 0.01
 
 
-def test_a_task_without_an_answer_is_the_mean_of_sources_like_the_target():
-    sources, targets = tables(n_items=60, n_tasks=3)
-    method = Collaborative(transport=False, similar_sources=3)
-    played = play(method, sources, targets, 1)
-    run = played.asked[targets.model_ids[0]]
-    answer = targets.values[0, run]
-    alike = np.flatnonzero((sources.values[:, run] == answer).all(axis=1))
-    rng = np.random.default_rng(0)
-    rng.permutation(sources.n_items)
-    by_chance = rng.permutation(sources.n_models)
-    alike = alike[np.argsort(by_chance[alike])][:3]
-    other = sources.task_of != sources.task_of[run[0]]
-    np.testing.assert_allclose(
-        played.prediction.items[0, other], sources.values[alike][:, other].mean(axis=0)
-    )
-
-
-def test_it_is_better_than_the_mean_of_all_sources():
-    sources, targets = tables(n_targets=10, n_models=60, n_items=300)
-    said = replay(Collaborative(transport=False), sources, targets, 100, 0).scores
-    truth = targets.full_scores()
-    ours = np.abs(said - truth).mean()
-    assert ours < 0.5 * np.abs(sources.full_scores().mean() - truth).mean()
-
-
 # -- settings ------------------------------------------------------------------------------------
 
 
@@ -197,14 +134,6 @@ def test_wrong_settings_are_named(wrong):
     with pytest.raises(MethodError, match=next(iter(wrong))) as caught:
         Collaborative(transport=False, **wrong).start(sources, 8, 0, targets.model_ids)
     assert caught.value.hint
-
-
-def test_settings_are_written_and_read():
-    method = Collaborative(transport=False, alpha=0.5, minimum=5)
-    piece = split(method.describe())[0]
-    assert piece.name == "collaborative"
-    assert with_settings(Collaborative, piece.settings, piece.name) == method
-    assert Collaborative().describe() == "collaborative"
 
 
 def test_the_missing_package_is_named_before_anything_is_asked(monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from fewbench.errors import MethodError
-from fewbench.evaluation import Evaluation
 from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.fluid import Fluid, _mean_off
 from fewbench.methods.item_response import source_model
@@ -52,12 +51,6 @@ def run(method, sources, targets, budget, seed=0):
         for name, items in wanted.items():
             tell(session, targets, name, items)
     return session, sizes
-
-
-def test_written_out_and_read_again():
-    assert find_method("fluid").describe() == "fluid"
-    for text in OPTIONS:
-        assert find_method(text).describe() == text
 
 
 @pytest.mark.parametrize(
@@ -119,21 +112,6 @@ def test_how_many_at_a_time():
     assert run(Fluid(random=0, step=80), sources, targets, 10)[1] == [10]
 
 
-def test_all_begin_alike_and_then_go_their_ways():
-    sources, targets = tables(n_targets=8)
-    said = replay(Fluid(random=0, step=5), sources, targets, 20, 0)
-    assert all(items[:5].tolist() == said.items[0][:5].tolist() for items in said.items)
-    assert len({tuple(sorted(items)) for items in said.items}) > 1
-
-
-def test_strong_targets_are_asked_harder_items():
-    sources, targets = tables(n_targets=2)
-    values = np.stack([np.ones(60), np.zeros(60)])
-    said = replay(Fluid(**PRINTED), sources, replace(targets, values=values), 20, 0)
-    easy = sources.values.mean(axis=0)
-    assert easy[said.items[0]].mean() < easy[said.items[1]].mean()
-
-
 def test_stops_when_the_ability_is_known_well_enough():
     sources, targets = tables(n_targets=8, n_sources=60)
     method = Fluid(until=0.4)
@@ -153,11 +131,6 @@ def test_stops_when_the_ability_is_known_well_enough():
     for long, short in zip(whole, early, strict=True):
         assert 0 < len(short) < 60
         assert long[: len(short)].tolist() == short.tolist()
-
-
-def test_the_budget_is_the_most_even_where_the_ability_is_not_known():
-    said = replay(Fluid(until=0.01), *tables(), 7, 0)
-    assert [len(items) for items in said.items] == [7] * 4
 
 
 def test_the_seed_chooses_between_equal_items_only():
@@ -223,17 +196,6 @@ def test_random_items_outvote_the_others_where_chance_does_not_explain_the_gap()
     assert _mean_off(few, np.full(4, 0.6), np.ones(4), 2) == pytest.approx(0.2 * 4 / 24)
 
 
-def test_better_than_random_items_at_a_few():
-    errors = {"fluid": [], "fluid-as-printed": [], "random": []}
-    for seed in range(4):
-        sources, targets = tables(n_targets=15, n_sources=60, seed=seed)
-        for name, found in errors.items():
-            said = replay(find_method(name), sources, targets, 8, seed).scores
-            found.append(np.abs(said - targets.full_scores()).mean())
-    assert np.mean(errors["fluid"]) < 0.9 * np.mean(errors["random"])
-    assert np.mean(errors["fluid-as-printed"]) < 0.8 * np.mean(errors["random"])
-
-
 def test_what_one_ability_does_not_say_does_not_mislead():
     """Items that tell the sources apart say nothing of what the targets are better at."""
     rng = np.random.default_rng(0)
@@ -252,23 +214,6 @@ def test_what_one_ability_does_not_say_does_not_mislead():
     for budget in (10, 30, 80):
         assert against_random(Fluid(), budget) < 2.5
     assert against_random(Fluid(**PRINTED), 80) > 6
-
-
-def test_resumed_between_items(tmp_path):
-    sources, targets = tables(n_targets=2)
-    names = targets.model_ids
-    begun = Evaluation(sources, "fluid", 9, names)
-    begun.save(tmp_path)
-    for step in range(9):
-        begun.tell_table(targets, names[0])
-        if step % 3 == 0:  # the other one is behind
-            begun.tell_table(targets, names[1])
-        resumed = Evaluation.open(tmp_path, sources)
-        assert resumed.ask() == begun.ask()
-    assert list(begun.ask()) == [names[1]]
-    assert resumed.estimate(targets=names[:1])[names[0]].score == (
-        begun.estimate(targets=names[:1])[names[0]].score
-    )
 
 
 def test_needs_two_sources():

@@ -76,19 +76,6 @@ def test_expected_scores_are_those_of_the_equations():
             assert said[item] == pytest.approx((answers[medoid] + 0.5) * ratio - 0.5, abs=1e-6)
 
 
-def test_a_target_that_answers_as_the_mean_source_is_expected_to_go_on_so():
-    """With the native sources' mean as answers the calibrated estimate is that mean."""
-    found = made()
-    np.testing.assert_allclose(found.expected(found.mean), found.mean, rtol=1e-6, atol=1e-7)
-
-
-def test_answers_elsewhere_are_not_looked_at():
-    found = made()
-    answers = np.full(40, np.nan)
-    answers[found.medoids] = 1.0
-    assert np.isfinite(found.expected(answers)).all()
-
-
 def test_which_of_equally_near_medoids_stands_for_an_item_is_drawn_not_read_off_the_table():
     """Items 0 to 9 are the same: each is at distance 0 of every medoid among them."""
     columns = table(n_items=30)

@@ -1,7 +1,5 @@
 """TailoredBench as a method: its settings, its rounds, and who depends on whom."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -32,24 +30,12 @@ def tell(session, targets, name, items):
     session.tell(name, Answers(items, targets.values[[targets.model_ids.index(name)]][:, items]))
 
 
-def test_written_out_and_read_again():
-    assert find_method("tailored-as-printed").describe() == "tailored(printed=true)"
-    for text in OPTIONS:
-        assert find_method(find_method(text).describe()) == find_method(text)
-
-
 @pytest.mark.parametrize(
     ("wrong", "says"), [({"probe": 0}, "probe is 0"), ({"company": "kin"}, "company is 'kin'")]
 )
 def test_settings_out_of_range(wrong, says):
     with pytest.raises(MethodError, match=says):
         replay(Tailored(**wrong), *tables(), 8, 0)
-
-
-@pytest.mark.parametrize("wrong", ["tailored(company=some)", "tailored(probes=3)", "tailored(x)"])
-def test_settings_that_do_not_exist(wrong):
-    with pytest.raises(MethodError):
-        find_method(wrong)
 
 
 @pytest.mark.parametrize("text", ["tailored+mean", "random+collaborative(alpha=1)"])
@@ -91,15 +77,6 @@ def test_a_budget_within_the_probe_set_asks_once():
     said = replay(Tailored(), sources, targets, 4, 0)
     assert all(len(items) == 4 for items in said.items)
     assert all(np.array_equal(items, said.items[0]) for items in said.items)
-
-
-def test_targets_with_the_same_answers_are_asked_the_same():
-    sources, targets = tables()
-    values = targets.values.copy()
-    values[2] = values[0]
-    said = replay(Tailored(), sources, replace(targets, values=values), 20, 0)
-    assert np.array_equal(said.items[0], said.items[2])
-    assert not np.array_equal(said.items[0], said.items[1])
 
 
 def test_a_target_alone_keeps_company_with_the_sources():

@@ -65,14 +65,6 @@ def test_gains_and_coverage():
     )
 
 
-def test_t_is_that_of_the_embedding():
-    given = matrix(12, 3)
-    found = order("bento-le(components=3,t=1.05)", given, 4)
-    s = Similarity(components=3, t=1.05).le(given.rows)
-    assert found.coverage == pytest.approx(coverage(s, found.tasks))
-    assert found.coverage != pytest.approx(order("bento-le(components=3)", given, 4).coverage)
-
-
 @pytest.mark.parametrize("printed", [False, True])
 def test_bento_le_is_the_authors_program_or_the_printed_equations(printed):
     """Eq. 4 with the diagonal, and Eq. 5 without a floor, by plain loops; or without and with."""
@@ -202,22 +194,6 @@ def test_tasks_that_cannot_be_compared():
         TaskMatrix(np.ones((1, 2)), ("a",), np.ones(1, dtype=int), None, "x")
     with pytest.raises(MethodError, match="some of the tasks' x is missing"):
         TaskMatrix(np.full((2, 2), np.nan), ("a", "b"), np.ones(2, dtype=int), None, "x")
-
-
-SUM = [51, 9, 25, 35, 20, 22, 27, 30, 33, 24]
-AS_WRITTEN = [20, 33, 9, 22, 31, 27, 25, 35, 24, 7]
-
-
-def test_the_published_orders(published):
-    """Those of the authors' program appear with columns divided by their sums only."""
-    given = TaskMatrix.of_transfer(published)
-    assert order("bento-sim(scaling=sum,tie=last)", given, 10).tasks.tolist() == SUM
-    assert order("bento-sim(scaling=sum)", given, 10).tasks.tolist() == SUM
-    found = order("bento-sim", given, 10)
-    assert found.tasks.tolist() == AS_WRITTEN
-    assert not found.notes
-    with pytest.raises(MethodError, match="57 eigenvectors of 57 tasks"):
-        order("bento-le(components=57)", given, 3)
 
 
 def test_tasks_for_ridge_leave_whole_families_out():

@@ -37,11 +37,6 @@ def test_distances_are_scipy_s_of_the_scaled_rows(scaling, columns):
     np.testing.assert_allclose(Similarity(scaling).distances(a), expected, atol=1e-12)
 
 
-def test_scalings_are_different():
-    found = [Similarity(scaling).scaled(matrix()) for scaling in SCALINGS]
-    assert all(not np.allclose(a, b) for i, a in enumerate(found) for b in found[:i])
-
-
 @pytest.mark.parametrize(("settings", "t"), [({}, 1.5), ({"t": 1.01}, 1.01), ({"t": 40}, 40)])
 def test_similarity_is_t_times_the_largest_distance_less_each(settings, t):
     settings = Similarity(**settings)
@@ -49,16 +44,6 @@ def test_similarity_is_t_times_the_largest_distance_less_each(settings, t):
     np.testing.assert_allclose(s, t * e.max() - e)
     assert s.min() > 0
     assert np.array_equal(s, s.T)
-
-
-def test_t_moves_the_embedding_to_a_limit():
-    """Far from the largest distance, the constant matters no more (5.2)."""
-    near, default, far, farther = (
-        Similarity(components=3, t=t).le(matrix()) for t in (1.01, 1.5, 500, 1000)
-    )
-    assert np.abs(near - default).max() > 0.01
-    assert np.abs(far - default).max() > 0.01
-    np.testing.assert_allclose(far, farther, atol=1e-3)
 
 
 @pytest.mark.parametrize("t", [1.0, 0.5, -3, 1001, float("nan")])
@@ -105,11 +90,3 @@ def test_all_eigenvectors_would_say_nothing():
 def test_components_by_default(n, k):
     assert default_components(n) == k
     assert Similarity().embedding(matrix(n)).shape == (n, k)
-
-
-def test_groups_of_tasks_are_clusters():
-    group = np.array([0, 1, 2, 0, 1, 0, 1, 0, 0])
-    a = 0.1 * np.equal.outer(group, group) + matrix(9, 9) * 0.01
-    found = Similarity(components=3).clusters(a, 0)
-    assert np.array_equal(found, group)
-    assert len(set(Similarity(components=3).clusters(a, 0, 5).tolist())) == 5

@@ -48,14 +48,6 @@ def test_other_npz_files(tmp_path, shape, key):
     assert found.n_questions.tolist() == [1, 1, 1]
 
 
-def test_the_published_matrix(published):
-    assert published.values.shape == (10, 57, 57)
-    assert published.n_questions.sum() == 14042
-    assert published.is_square
-    # row = source, column = target: targets differ far more than sources
-    assert published.mean.mean(axis=0).std() > 10 * published.mean.mean(axis=1).std()
-
-
 def test_csv_has_sources_as_rows_and_names_as_they_stand(tmp_path):
     (tmp_path / "m.csv").write_text("source,NA,01\n01,0.1,0.2\nNA,0.3,\n", encoding="utf-8")
     found = Transferability.load(tmp_path / "m.csv")
@@ -165,31 +157,6 @@ def test_files_of_anything(tmp_path, name, content):
     with pytest.raises(MethodError, match=rf"{name}: "):
         Transferability.load(tmp_path / name)
     assert is_transferability(tmp_path / name) == name.endswith(".csv")
-
-
-def test_a_damaged_file_is_a_matrix_or_refused(tmp_path):
-    path = made(about={"model": "toy"}).save(tmp_path / "matrix.npz")
-    whole = path.read_bytes()
-    rng = np.random.default_rng(0)
-    refused = 0
-    for _ in range(150):
-        content = bytearray(whole)
-        for at in rng.integers(0, len(content), 4):
-            content[at] = rng.integers(0, 256)
-        path.write_bytes(content[: rng.integers(1, 2 * len(content))])
-        is_transferability(path)
-        try:
-            Transferability.load(path)
-        except MethodError:
-            refused += 1
-    assert refused > 50
-
-
-def test_a_single_array_is_refused(tmp_path):
-    with (tmp_path / "m.npz").open("wb") as file:
-        np.save(file, ACC)
-    with pytest.raises(MethodError, match="not a matrix"):
-        Transferability.load(tmp_path / "m.npz")
 
 
 @pytest.mark.parametrize(

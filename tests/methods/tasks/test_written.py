@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fewbench.bento import CHOOSERS, describe_chooser, read_chooser
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.choosers import SHORT, BentoLe, BentoSim, ListedTasks
+from fewbench.methods.tasks.choosers import SHORT, BentoLe, BentoSim
 
 
 @given(
@@ -35,11 +35,6 @@ def test_short_names_are_of_choosers_with_their_settings(name):
     full, settings = SHORT[name]
     assert type(chooser) is CHOOSERS[full]
     assert all(getattr(chooser, key) == value for key, value in settings.items())
-
-
-def test_short_names_take_settings():
-    assert read_chooser("bento-le(components=5,tie=last)") == BentoLe(components=5, tie="last")
-    assert read_chooser("list(names=a|b%2C)") == ListedTasks("a|b%2C")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-import json
 import re
 
 import numpy as np
@@ -6,7 +5,7 @@ import pytest
 
 from fewbench.errors import ReaderError, ScoresError
 from fewbench.readers import read
-from fewbench.scores import Scale, load_scores, save_scores
+from fewbench.scores import Scale
 
 LATER = "2026-01-02T10-00-00.000001"
 
@@ -81,23 +80,10 @@ class TestTable:
         alone = logs.write("b", "t", rows[2:], original=3)
         assert read(alone, like=sources).scores.item_ids.tolist() == [f"{by_hash(logs, 'same')}#2"]
 
-    def test_saved_and_loaded_again(self, logs, tmp_path):
-        rows = three(logs)
-        logs.write("a", "t", [rows[2], rows[0]], original=3)  # positions not known
-        scores = read(logs.root).scores
-        saved = save_scores(scores, tmp_path / "scores.parquet")
-        assert load_scores(saved).equals(scores)
-        assert read(saved).scores.equals(scores)
-
     def test_one_file_and_the_same_file_twice(self, logs):
         folder = logs.write("a", "t", three(logs))
         file = next(folder.glob("samples_*"))
         assert read(file).scores.equals(read([file, folder, logs.root]).scores)
-
-    def test_several_folders(self, logs):
-        one = logs.write("a", "t", three(logs), folder="one")
-        two = logs.write("b", "t", three(logs), folder="two")
-        assert read([one, two]).scores.model_ids == ["a", "b"]
 
 
 class TestModelNames:
@@ -145,14 +131,6 @@ class TestRuns:
         reading = read(logs.root)
         assert reading.scores.values.tolist() == [[0, 0, 1]]
         assert noted(reading, r"3 of 3 items of samples_t_2026-01-01.* from a newer run")
-
-    def test_batches_of_a_subset_add_up(self, logs):
-        rows = three(logs)
-        logs.write("a", "t", rows[:1], original=3)
-        logs.write("a", "t", rows[1:], original=3, stamp=LATER)
-        reading = read(logs.root)
-        assert reading.scores.values.tolist() == [[1, 1, 0]]
-        assert not noted(reading, "newer run")
 
     def test_two_folders_that_agree(self, logs):
         logs.write("a", "t", three(logs), folder="one")
@@ -214,11 +192,6 @@ class TestMetricAndFilter:
         with pytest.raises(ReaderError, match=r"no task has the metric 'f1'; there is 'acc', "):
             read(logs.root, metric="f1")
 
-    def test_a_byte_order_mark(self, logs):
-        file = next(logs.write("a", "t", three(logs)).glob("samples_*"))
-        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
-        assert read(file).scores.n_items == 3
-
     def test_a_file_of_another_name(self, logs):
         file = next(logs.write("a", "t", three(logs)).glob("samples_*"))
         renamed = file.rename(file.with_name("mine.jsonl"))
@@ -261,11 +234,6 @@ class TestMetricAndFilter:
         with pytest.raises(ReaderError, match="--filter strict-match --metric acc;"):
             read(logs.root)
 
-    def test_the_filter_none_is_never_asked_for(self, logs):
-        logs.write("a", "t", self.filtered(logs))
-        logs.write("a", "u", [logs.free(0, "y")], stamp=LATER)
-        assert read(logs.root, filter="strict-match").scores.n_items == 3
-
     def test_a_model_without_the_filter_of_the_others(self, logs):
         logs.write("a", "t", self.filtered(logs))
         logs.write("b", "t", self.filtered(logs)[2:])
@@ -299,32 +267,11 @@ class TestOlderVersions:
             for row in rows
         ]
 
-    def test_one_row_a_document(self, logs):
-        logs.write("a", "t", self.old(logs, three(logs)))
-        logs.write("b", "t", three(logs))
-        scores = read(logs.root).scores
-        assert scores.values.tolist() == [[1, 1, 0], [1, 1, 0]]
-        assert scores.probabilities is not None
-
     def test_two_rows_a_document(self, logs):
         rows = [logs.free(0, "x", 0.0), logs.free(0, "x", 1.0)]
         logs.write("a", "t", self.old(logs, rows))
         with pytest.raises(ReaderError, match=r"line 2: document 0 has a second row.*0\.4\.7"):
             read(logs.root)
-
-    def test_an_indented_list(self, logs):
-        folder = logs.write("a", "t", three(logs))
-        file = next(folder.glob("samples_*"))
-        reading = read(file)
-        file.write_text(json.dumps(three(logs), indent=2))
-        assert read(file).scores.equals(reading.scores)
-
-    def test_two_filters_by_the_order_of_the_configuration(self, logs):
-        rows = [logs.free(i, f"x{i}", float(n)) for n in range(2) for i in range(2)]
-        filters = [{"name": "strict"}, {"name": "flexible"}]
-        logs.write("a", "t", self.old(logs, rows), configs={"t": {"filter_list": filters}})
-        assert read(logs.root, filter="strict").scores.values.tolist() == [[0, 0]]
-        assert read(logs.root, filter="flexible").scores.values.tolist() == [[1, 1]]
 
 
 class TestProbabilities:
@@ -453,58 +400,3 @@ class TestProbabilities:
         row = logs.choice(0, "q", (-1.0, -2.0), options=["", "b"], scores={"acc_norm": 0.0})
         logs.write("a", "t", [row])
         assert self.of(read(logs.root)).argmax() == 1
-
-
-class TestRealLogs:
-    def test_a_whole_run(self, shared):
-        reading = read(
-            shared / "lm_eval" / "out_full", metric="acc,exact_match", filter="strict-match"
-        )
-        scores = reading.scores
-        assert scores.model_ids == ["toy/model-a"]
-        assert scores.tasks == ["toy_cap_north", "toy_cap_south", "toy_capitals", "toy_sums"]
-        assert scores.values.shape == (1, 32)
-        assert noted(reading, "task 'toy_sums' is not multiple choice")
-
-    @pytest.mark.parametrize("metric", ["acc", "acc_norm"])
-    def test_recomputed_scores_agree_with_logged_ones(self, shared, metric):
-        folder = shared / "lm_eval" / "out_full" / "toy__model-a"
-        files = sorted(folder.glob("samples_toy_cap*"))
-        results = json.loads(next(folder.glob("results_*")).read_text())["results"]
-        reading = read(files, metric=metric)
-        assert reading.scores.probabilities is not None
-        assert not noted(reading, "do not explain")
-        for task, score in zip(reading.scores.tasks, reading.scores.task_scores()[0], strict=True):
-            assert score == pytest.approx(results[task][f"{metric},none"])
-
-    def test_filters_give_the_scores_of_the_results(self, shared):
-        folder = shared / "lm_eval" / "out_chat"
-        results = json.loads(next(folder.rglob("results_*")).read_text())["results"]["toy_sums"]
-        for name in ("strict-match", "flexible-extract"):
-            score = read(folder, filter=name).scores.full_scores()[0]
-            assert score == pytest.approx(results[f"exact_match,{name}"])
-
-    def test_a_subset_out_of_order_joins_the_whole_run(self, shared, tmp_path):
-        full = shared / "lm_eval" / "out_full" / "toy__model-a"
-        whole = read(next(full.glob("samples_toy_capitals*")), metric="acc").scores
-        part = read(shared / "lm_eval" / "out_unsorted", metric="acc").scores
-        at = whole.positions(part.item_ids)
-        assert whole.items["doc_id"].to_numpy()[at].tolist() == [2, 5, 7]
-        assert part.items["doc_id"].isna().all()
-
-    def test_one_name_in_many_folders(self, shared):
-        with pytest.raises(ReaderError, match="'toy/model-a' has two scores"):
-            read(shared / "lm_eval", metric="acc,exact_match", filter="strict-match")
-
-    def test_rows_of_version_0_4_5(self, shared, tmp_path):
-        folder = tmp_path / "org__model"
-        folder.mkdir()
-        for file in (shared / "other_harnesses").glob("lm_eval_v0.4.5_*"):
-            task = file.stem.removeprefix("lm_eval_v0.4.5_").removesuffix("_2rows")
-            (folder / f"samples_{task}_2024-11-01T00-00-00.1.jsonl").write_bytes(file.read_bytes())
-        reading = read(tmp_path, metric="acc,exact_match")
-        assert reading.scores.values.shape == (1, 6)
-        mmlu = read(next(folder.glob("*mmlu*")))
-        assert mmlu.scores.probabilities.shape == (1, 2, 4)
-        assert not noted(mmlu, "do not explain")
-        assert read(next(folder.glob("*winogrande*"))).scores.probabilities.shape == (1, 2, 2)

@@ -92,12 +92,6 @@ class TestTheSameAnswers:
             assert scores.values[1].tolist() == capitals(B) + sums(B, FLEXIBLE)
             assert not np.isnan(scores.values).any()
 
-    def test_the_document_that_occurs_twice_is_two_items(self):
-        scores = table(*first_of(LOGS / "0.4.13" / "out")).scores
-        one, two = scores.item_ids[[1, 7]]
-        assert two == f"{one}#2"
-        assert scores.values[0, [1, 7]].tolist() == [0, 1]
-
     @pytest.mark.parametrize("version", VERSIONS)
     def test_log_likelihoods(self, version):
         (path,) = [
@@ -216,11 +210,6 @@ class TestTraps:
         run = only(LOGS / version / "extra", task)
         with pytest.raises(ReaderError, match=rf"(line|row) 1: metric '{metric}'.* a list of"):
             run.numbers(metric)
-
-    @pytest.mark.parametrize("version", WITH_EXTRA)
-    def test_truth_values_are_scores(self, version):
-        run = only(LOGS / version / "extra", "toy_rules")
-        assert run.numbers("prompt_level_acc").tolist() == [1, 1, 0]
 
     @pytest.mark.parametrize("version", WITH_EXTRA)
     def test_tasks_of_a_group(self, version):

@@ -190,13 +190,6 @@ class TestForms:
             OpenCompass().read(by_task["toy_sums"], Wants())
         assert "--mode eval" in error.value.hint
 
-    def test_predictions_alone_need_the_right_answer(self, copy):
-        folder = copy("predictions_only")
-        path = next(folder.rglob("toy_capitals.json"))
-        change(path, lambda data: data["1"].pop("gold") and data)
-        with pytest.raises(ReaderError, match="were not evaluated"):
-            runs_of(path.parent)
-
     def test_named_from_within_its_folder(self, monkeypatch):
         (stamped,) = (NEW / "split").iterdir()
         monkeypatch.chdir(stamped / "results")
@@ -255,12 +248,6 @@ class TestWhatIsAsked:
         (run,) = runs_of(folder)
         assert run.columns["content"].tolist() == list("01234567")
         assert noted(run.notes, "have no prompt and are identified by their position")
-
-    def test_settings_and_group(self):
-        runs = runs_of(NEW / "main")
-        assert {run.group for run in runs} == {str(NEW / "main")}
-        assert len({run.stamp for run in runs}) == 3
-        assert ("path", "'toy/model-a'") in runs[0].settings
 
     def test_models_with_a_slash(self, copy):
         folder = copy("no_details")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fewbench.errors import MissingExtraError, ReaderError, ScoresError
+from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers import read
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.vlmevalkit import VLMEvalKit, made_of
@@ -233,11 +233,6 @@ class TestScores:
         run = only(sheet(rows(prediction=["B", "Failed to obtain answer via API.", "A"])))
         assert run.n_rows == 3
         assert noted(run.notes, "1 answers are failures of the model's server")
-
-    def test_a_score_on_another_scale(self, sheet):
-        path = sheet(rows(hit=[0, 7.5, 10]))
-        with pytest.raises(ScoresError):
-            read(path)
 
     def test_an_item_is_its_index_and_what_it_says(self, sheet):
         run = only(sheet(rows(question=["same"] * 3)))

@@ -9,7 +9,7 @@ from fewbench.bento.measurement.design import Design
 from fewbench.bento.measurement.measuring import expected_cost, measure
 from fewbench.bento.measurement.model import HarnessModel
 from fewbench.bento.measurement.prompts import MeasuredTask
-from fewbench.bento.measurement.result import Measurement, MeasurementCost
+from fewbench.bento.measurement.result import Measurement
 from fewbench.bento.measurement.sources import read_tasks
 from fewbench.bento.measurement.templates import TEMPLATES, Template, read_template
 from fewbench.runners.questions import Question
@@ -21,7 +21,6 @@ __all__ = [
     "Limits",
     "MeasuredTask",
     "Measurement",
-    "MeasurementCost",
     "Prices",
     "Question",
     "Template",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fewbench.bento.measurement.design import Design
-from fewbench.errors import RunError, TransferError
+from fewbench.errors import RunError
 
 PAPER_SEEDS = 10
 BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
@@ -235,15 +235,8 @@ def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = 
 def break_even(design: Design, keep: int) -> float:
     """Return how many models must be evaluated on `keep` tasks to repay the measurement.
 
-    The prompts that each model saves are the mean over sets of `keep` tasks.
-
-    Raises
-    ------
-    TransferError
-        If nothing is saved.
+    The prompts that each model saves are the mean over sets of `keep` tasks, of fewer than all.
     """
-    if not 1 <= keep < len(design.tasks):
-        raise TransferError(f"keeping {keep} of {len(design.tasks)} tasks saves nothing")
     saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
     return len(design) / saved
 

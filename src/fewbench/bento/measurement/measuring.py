@@ -6,13 +6,13 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from fewbench.bento.measurement.answers import check_not_smaller, transferability
+from fewbench.bento.measurement.answers import MeasuredAnswers, check_not_smaller, transferability
 from fewbench.bento.measurement.asking import Asker, Failures, answered
 from fewbench.bento.measurement.cost import Limits, Prices
 from fewbench.bento.measurement.design import Design
 from fewbench.bento.measurement.journal import AnswerFile, Hashes, opened, read
 from fewbench.bento.measurement.model import HarnessModel
-from fewbench.bento.measurement.result import Measurement, MeasurementCost, MeasurementRun
+from fewbench.bento.measurement.result import Measurement, MeasurementRun
 from fewbench.errors import RunError, TransferError
 from fewbench.methods.tasks.transferability import MATRIX
 
@@ -24,17 +24,17 @@ def expected_cost(
     model: HarnessModel,
     prices: Prices | None = None,
     output: str | os.PathLike[str] | None = None,
-) -> MeasurementCost:
-    """Return what a measurement asks and costs; `output` is a folder to continue.
+) -> Measurement:
+    """Return a measurement of which nothing is asked: its cost; `output` is a folder to continue.
 
     TransferError if the folder holds another measurement or a larger one, or is damaged.
     """
-    if output is None:
-        return MeasurementCost.of(design, model, prices)
-    folder = Path(output)
-    check_not_smaller(folder / MATRIX, design)
-    answers = read(folder, Hashes(design, model.facts(design.metric)), design)
-    return MeasurementCost.of(design, model, prices, answers.n_done)
+    answers, folder = MeasuredAnswers(design), None
+    if output is not None:
+        folder = Path(output)
+        check_not_smaller(folder / MATRIX, design)
+        answers = read(folder, Hashes(design, model.facts(design.metric)), design)
+    return Measurement(folder, model, answers, prices or Prices())
 
 
 def measure(
@@ -46,7 +46,7 @@ def measure(
     batch: int = BATCH,
     partial: bool = False,
     force: bool = False,
-    on_start: Callable[[MeasurementCost], None] | None = None,
+    on_start: Callable[[Measurement], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurement:
     """Measure a model's accuracy on each task with examples of every task in the prompt.
@@ -68,7 +68,7 @@ def measure(
     force : bool
         Replace a matrix of more seeds, targets or questions.
     on_start : callable, optional
-        Called with the expected cost before the model is loaded.
+        Called with the measurement, which has the expected cost, before the model is loaded.
     progress : callable, optional
         Called with the numbers of answers and of requests.
 
@@ -93,13 +93,13 @@ def measure(
                 f"{folder}: contains no answers", hint="measure first, without --partial"
             )
         if on_start is not None:
-            on_start(MeasurementCost.of(design, model, limits.prices, answers.n_done))
+            on_start(Measurement(folder, model, answers, limits.prices))
         if not (partial or answers.complete):
             run = _ask(file, model, limits, batch, progress)
     matrix = None
     if partial or answers.complete:
         measurement = Measurement(folder, model, answers, limits.prices, run, partial)
-        matrix = transferability(answers, measurement.about, partial=partial)
+        matrix = transferability(answers, measurement.about)
         matrix.save(folder / MATRIX)
     return Measurement(folder, model, answers, limits.prices, run, partial, matrix)
 

@@ -12,13 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
+from fewbench._json import Frozen
 from fewbench._names import some
 from fewbench.errors import TransferError
 from fewbench.runners.questions import Question
@@ -26,7 +22,7 @@ from fewbench.runners.questions import Question
 IN_POOL = ("train", "pool")  # splits whose questions are exemplars
 
 
-class MeasuredTask(BaseModel):
+class MeasuredTask(Frozen):
     """A task: its subject, the questions to score, and the pool of exemplars.
 
     Parameters
@@ -42,8 +38,6 @@ class MeasuredTask(BaseModel):
         Questions to draw exemplars from. Without a pool, some of `questions` are set aside as
         exemplars.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(min_length=1)]
     subject: str

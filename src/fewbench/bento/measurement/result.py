@@ -1,7 +1,6 @@
 """What a measurement costs and what came of it, as plain values and as pages."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,7 +14,6 @@ from fewbench.bento.measurement.answers import MeasuredAnswers, guesses, notes_o
 from fewbench.bento.measurement.cost import (
     Costs,
     Prices,
-    TaskUse,
     break_even,
     cost_of,
     example,
@@ -32,128 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEEP = 3  # tasks of the proposed selection
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MeasurementCost(Shown):
-    """What a measurement asks and costs, before its first request.
-
-    Attributes
-    ----------
-    design : Design
-    model : HarnessModel
-    cost, paper : Costs
-        Of the design, and of the paper's: all questions, 10 seeds, all possible columns.
-    tasks : sequence of TaskUse
-    answered : int
-        Requests that are answered already.
-    """
-
-    design: Design
-    model: HarnessModel
-    cost: Costs
-    paper: Costs
-    tasks: Sequence[TaskUse]
-    answered: int = 0
-
-    @classmethod
-    def of(
-        cls, design: Design, model: HarnessModel, prices: Prices | None = None, answered: int = 0
-    ) -> "MeasurementCost":
-        """Return the expected cost; tokens are estimated."""
-        cost, paper = (of(design, prices, model.one_by_one) for of in (cost_of, paper_cost))
-        return cls(design, model, cost, paper, overview(design), answered)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            **settings(self.design, self.model),
-            "cost": {"design": self.cost.to_dict(), "paper": self.paper.to_dict()},
-            "answered": self.answered,
-            "of_tasks": [asdict(task) for task in self.tasks],
-            "notes": list(self.design.notes),
-            "example": example(self.design),
-        }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return one row per task: how its questions are used."""
-        import pandas as pd
-
-        return pd.DataFrame(map(asdict, self.tasks)).set_index("name")
-
-    @property
-    def left(self) -> str:
-        """What is left of a measurement, in one line."""
-        tokens = self.cost.tokens * (1 - self.answered / len(self.design))
-        return (
-            f"answered already: {self.answered:,} of {len(self.design):,}; about "
-            f"{rounded(tokens)} tokens are left"
-        )
-
-    def page(self) -> Page:
-        """Return the cost beside that of the paper's design, the tasks and an example prompt."""
-        design, both = self.design, [self.cost, self.paper]
-        titles = ["To ask", "The paper's design"]
-        if self.cost == self.paper:
-            both, titles = both[:1], ["To ask, as in the paper's design"]
-        rows = [
-            ["prompts", *(f"{cost.prompts:,}" for cost in both)],
-            [
-                f"full passes over {counted(self.cost.benchmark, 'question')}",
-                *(rounded(cost.passes) for cost in both),
-            ],
-            ["tokens, about", *(rounded(cost.tokens) for cost in both)],
-            ["of them repeated, about", *(rounded(cost.shared_tokens) for cost in both)],
-        ]
-        if self.cost.requests != self.cost.prompts:
-            rows.append(["options, one by one", *(f"{cost.requests:,}" for cost in both)])
-        if self.cost.money is not None:
-            rows.append(["price, about", *(f"{cost.money:,.2f}" for cost in both)])
-        notes = [
-            "Tokens are estimated as bytes / 4. Repeated tokens are the same beginning as the "
-            "previous prompt; servers with prefix caching do not process them again"
-            + (
-                ""
-                if design.metric == "exact-match"
-                else " (vLLM does, if a request asks for the log-probabilities of the prompt)"
-            )
-            + "."
-        ]
-        if keep := kept_tasks(len(design.tasks)):
-            models = counted(math.ceil(break_even(design, keep)), "evaluated model")
-            notes.append(
-                f"Running {keep} of {len(design.tasks)} tasks saves more than this after {models}."
-            )
-        if self.answered:
-            notes.append(f"{self.left[0].upper()}{self.left[1:]}.")
-        cap = "all questions"
-        if design.questions is not None:
-            cap = f"up to {counted(design.questions, 'question')}"
-        head = [("", False), *((title, True) for title in titles)]
-        uses = [
-            [
-                *(task.name, str(task.questions), str(task.pool), str(task.aside)),
-                *(str(task.left_out), "yes" if task.target else "no"),
-            ]
-            for task in self.tasks
-        ]
-        columns = ("Questions", "Pool", "Set aside", "Left out", "Target")
-        use = Table("Tasks", [("Task", False), *((name, True) for name in columns)], uses)
-        return Page(
-            "transfer measure",
-            "Cost of a measurement",
-            f"{self.model.name}: {counted(len(design.tasks), 'source')} × "
-            f"{counted(len(design.targets), 'target')}, {design.metric}",
-            [
-                f"{counted(design.seeds, 'seed')}, {counted(design.exemplars, 'exemplar')}, {cap} "
-                "per target and seed."
-            ],
-            sections=[
-                Section("cost", "Cost", notes, tables=[Table("Cost", head, rows)]),
-                Section("tasks", "Tasks", tables=[use], lines=[f"note: {n}" for n in design.notes]),
-                Section("prompt", "Example prompt", lines=example(design).split("\n")),
-            ],
-        )
 
 
 @dataclass(frozen=True)
@@ -179,11 +55,12 @@ class MeasurementRun:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measurement(Shown):
-    """A measurement of transferability.
+    """A measurement of transferability: what it asks and costs, and what came of it.
 
     Attributes
     ----------
-    folder : Path
+    folder : Path or None
+        None if only the cost is asked for.
     model : HarnessModel
     answers : MeasuredAnswers
         Complete unless the run stopped at a limit.
@@ -196,7 +73,7 @@ class Measurement(Shown):
         None unless all is answered, or `partial`.
     """
 
-    folder: Path
+    folder: Path | None
     model: HarnessModel
     answers: MeasuredAnswers
     prices: Prices
@@ -207,7 +84,21 @@ class Measurement(Shown):
     @property
     def exit_code(self) -> int:
         """1 if a limit stopped the run."""
-        return int(self.matrix is None)
+        return int(self.run is not None and self.matrix is None)
+
+    @cached_property
+    def cost(self) -> Costs:
+        """The expected cost of the design, answered requests included; tokens are estimated."""
+        return cost_of(self.answers.design, self.prices, self.model.one_by_one)
+
+    @property
+    def left(self) -> str:
+        """What is left of a measurement, in one line."""
+        done, of = self.answers.n_done, len(self.answers.design)
+        return (
+            f"answered already: {done:,} of {of:,}; about "
+            f"{rounded(self.cost.tokens * (1 - done / of))} tokens are left"
+        )
 
     @cached_property
     def notes(self) -> list[str]:
@@ -256,37 +147,132 @@ class Measurement(Shown):
         return float(np.nanmean(self.matrix.values))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        answers = self.answers
+        """Return plain values; those of the expected cost until something is asked."""
+        answers, design = self.answers, self.answers.design
         values: dict[str, Any] = {
-            **settings(answers.design, self.model),
+            **settings(design, self.model),
             "complete": answers.complete,
             "answers": answers.n_done,
-            "asked": len(answers.design),
+            "asked": len(design),
             "tokens": {"prompt": answers.prompt, "completion": answers.completion},
             "spent": self.spent,
             "run": None if self.run is None else asdict(self.run),
             "notes": self.notes,
         }
-        if self.matrix is not None:
+        if self.matrix is not None and self.folder is not None:
             source, mean = self.strongest
             values |= {"matrix": str(self.folder / MATRIX), "mean": self.mean}
             values |= {"strongest_source": source, "strongest_mean": mean}
+        if not self.is_asked:
+            paper = paper_cost(design, self.prices, self.model.one_by_one)
+            values["cost"] = {"design": self.cost.to_dict(), "paper": paper.to_dict()}
+            values["of_tasks"] = [asdict(task) for task in overview(design)]
+            values["example"] = example(design)
         return values
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything came of it: a run or a matrix. Until then it shows what it costs."""
+        return self.run is not None or self.matrix is not None
+
     def to_frame(self) -> "pd.DataFrame":
-        """Return the mean scores: one row per seed and source, one column per target."""
+        """Return the mean scores: one row per seed and source, one column per target.
+
+        Until something is asked, one row per task: how its questions are used.
+        """
         import pandas as pd
 
         design, means = self.answers.design, self.answers.means()
+        if not self.is_asked:
+            return pd.DataFrame(map(asdict, overview(design))).set_index("name")
         index = pd.MultiIndex.from_product([range(design.seeds), design.names])
         index.names = ["seed", "source"]
         targets = [design.names[at] for at in design.targets]
         return pd.DataFrame(means.reshape(len(index), -1), index, targets)
 
     def page(self) -> Page:
-        """Return how much is answered, what it took, and the strongest source."""
-        answers, run, design = self.answers, self.run, self.answers.design
+        """Return what was answered and the strongest source; before anything is asked, the cost."""
+        answers, design = self.answers, self.answers.design
+        size = f"{counted(len(design.tasks), 'source')} × {counted(len(design.targets), 'target')}"
+        seeds, further = counted(design.seeds, "seed"), list[str]()
+        if not self.is_asked:
+            cap = "all questions"
+            if design.questions is not None:
+                cap = f"up to {counted(design.questions, 'question')}"
+            title, answer = "Cost of a measurement", f"{size}, {design.metric}"
+            lesser = f"{seeds}, {counted(design.exemplars, 'exemplar')}, {cap} per target and seed."
+            sections = self._cost_sections()
+        else:
+            title = f"Transferability, measured on {self.model.name}"
+            answer = f"{answers.n_done:,} of {len(design):,} answers"
+            lesser, sections = f"{size}, {seeds}.", [self._run_section()]
+            if answers.complete and (keep := kept_tasks(len(design.tasks))):
+                further.append(f"fewbench tasks select {self.folder} -k {keep}")
+        return Page(
+            "transfer measure",
+            title,
+            f"{self.model.name}: {answer}",
+            [lesser],
+            sections=sections,
+            next=further,
+        )
+
+    def _cost_sections(self) -> list[Section]:
+        """Return the cost beside that of the paper's design, the tasks and an example prompt."""
+        design = self.answers.design
+        both = [self.cost, paper_cost(design, self.prices, self.model.one_by_one)]
+        titles = ["To ask", "The paper's design"]
+        if both[0] == both[1]:
+            both, titles = both[:1], ["To ask, as in the paper's design"]
+        rows = [
+            ["prompts", *(f"{cost.prompts:,}" for cost in both)],
+            [
+                f"full passes over {counted(self.cost.benchmark, 'question')}",
+                *(rounded(cost.passes) for cost in both),
+            ],
+            ["tokens, about", *(rounded(cost.tokens) for cost in both)],
+            ["of them repeated, about", *(rounded(cost.shared_tokens) for cost in both)],
+        ]
+        if self.cost.requests != self.cost.prompts:
+            rows.append(["options, one by one", *(f"{cost.requests:,}" for cost in both)])
+        if self.cost.money is not None:
+            rows.append(["price, about", *(f"{cost.money:,.2f}" for cost in both)])
+        notes = [
+            "Tokens are estimated as bytes / 4. Repeated tokens are the same beginning as the "
+            "previous prompt; servers with prefix caching do not process them again"
+            + (
+                ""
+                if design.metric == "exact-match"
+                else " (vLLM does, if a request asks for the log-probabilities of the prompt)"
+            )
+            + "."
+        ]
+        if keep := kept_tasks(len(design.tasks)):
+            models = counted(math.ceil(break_even(design, keep)), "evaluated model")
+            notes.append(
+                f"Running {keep} of {len(design.tasks)} tasks saves more than this after {models}."
+            )
+        if self.answers.n_done:
+            notes.append(f"{self.left[0].upper()}{self.left[1:]}.")
+        head = [("", False), *((title, True) for title in titles)]
+        uses = [
+            [
+                *(task.name, str(task.questions), str(task.pool), str(task.aside)),
+                *(str(task.left_out), "yes" if task.target else "no"),
+            ]
+            for task in overview(design)
+        ]
+        columns = ("Questions", "Pool", "Set aside", "Left out", "Target")
+        use = Table("Tasks", [("Task", False), *((name, True) for name in columns)], uses)
+        return [
+            Section("cost", "Cost", notes, tables=[Table("Cost", head, rows)]),
+            Section("tasks", "Tasks", tables=[use], lines=[f"note: {n}" for n in design.notes]),
+            Section("prompt", "Example prompt", lines=example(design).split("\n")),
+        ]
+
+    def _run_section(self) -> Section:
+        """Return what the answers took, and the strongest source."""
+        answers, run = self.answers, self.run
         tokens = f"{answers.prompt:,} of prompts, {answers.completion:,} written"
         if run is not None and run.estimated:
             tokens += " (estimated: the model has no tokenizer)"
@@ -295,10 +281,11 @@ class Measurement(Shown):
         facts = {"Tokens": tokens}
         if run is not None:
             facts["This run"] = f"{counted(run.asked, 'answer')}, {run.seconds:,.0f} s"
-        lines, further = [f"note: {note}" for note in self.notes], []
-        if self.matrix is not None:
+        lines = [f"note: {note}" for note in self.notes]
+        if self.matrix is not None and self.folder is not None:
             source, mean = self.strongest
-            name = "log-probability" if design.metric == "loss" else design.metric
+            metric = answers.design.metric
+            name = "log-probability" if metric == "loss" else metric
             facts[f"Mean {name}"] = f"{self.mean:.3f}"
             facts["Strongest source"] = f"{source} ({mean:.3f} over its targets)"
             part = "" if answers.complete else " from the answers so far"
@@ -307,19 +294,7 @@ class Measurement(Shown):
             lines.append(
                 f"stopped: {run.stopped}; run the command again with a higher limit to continue"
             )
-        if answers.complete and (keep := kept_tasks(len(design.tasks))):
-            further.append(f"fewbench tasks select {self.folder} -k {keep}")
-        return Page(
-            "transfer measure",
-            f"Transferability, measured on {self.model.name}",
-            f"{self.model.name}: {answers.n_done:,} of {len(design):,} answers",
-            [
-                f"{counted(len(design.tasks), 'source')} × "
-                f"{counted(len(design.targets), 'target')}, {counted(design.seeds, 'seed')}."
-            ],
-            sections=[Section("run", "Measurement", lines=lines, facts=facts)],
-            next=further,
-        )
+        return Section("run", "Measurement", lines=lines, facts=facts)
 
 
 def settings(design: Design, model: HarnessModel) -> dict[str, str | int | None]:

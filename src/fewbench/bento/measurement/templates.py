@@ -5,10 +5,12 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 
+from fewbench._json import Frozen
+from fewbench.bento.measurement.prompts import MeasuredTask
 from fewbench.errors import ReaderError, first_line
 from fewbench.runners.questions import LETTERS, Question, first_mistake
 
@@ -22,19 +24,7 @@ ALLOWED = {  # placeholders that each template field may hold, and those that it
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 
 
-class Topic(Protocol):
-    """What an instruction is about."""
-
-    @property
-    def subject(self) -> str:
-        """The subject in words."""
-
-    @property
-    def instruction(self) -> str | None:
-        """The own instruction of a task if it has one."""
-
-
-class Template(BaseModel):
+class Template(Frozen):
     r"""How a prompt is put together.
 
     Placeholders in braces are replaced once: braces in the inserted texts stay as they are. Write
@@ -68,8 +58,6 @@ class Template(BaseModel):
     ([' A', ' B'], ' B')
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     instruction: str = ""
     question: str
     option: str = "{letter}. {option}"
@@ -93,7 +81,7 @@ class Template(BaseModel):
             raise ValueError("put {options} on a line of its own, not on the line of {question}")
         return text
 
-    def context(self, task: Topic, exemplars: Sequence[Question]) -> str:
+    def context(self, task: MeasuredTask, exemplars: Sequence[Question]) -> str:
         """Return the beginning that all questions with these exemplars of a task share."""
         text = task.instruction
         if text is None:

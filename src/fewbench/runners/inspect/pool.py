@@ -13,7 +13,7 @@ from fewbench.runners.driving import Answered, OnProgress
 from fewbench.runners.inspect.samples import benchmark_of
 from fewbench.runners.run import Run
 from fewbench.scores import Scores
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 
 WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
 

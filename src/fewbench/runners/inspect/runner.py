@@ -28,7 +28,7 @@ from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
 from fewbench.runners.run_folder import limits_of, saved_benchmark
 from fewbench.scores import Benchmark, Scores, open_sources
-from fewbench.scores.table import as_sources
+from fewbench.scores.roles import as_sources
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
 MOST_TASKS = 1000  # that run at a time, where their number is not known before

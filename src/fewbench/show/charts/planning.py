@@ -7,10 +7,13 @@ from typing import Any
 
 from fewbench.scores import Unit
 from fewbench.show.charts import forms, theme
+from fewbench.show.charts.labels import spread
 from fewbench.show.charts.theme import finished, finite
 
 RANDOM = "random"
 HEIGHT = 260.0
+LABEL = 19.0
+"""Height of a method's name, where the axes take a quarter of HEIGHT."""
 STEP = 1.25
 """Least ratio of the numbers of items that the axis names: closer ones would touch."""
 
@@ -54,15 +57,16 @@ def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, unit: Unit)
         axis=alt.Axis(values=named, title="number of items (log scale)", format=",d",
                       labelOverlap="greedy"),
     )  # fmt: skip
-    axis = alt.Axis(title=title, tickCount=5)
+    top = max(value["high"] or value["error"] for value in values) or 1.0
+    axis, scale = alt.Axis(title=title, tickCount=5), alt.Scale(domain=[0, top], nice=False)
     base = theme.methods(values)
     band = base.transform_filter("datum.low !== null && datum.backtest == 'judging'").mark_area(
         opacity=0.14
     ).encode(
-        x=x, y=alt.Y("low:Q", axis=axis), y2="high:Q", detail="method:N",
+        x=x, y=alt.Y("low:Q", axis=axis, scale=scale), y2="high:Q", detail="method:N",
         color=theme.color(looks, always=True),
     )  # fmt: skip
-    y = alt.Y("error:Q", axis=axis)
+    y = alt.Y("error:Q", axis=axis, scale=scale)
     dash = alt.StrokeDash(
         "line:N", legend=None,
         scale=alt.Scale(domain=["judging", "choosing", "exact"], range=[[1, 0], [5, 4], [2, 3]]),
@@ -77,9 +81,12 @@ def error_by_items(curves: Sequence[Mapping[str, Any]], target: str, unit: Unit)
         tooltip=["method:N", "backtest:N", alt.Tooltip("items:Q", title="items"),
                  *(alt.Tooltip(f"{key}:Q", format=".2f") for key in ("error", "low", "high"))],
     )  # fmt: skip
-    label = theme.methods(_ends(values)).mark_text(
+    label = theme.methods(_ends(values, top)).mark_text(
         align="left", dx=9, baseline="middle", limit=110
-    ).encode(x=x, y=y, text="method:N", color=theme.color(looks, always=True))  # fmt: skip
+    ).encode(
+        x=x, y=alt.Y("at:Q", axis=axis, scale=scale), text="method:N",
+        color=theme.color(looks, always=True),
+    )  # fmt: skip
     text = "; ".join(
         f"{value['method']} ({value['backtest']}): {value['error']:.2f} at {value['items']:,}"
         for value in values
@@ -101,12 +108,17 @@ def _point(row: Mapping[str, Any], unit: Unit) -> dict[str, Any]:
     )
 
 
-def _ends(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the point of each method where its name stands: the last of its main line."""
+def _ends(values: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
+    """Return where the name of each method stands: `at` the end of its main line, or near it."""
     ends: dict[str, dict[str, Any]] = {}
     for value in sorted(values, key=lambda row: (row["backtest"] != "choosing", row["items"])):
         ends[value["method"]] = value
-    return list(ends.values())
+    centers = [HEIGHT * (1 - value["error"] / top) for value in ends.values()]
+    apart = spread(centers, [LABEL] * len(ends), 0.0, HEIGHT)
+    return [
+        value | {"at": top * (1 - center / HEIGHT)}
+        for value, center in zip(ends.values(), apart, strict=True)
+    ]
 
 
 def error_by_sources(learning: Mapping[str, Any], unit: Unit) -> Any | None:

@@ -18,10 +18,14 @@ from fewbench.readers.harnesses.lm_eval.samples import (
     DocumentCheck,
     SampleRows,
     answer_of,
+    choices_of,
     content_of,
     filter_of,
+    is_in_context,
     metrics_of,
+    option_table,
     prompt_of,
+    requests_of,
 )
 from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.values import setting
@@ -233,12 +237,13 @@ class LmEval:
         origin = identify(unit)
         results, task = origin.results, origin.task
         delimiter = results.delimiter(task) if results else " "
-        rows = SampleRows(unit.path, delimiter, wants.salvage, wants.key)
+        rows = SampleRows(unit.path, wants.salvage)
         parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
         met: dict[tuple[str | None, int, str], int] = {}
         documents, in_context = DocumentCheck(), False
-        for place, where, row, asked in rows:
-            documents.add(row, asked, place)
+        for place, where, row in rows:
+            if not rows.is_table:  # its documents have fields of others
+                documents.add(row, place)
             named = filter_of(row, where)
             if parts and (named is None) != (next(iter(parts))[0] is None):
                 raise ReaderError(f"{where}: some rows name their filter and some do not")
@@ -259,7 +264,8 @@ class LmEval:
             if (part := parts.get((named, time))) is None:
                 part = parts[named, time] = Rows(unit.path, rows.place_word)
             metrics = metrics_of(row, where)
-            in_context = in_context or asked.in_context
+            requests = requests_of(row)
+            in_context = in_context or is_in_context(requests)
             part.append(
                 content_of(row, wants.key, where),
                 {name: row[name] for name in metrics},
@@ -267,8 +273,8 @@ class LmEval:
                 position=row["doc_id"],
                 prompt=prompt_of(row),
                 answer=answer_of(row),
-                choices=asked.choices,
-                options=None if part.options is None else asked.options_of(row, metrics, delimiter),
+                choices=choices_of(requests),
+                options=None if part.options is None else option_table(row, metrics, delimiter),
             )
         if not parts:
             raise empty(unit.path)
@@ -287,7 +293,9 @@ def _run(
     rows: Rows, named: str | None, origin: LogOrigin, notes: tuple[str, ...], in_context: bool
 ) -> LogRun:
     results, task = origin.results, origin.task
-    facts = {} if results is None else results.known(task, len(rows))
+    facts = {}
+    if results is not None:
+        facts = results.known(task, len(rows), named, in_context=in_context)
     total = facts.get("total")
     if not _has_true_ids(rows.positions, total):
         rows.positions = [MIXED_UP] * len(rows)
@@ -298,9 +306,7 @@ def _run(
         if origin.stamp:  # runs without a known model are not re-runs of each other
             facts = {"variant": f"run={origin.stamp}"}
     else:
-        scoring = results.scoring(task, named, in_context=in_context)
         facts |= {
-            "task_settings": tuple(sorted({**dict(facts["task_settings"]), **scoring}.items())),
             "suite": results.suite(task),
             "variant": results.variant(task),
             "settings": tuple((key, setting(text)) for key, text in facts["settings"]),
