@@ -357,16 +357,12 @@ class Evaluation:
 
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""
-        return self._waiting(self.ask())
-
-    def _waiting(self, asked: Mapping[str, Sequence[str]]) -> list[str]:
-        """Return the waiting targets, given what is asked of the others."""
-        return self._choosing.advance() if asked else []
+        return self._choosing.advance() if self.ask() else []
 
     def finished(self) -> list[str]:
         """Return the targets that need no more answers."""
         asked = self.ask()
-        more = {*asked, *self._waiting(asked)}
+        more = {*asked, *(self._choosing.advance() if asked else ())}
         return [target for target in self.targets if target not in more]
 
     def cost(self, target: str) -> Cost | None:
