@@ -131,7 +131,7 @@ def of_models(results: TaskResults, transfer, published, printed: Sequence[str] 
     )
     rows.append("| how many these are | " + " | ".join(map(str, questions)) + " |")
     found = [judge(results, sim[k]) for k in KS]
-    better = " | ".join(f"{one.percentile:.0%}" for one in found)
+    better = " | ".join(f"{one.random_tasks.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
     return (
         "BenTo-le as in the authors' program deviates from the printed equations twice: the "

@@ -55,7 +55,7 @@ def by_texts(context: Context) -> str:
         for name, chosen in sets.items():
             found = [judge(results, chosen[k]) for k in KS]
             rows.append(row(name, [one.nrmse for one in found]))
-            shares = " | ".join(f"{one.percentile:.0%}" for one in found)
+            shares = " | ".join(f"{one.random_tasks.percentile:.0%}" for one in found)
             rows.append(f"| random task sets as good or better | {shares} |")
         tables.append(table_of(f"{title}: NRMSE, k =", [str(k) for k in KS], rows))
     words = np.mean([len(text.split()) for text in texts.values()])

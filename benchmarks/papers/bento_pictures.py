@@ -24,7 +24,6 @@ from fewbench.bento.judgement import (
     LEVEL,
     question_estimates,
     resampled_models,
-    spread,
     task_estimates,
 )
 from fewbench.methods.tasks.choosers import BentoSim
@@ -97,7 +96,8 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
     full = results.full
     sizes = sorted({k for sets in methods.values() for k in sets})
     tasks = {k: task_estimates(results, k, child_seed(seed, SETS, k)) for k in sizes}
-    drawn = [spread(nrmse(tasks[k], full)) for k in sizes]
+    drawn = [nrmse(tasks[k], full) for k in sizes]
+    ends = [np.nanquantile(errors, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) for errors in drawn]
     own = methods[chosen]
     questions = [
         float(nrmse(question_estimates(results, results.sizes[own[k]].sum(), seed), full).mean())
@@ -113,9 +113,9 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
             ]
             for name, sets in methods.items()
         },
-        [one.mean for one in drawn],
-        [one.low for one in drawn],
-        [one.high for one in drawn],
+        [float(errors.mean()) for errors in drawn],
+        [float(low) for low, _ in ends],
+        [float(high) for _, high in ends],
         questions,
         chosen,
     )

@@ -86,6 +86,19 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def sized(n_bytes: float) -> str:
+    """Return a number of bytes as text, in powers of 1,000.
+
+    >>> sized(950), sized(224_672), sized(86_540_000)
+    ('950 B', '225 kB', '86.5 MB')
+    """
+    units = iter(("B", "kB", "MB", "GB"))
+    unit, shown = next(units), n_bytes
+    while shown >= 999.5 and (larger := next(units, "")):
+        unit, shown = larger, shown / 1000
+    return f"{shown:,.0f} {unit}" if shown >= 999.5 else f"{shown:.3g} {unit}"
+
+
 def fixed(value: float, places: int = 2) -> str:
     """A number with a true minus sign, or an en dash when there is none.
 

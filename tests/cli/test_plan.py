@@ -55,7 +55,7 @@ def test_costs_are_in_the_unit_of_their_column(ok, graded):
     assert re.search(r"\nCost +Tokens  Of a full run +Storage\n", out)
     assert re.search(r"\nA new model, all 120 items +6,000 +100\.0% +120 B\n", out)
     assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d% +20 B\n", out)
-    assert re.search(r"\nThe 60 source models, if you run them +360,000 +– +7\.2 KB\n", out)
+    assert re.search(r"\nThe 60 source models, if you run them +360,000 +– +7\.2 kB\n", out)
     assert "Running the source models pays after" in " ".join(out.split())
     priced = ok("plan", graded, "--budget", 20, "--price", 0.5, *QUICK)
     assert re.search(r"\nA new model, all 120 items +60 +100\.0% ", priced)
@@ -118,6 +118,7 @@ def test_the_command_plans_from_a_file_of_items(ok, tmp_path):
     assert "items of 300: half width 5.0 pp" in out
     assert "Nothing is known of the items" in out
     assert "Cost of a run: " in out
+    assert "Cost of a run: 100 at the price" in ok("plan", path, "--budget", 50, "--price", 2)
     page = tmp_path / "plan.html"
     ok("plan", path, "--budget", 50, "--report", page)
     assert "Run 50 items of 300" in body_of(page.read_text())

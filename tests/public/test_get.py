@@ -541,11 +541,12 @@ def test_the_command(site, monkeypatch, capsys):
     assert run("list", "--force")[0] == 2
     code, out, _ = run("livebench", "--dry-run")
     assert code == 0
-    assert "1 file, 5 kB" in out
-    assert "5 kB to fetch into" in out
-    assert f"5 kB  {site.address}/datasets/livebench/model_judgment/resolve/" in out
     said = json.loads(run("livebench", "--dry-run", "--json")[1])
     assert said["bytes"] == said["files"][0]["bytes"] > 1000
+    size = f"{said['bytes'] / 1000:.3g} kB"
+    assert f"1 file, {size}" in out
+    assert f"{size} to fetch into" in out
+    assert f"{size}  {site.address}/datasets/livebench/model_judgment/resolve/" in out
     assert not site.paths("/resolve/")  # nothing but listings
     code, out, err = run("livebench", "--benchmark", "coding")
     assert code == 0

@@ -65,6 +65,13 @@ class TaskAnalysis(Shown):
         return HeldOutTasks(self.results, self.matrix, ridge, self.selection.seed)
 
     @cached_property
+    def _sets(self) -> list[IntArray]:
+        """The tasks chosen without each part of the source models."""
+        assert self._parts is not None
+        k = self.selection.k
+        return self._parts.orders(read_chooser(self.selection.method), [k])[k]
+
+    @cached_property
     def matrix(self) -> TaskMatrix | None:
         """The data for comparing tasks."""
         if isinstance(self.given, Transferability):
@@ -244,8 +251,7 @@ class TaskAnalysis(Shown):
         chosen = results.positions(selection.tasks)
         estimates = by_chance = None
         if self._parts is not None:
-            sets = self._parts.orders(read_chooser(selection.method), [selection.k])
-            estimates = self._parts.estimates(sets[selection.k])
+            estimates = self._parts.estimates(self._sets)
             if self._parts.ridge:
                 by_chance = self._parts.by_chance(selection.k, RANDOM_RIDGES)
         elif selection.estimator == "ridge":
@@ -267,9 +273,7 @@ class TaskAnalysis(Shown):
         if self.selection.formula is None or self.selection.estimator == "ridge":
             return None
         if self._parts is not None:
-            ridge = replace(self._parts, ridge=True)
-            sets = ridge.orders(read_chooser(self.selection.method), [self.selection.k])
-            estimates = ridge.estimates(sets[self.selection.k])
+            estimates = replace(self._parts, ridge=True).estimates(self._sets)
         else:
             estimates = self._by_formula(results)
         return {"nrmse": float(nrmse(estimates, results.full))}

@@ -5,15 +5,23 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
 from fewbench._names import split_names
 from fewbench._progress import at_work, progress_bar, status_line
-from fewbench.cli import completion
-from fewbench.cli.documented import SHORT, documentation, flag
+from fewbench.cli.documented import (
+    Reader,
+    as_command,
+    as_typed,
+    documentation,
+    flag,
+    option_parameter,
+    options_of,
+    read_typed,
+)
 from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.errors import FewbenchError
@@ -22,9 +30,7 @@ from fewbench.evaluation.journal import folder_and_target
 from fewbench.scores import Benchmark, Scores
 from fewbench.study.cache import is_folder
 
-Reader = Callable[["Call", Any], Any]
-"""Makes what the function takes of what is typed."""
-PASSED = ("progress", "on_step", "executor", "cache")
+PASSED = {"progress", "on_step", "executor"}
 """Parameters that get a value with options of their own, or none."""
 MOVED = typer.Option(help="Scores file of the source models if it was moved.")
 CACHE = typer.Option(
@@ -103,15 +109,7 @@ class Call:
 
     def arguments(self) -> dict[str, Any]:
         """Read what is typed for the function."""
-        return self.values(self._readers)
-
-    def values(self, readers: Mapping[str, Reader]) -> dict[str, Any]:
-        """Read what is typed for parameters; those for which nothing is typed are left out."""
-        return {
-            name: read(self, self.given.get(name))
-            for name, read in readers.items()
-            if name not in self.given or self.given[name] is not None
-        }
+        return read_typed(self._readers, self)
 
     def paths(self) -> list[Path]:
         """Return the files and folders that are typed, without the output."""
@@ -200,12 +198,16 @@ def command(
     page : callable, optional
         Returns the page of a result, which is also called with what is typed.
     """
-    summary, words_of = documentation(function)
-    settings = dict(flags or {}), {*arguments}, {*groups}
-    typed, readers = _options(function, words_of, {*hidden}, dict(read or {}), *settings)
+    summary = documentation(function)[0]
+    parameters = inspect.signature(function).parameters
+    passed = PASSED | ({"cache"} & {*parameters} if "scores" in parameters else set())
+    settings: dict[str, Any] = {"flags": flags, "arguments": {*arguments}, "read_as": _read}
+    typed, readers = options_of(
+        function, {*hidden} | passed, read=read, groups={*groups}, **settings
+    )
     readers_of: dict[str, Reader] = {}
     if around is not None:
-        more, readers_of = _options(around, documentation(around)[1], {"call"}, {}, *settings)
+        more, readers_of = options_of(around, {"call"}, **settings)
         typed += more
     typed += _shared(function, {option.name for option in typed}, report, details)
 
@@ -234,71 +236,16 @@ def command(
         if code := getattr(result, "exit_code", 0):
             raise typer.Exit(code)
 
-    run.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
-    run.__annotations__ = {option.name: option.annotation for option in typed}
     functions = [each for each in (function, around) if each]
     vars(run).update(functions=functions, groups={*groups}, flags=dict(flags or {}))
-    run.__doc__ = "\n\n".join(text for text in (summary, about, f"\b\n{examples.strip()}") if text)
-    return run
+    texts = (summary, about, f"\b\n{examples.strip()}")
+    return as_command(run, typed, "\n\n".join(filter(None, texts)))
 
 
 def default_cache(scores: Scores) -> str:
     """Return the cache file for these scores."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return str(Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl")
-
-
-def _options(
-    function: Callable[..., Any],
-    texts: Mapping[str, str],
-    hidden: set[str],
-    read: dict[str, tuple[Any, Reader, str]],
-    flags: dict[str, str],
-    arguments: set[str],
-    groups: set[str],
-) -> tuple[list[inspect.Parameter], dict[str, Reader]]:
-    """Return an option or argument for each parameter, and how its value is read."""
-    hints = get_type_hints(function)
-    options, readers = [], dict[str, Reader]()
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name in hidden or (name in PASSED and not (name == "cache" and "scores" not in hints)):
-            continue
-        if name in groups:
-            group = next(
-                member for member in (*get_args(hints[name]), hints[name]) if member is not NoneType
-            )
-            said_of = documentation(group)[1]
-            more, fields = _options(group, said_of, hidden, read, flags, arguments, groups - {name})
-            options += more
-            readers[name] = partial(_grouped, group, fields)
-            continue
-        several = parameter.kind is parameter.VAR_POSITIONAL
-        hint = GenericAlias(list, hints[name]) if several else hints[name]
-        kind, readers[name], form = read.get(name) or _read(hint)
-        words = f"{texts[name]} {form}".strip()
-        default = None if NoneType in get_args(kind) else parameter.default
-        if name == "workers":
-            default, words = None, f"{words.removesuffix('.')} (default: all processors)."
-        is_needed = several or default is parameter.empty
-        if is_needed or default in (None, ()):
-            default = ... if is_needed else None
-            kind = kind if is_needed else kind | None
-        is_choice = any(get_origin(member) is Literal for member in (kind, *get_args(kind)))
-        shell = None if is_choice else completion.BY_NAME.get(name)
-        declared: Any = typer.Argument(metavar=name.upper(), help=words, autocompletion=shell)
-        if name in SHORT or parameter.kind is parameter.KEYWORD_ONLY or default is not ...:
-            names = [flags.get(name, flag(name)), *SHORT.get(name, "").split()]
-            flagged = [] if default is True else names
-            declared = typer.Option(*flagged, help=words, autocompletion=shell)
-        if name in arguments:
-            declared = typer.Argument(metavar=name.upper(), help=words)
-        options.append(_parameter(name, Annotated[kind, declared], default))
-    return options, readers
-
-
-def _grouped(group: Any, readers: Mapping[str, Reader], call: Call, _: Any) -> Any:
-    """Make a dataclass of what is typed for its fields."""
-    return group(**call.values(readers))
 
 
 def _read(hint: Any) -> tuple[Any, Reader, str]:
@@ -314,19 +261,15 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
     if Scores in one_of:
         return Path, partial(Call.scores, items=Benchmark in one_of), ""
     if os.PathLike[str] in one_of:
-        return Path, _as_typed, ""
+        return Path, as_typed, ""
     if Sequence[str] in one_of:
         return list[str], lambda _, typed: split_names(",".join(typed)), "Comma-separated."
     if len(one_of) > 1 and str in one_of:
-        return str, _as_typed, ""
+        return str, as_typed, ""
     if Mapping[str, float] in one_of:
         numbers = "Written as NAME=NUMBER; can be repeated."
         return list[str], lambda _, typed: dict(map(_numbered, typed)), numbers
-    return next(iter(one_of)) if len(one_of) == 1 else hint, _as_typed, ""
-
-
-def _as_typed(_: Call, typed: Any) -> Any:
-    return typed
+    return next(iter(one_of)) if len(one_of) == 1 else hint, as_typed, ""
 
 
 def _numbered(text: str) -> tuple[str, float]:
@@ -340,11 +283,6 @@ def _numbered(text: str) -> tuple[str, float]:
         raise FewbenchError(f"{text}: {number!r} is no number", hint="write NAME=NUMBER") from error
 
 
-def _parameter(name: str, kind: Any, default: Any = ...) -> inspect.Parameter:
-    default = inspect.Parameter.empty if default is ... else default
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
 def _shared(
     function: Callable[..., Any], names: set[str], report: bool, details: bool
 ) -> list[inspect.Parameter]:
@@ -352,18 +290,18 @@ def _shared(
     parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
     options = []
     if hints.get("scores") in (Scores, Scores | Benchmark):
-        options.append(_parameter("average", AverageOption, None))
+        options.append(option_parameter("average", AverageOption, None))
     if "scores" not in names and any("Evaluation" in str(hint) for hint in hints.values()):
-        options.append(_parameter("scores", Annotated[Path | None, MOVED], None))
+        options.append(option_parameter("scores", Annotated[Path | None, MOVED], None))
     if "executor" in parameters:
-        options.append(_parameter("cluster", Cluster, None))
+        options.append(option_parameter("cluster", Cluster, None))
     if {"cache", "scores"} <= {*parameters}:
-        options.append(_parameter("cache", Annotated[str | None, CACHE], None))
-        options.append(_parameter("cached", Annotated[bool, CACHED], True))
+        options.append(option_parameter("cache", Annotated[str | None, CACHE], None))
+        options.append(option_parameter("cached", Annotated[bool, CACHED], True))
     if details:
-        options.append(_parameter("details", Annotated[bool, DETAILS], False))
+        options.append(option_parameter("details", Annotated[bool, DETAILS], False))
     if report:
         file = typer.Option("--report", help=WRITES)
-        options.append(_parameter("report", Annotated[Path | None, file], None))
-        options.append(_parameter("as_json", Json, False))
-    return options if "force" in names else [*options, _parameter("force", Force, False)]
+        options.append(option_parameter("report", Annotated[Path | None, file], None))
+        options.append(option_parameter("as_json", Json, False))
+    return options if "force" in names else [*options, option_parameter("force", Force, False)]

@@ -8,6 +8,7 @@ import numpy as np
 from fewbench._progress import progress_bar
 from fewbench._text import echo
 from fewbench.cli.documented import documented
+from fewbench.cli.options import Workers
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale, Scores, Unit
@@ -26,7 +27,7 @@ OWN = Path("demo-output")  # here the demo replaces its report
 
 
 @documented
-def demo(*, output: Path = OWN, seed: int = 0, workers: int = 2, force: Force = False) -> None:
+def demo(*, output: Path = OWN, seed: int = 0, workers: Workers = 2, force: Force = False) -> None:
     """Estimate a new classifier from a few of 1,000 items.
 
     Also writes the files that the examples of the README use.

@@ -16,12 +16,11 @@ from fewbench.cli.options import (
     Folder,
     ItemsOf,
     Json,
-    MeasuringWorkers,
     MovedScores,
     ScoresOrPack,
-    Seed,
     TargetName,
     Targets,
+    Workers,
     load_sources,
     open_evaluation,
     stop_of,
@@ -54,10 +53,10 @@ def start(
     cost: str | None = None,
     subset: Path | None = None,
     purpose: str = "score",
-    seed: Seed = 0,
+    seed: int = 0,
     average: AverageOption = None,
     check: bool = True,
-    workers: MeasuringWorkers = 1,
+    workers: Workers = 1,
     cluster: Cluster = None,
 ) -> None:
     """Start an evaluation of one or several target models.
@@ -97,9 +96,13 @@ def start(
     purpose
         Purpose of the items: score, or difference (all targets run the same items; see fewbench
         versus).
+    seed
+        Random seed.
     check
         Measure the method's error on the source models and warn if the error is not below random
         sampling's.
+    workers
+        Number of processes that measure the method's error.
     """
     from fewbench.evaluation.journal import HEADER, Journal
     from fewbench.methods import Subset
@@ -291,7 +294,7 @@ def estimate(
     level: float = 0.9,
     target: TargetName = None,
     scores: MovedScores = None,
-    workers: MeasuringWorkers = 1,
+    workers: Workers = 1,
     cluster: Cluster = None,
     report: Report = None,
     force: Force = False,
@@ -313,6 +316,8 @@ def estimate(
     ----------
     level
         Level of the interval.
+    workers
+        Number of processes that measure the method's error.
     """
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     evaluation = open_evaluation(folder, scores)

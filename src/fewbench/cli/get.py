@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fewbench._names import counted, split_names
+from fewbench._names import counted, sized, split_names
 from fewbench._progress import at_work, progress_bar
 from fewbench._text import echo, say, table
 from fewbench.cli.commands import Call, command
@@ -17,7 +17,7 @@ from fewbench.public import (
     public_sources,
 )
 from fewbench.public import get as fetch
-from fewbench.public.get import megabytes, source_file
+from fewbench.public.get import source_file
 from fewbench.show.page import as_text
 
 PACK = "pack"
@@ -93,16 +93,12 @@ def _show(files: PublicFiles, as_json: bool) -> None:
     size_known = sum(file.size or 0 for file in files.found.files)
     echo(f"{files!r}")
     echo(f"cite: {files.source.cite}")
-    size = megabytes(size_known) + (
-        f" and {counted(unknown, 'file')} of unknown size" * bool(unknown)
-    )
-    echo(f"{size}; {megabytes(files.n_missing_bytes)} to fetch into {files.folder}")
+    size = sized(size_known) + (f" and {counted(unknown, 'file')} of unknown size" * bool(unknown))
+    echo(f"{size}; {sized(files.n_missing_bytes)} to fetch into {files.folder}")
     for note in files.notes:
         echo(f"note: {note}")
     for entry in files.found.files[:SHOWN]:
-        echo(
-            f"  {'unknown size' if entry.size is None else megabytes(entry.size):>12}  {entry.url}"
-        )
+        echo(f"  {'unknown size' if entry.size is None else sized(entry.size):>12}  {entry.url}")
     if len(files.found.files) > SHOWN:
         echo(f"  and {len(files.found.files) - SHOWN:,} more; --json lists all")
 

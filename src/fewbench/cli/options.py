@@ -51,7 +51,6 @@ MovedScores = Annotated[
     Path | None,
     typer.Option("--scores", help="Scores file of the source models if it was moved."),
 ]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
 AverageOption = Annotated[
     Literal["micro", "macro"] | None,
     typer.Option(
@@ -66,9 +65,7 @@ Cluster = Annotated[
         "ray-local.",
     ),
 ]
-MeasuringWorkers = Annotated[
-    int, typer.Option(help="Number of processes that measure the method's error.", min=1)
-]
+Workers = Annotated[int, typer.Option(min=1)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Strict = Annotated[
     bool,
@@ -77,10 +74,6 @@ Strict = Annotated[
         help="Refuse wrong replies that were truncated at a token limit or filtered, and replies "
         "of another model. By default they count, and the estimate carries a warning.",
     ),
-]
-Key = Annotated[
-    str | None,
-    typer.Option(help="Logs: field that identifies an item (default: its content)."),
 ]
 AcceptDifferences = Annotated[
     bool,

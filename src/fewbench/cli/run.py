@@ -6,7 +6,6 @@ from typing import Literal
 
 from fewbench._progress import at_work
 from fewbench.cli.help import Commands
-from fewbench.cli.options import Key
 from fewbench.cli.running import RunOptions, run_and_print, run_command
 from fewbench.errors import RunError
 
@@ -36,7 +35,7 @@ def lm_eval(
     options: RunOptions,
     arguments: list[str],
     *,
-    key: Key = None,
+    key: str | None = None,
     metric: str | None = None,
     filter: str | None = None,
 ) -> None:
@@ -57,6 +56,8 @@ def lm_eval(
 
     Parameters
     ----------
+    key
+        Logs: field that identifies an item (default: its content).
     metric
         Metric of each task, comma-separated names in order of preference; only without SCORES
         (default: the first that the task or its group has).

@@ -4,21 +4,21 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from fewbench._progress import ESTIMATING, status_line
 from fewbench._text import echo, say
-from fewbench.cli.documented import documentation, documented_parameters
+from fewbench.cli.documented import as_command, documented, option_parameter
 from fewbench.cli.help import PlainCommand
 from fewbench.cli.options import (
     AcceptDifferences,
     ItemsOf,
     Json,
-    Seed,
     Strict,
     Targets,
     load_sources,
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from fewbench.runners.result import RunResult
 
 STOPPED, INTERRUPTED_CODE = 1, 130  # exit codes: by a failure of the model; by Ctrl-C
+
 AFTER = "fewbench arguments"
 """What follows -- on the command line."""
-ARGUMENTS = ("options", "arguments")  # parameters of a way of running a model that are no options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +89,8 @@ class RunOptions:
         Run the items again that failed and were skipped.
     fresh
         Start anew. The folder of the earlier run is kept as DIR.1, DIR.2, …
+    seed
+        Random seed.
     """
 
     scores: Annotated[Path | None, typer.Argument(metavar="SCORES")] = None
@@ -110,7 +112,7 @@ class RunOptions:
     retry_skipped: bool = False
     strict: Strict = False
     fresh: bool = False
-    seed: Seed = 0
+    seed: int = 0
     report: Report = None
     force: Force = False
     as_json: Json = False
@@ -158,32 +160,26 @@ def run_command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds a way of running a model to the group of commands.
 
-    The function takes `RunOptions`, then its own options; `without` are shared options that it has
-    no use for. What follows -- on the command line goes to its parameter `arguments`.
+    The function takes `RunOptions`, then its own options, which the help lists first; `without` are
+    shared options that it has no use for. What follows -- on the command line goes to its parameter
+    `arguments`.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        shared = {parameter.name: parameter for parameter in documented_parameters(RunOptions)}
-        rest = documented_parameters(function, ARGUMENTS)
-        common = [parameter for key, parameter in shared.items() if key not in without]
+        run = documented(function, ["options"], [*without, "arguments"])
+        shared = {field.name for field in fields(RunOptions)}
 
-        def run(**typed: Any) -> None:
-            options = RunOptions(**{key: typed.pop(key) for key in shared if key in typed})
-            arguments = typed.pop("context").meta.get(AFTER, [])
-            function(options, arguments=arguments, **typed)
+        def place(option: inspect.Parameter) -> int:
+            is_option = isinstance(get_args(option.annotation)[1], OptionInfo)
+            return 0 if not is_option else 1 + (option.name in shared)
 
-        context = inspect.Parameter(
-            "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
-        )
-        every = [context]
-        every += [
-            parameter.replace(kind=parameter.KEYWORD_ONLY)
-            for parameter in (common[0], *rest, *common[1:])
-        ]
-        run.__doc__ = documentation(function)[0]
-        vars(run)["__signature__"] = inspect.Signature(every)
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        group.command(name, cls=_WithArguments)(run)
+        def run_with_arguments(context: typer.Context, **typed: Any) -> None:
+            run(**typed, arguments=context.meta[AFTER])
+
+        options = [option_parameter("context", typer.Context)]
+        options += sorted(inspect.signature(run).parameters.values(), key=place)
+        finished = as_command(run_with_arguments, options, run.__doc__ or "")
+        group.command(name, cls=_WithArguments)(finished)
         return function
 
     return add
@@ -196,10 +192,9 @@ class _WithArguments(PlainCommand):
         return [*super().collect_usage_pieces(ctx), "-- ARGUMENTS"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            args, ctx.meta[AFTER] = args[:at], args[at + 1 :]
-        return list(super().parse_args(ctx, args))
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[AFTER] = args[at + 1 :]
+        return list(super().parse_args(ctx, args[:at]))
 
 
 def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: str) -> None:

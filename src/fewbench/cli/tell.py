@@ -13,7 +13,6 @@ from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
     Folder,
-    Key,
     MovedScores,
     Strict,
     TargetName,
@@ -44,7 +43,7 @@ def tell(
     wrong: list[str] | None = None,
     metric: str | None = None,
     filter: str | None = None,
-    key: Key = None,
+    key: str | None = None,
     skip: Annotated[list[str] | None, typer.Option(metavar="ID")] = None,
     correct: bool = False,
     accept_differences: AcceptDifferences = False,
@@ -91,6 +90,8 @@ def tell(
         Logs: metric to read if there are several.
     filter
         Logs: filter to read if there are several.
+    key
+        Logs: field that identifies an item (default: its content).
     skip
         An item that the target cannot answer. Repeat it for several. The estimate uses the others.
     correct

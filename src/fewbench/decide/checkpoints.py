@@ -117,7 +117,9 @@ def read_run(
         )
     checkpoints = [_of_row(scores, row) for row in rows]
     for evaluation in evaluations:
-        checkpoints += _of_evaluation(evaluation)
+        for name in evaluation.targets:
+            answers = evaluation.record.answers(name)
+            checkpoints.append(Checkpoint(name, answers.items, answers.scores[0], evaluation))
     names = [checkpoint.name for checkpoint in checkpoints]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -185,14 +187,6 @@ def _of_row(scores: Scores, row: int) -> Checkpoint:
     if scores.probabilities is not None:
         options = np.asarray(scores.probabilities.of_model(row), dtype=np.float64)[items]
     return Checkpoint(scores.model_ids[row], items, values[items], None, options)
-
-
-def _of_evaluation(evaluation: Evaluation) -> list[Checkpoint]:
-    checkpoints = []
-    for name in evaluation.targets:
-        answers = evaluation.record.answers(name)
-        checkpoints.append(Checkpoint(name, answers.items, answers.scores[0], evaluation))
-    return checkpoints
 
 
 def _column(scores: Scores, rows: Sequence[int]) -> dict[str, float]:

@@ -294,7 +294,7 @@ def gate(
         checked_at=checked_at(side) if sequential else (),
         items_run=len(side.items),
         items_total=scores.n_items,
-        items_open=_open(side),
+        items_open=0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ())),
         pairing=pairing(sides),
         warnings=warnings,
     )
@@ -347,7 +347,3 @@ def _check(
         items_needed=needed,
         items_if_known=if_known,
     )
-
-
-def _open(side: Operand) -> int:
-    return 0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ()))

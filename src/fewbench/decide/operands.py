@@ -119,9 +119,12 @@ def contrast(
     With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
     a verdict at this level.
     """
-    wider = _wider(one, other, level) if sequential else 1.0
+    looking = [side for side in (one, other) if sequential and not side.is_known]
+    factors = [look_factor(len(side.items), side.budget, level) for side in looking]
     alike = _near_copies(one, other)
-    return Contrast(one.score, other.score, _correlation(one, other), wider, alike)
+    return Contrast(
+        one.score, other.score, _correlation(one, other), max(factors, default=1.0), alike
+    )
 
 
 def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
@@ -249,12 +252,6 @@ def _near_copies(first: Operand, other: Operand) -> NearCopies | None:
         return None
     weights = first.evaluation.scores.item_weights
     return near_copies(first.scored.answers, other.scored.answers, weights)
-
-
-def _wider(first: Operand, other: Operand, level: float) -> float:
-    """Return how much wider the interval is at this look than for a single one."""
-    open_ = [side for side in (first, other) if not side.is_known]
-    return max((look_factor(len(s.items), s.budget, level) for s in open_), default=1.0)
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:

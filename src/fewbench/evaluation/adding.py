@@ -179,16 +179,14 @@ class _Run:
         by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
         for entry in self.told[target]:
             for name, texts in entry.conditions.items():
-                by_column[name] |= {entry.items[at]: text for text, at in _pairs(texts)}
+                by_column[name] |= {
+                    entry.items[at]: text for text, places in texts.items() for at in places
+                }
         index = pd.Index(list(self.last(target, "scores")), dtype=object)
         columns = {
             name: pd.Series(texts, dtype=object) for name, texts in by_column.items() if texts
         }
         return pd.DataFrame(columns, index=index).fillna("")
-
-
-def _pairs(texts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
-    return ((text, at) for text, places in texts.items() for at in places)
 
 
 def _started_with(runs: Sequence[_Run]) -> Scores:

@@ -29,13 +29,9 @@ from fewbench.scores.pack_files import (
 )
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
+from fewbench.study.forecast import title_of
 
 MOST_ITEMS = 2000
-TARGETS = {
-    "like": "Like the source models",
-    "family": "Of a new family",
-    "stronger": "Stronger than all source models",
-}
 HEAD = [
     ("Target", False), ("Error", True), ("90% interval", True), ("Random sampling", True),
     ("Half width", True), ("Coverage", True), ("Targets", True), ("Sources", True),
@@ -218,7 +214,7 @@ class Pack(Shown):
         rows, scale = part["backtest"], self.scores(part["benchmark"]).scale
         unit = Unit(scale)
         bars = [
-            {"name": _target(row), "value": row["error"], "color": "m0"}
+            {"name": title_of(str(row["target"])), "value": row["error"], "color": "m0"}
             | {"low": row.get("error_low"), "high": row.get("error_high")}
             for row in rows
         ]
@@ -257,15 +253,11 @@ class Pack(Shown):
         )
 
 
-def _target(row: Mapping[str, Any]) -> str:
-    return TARGETS.get(str(row["target"]), str(row["target"]))
-
-
 def _words(row: Mapping[str, Any], unit: Unit) -> list[str]:
     low, high = row.get("error_low"), row.get("error_high")
     half, holds = row.get("half_width"), row.get("coverage")
     return [
-        *(_target(row), unit.points(row["error"])),
+        *(title_of(str(row["target"])), unit.points(row["error"])),
         "–" if low is None or high is None else f"{unit.points(low)} to {unit.points(high)}",
         unit.points(row["random_error"]),
         "–" if half is None or half != half else f"±{unit.points(half)}",

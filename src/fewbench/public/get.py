@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fewbench._files import written_whole
-from fewbench._names import counted, some
+from fewbench._names import counted, sized, some
 from fewbench.checks import Audit, audit
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
@@ -111,7 +111,7 @@ class PublicFiles:
 
     def __repr__(self) -> str:
         n_bytes = self.n_bytes
-        size = "unknown size" if n_bytes is None else megabytes(n_bytes)
+        size = "unknown size" if n_bytes is None else sized(n_bytes)
         return (
             f"{self.source.name}: {counted(len(self.found.files), 'file')}, {size}, commit "
             f"{self.commit[:12]}, license: {self.source.license}"
@@ -227,20 +227,6 @@ class PublicResults:
     def _repr_html_(self) -> str:
         shown = html.escape(repr(self)).replace("\n", "<br>")
         return f"<p>{shown}</p>{self.scores._repr_html_()}"
-
-
-def megabytes(n_bytes: int) -> str:
-    """Return a size as text.
-
-    Examples
-    --------
-    >>> megabytes(1_234), megabytes(5_600_000), megabytes(7_800_000_000)
-    ('1 kB', '5.6 MB', '7.8 GB')
-    """
-    for unit, size in (("GB", 1e9), ("MB", 1e6)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{max(1, round(n_bytes / 1000))} kB"
 
 
 def source_file(output: Path) -> Path:

@@ -56,13 +56,8 @@ def write_report(result: Any, path: str | os.PathLike[str], **shown: Any) -> Pat
     ...
     fewbench.errors.FewbenchError: there is no page for a list ...
     """
-    return write_page(render_report(result, **shown), path)
-
-
-def render_report(result: Any, **shown: Any) -> str:
-    """Return the page of a result as text; see `write_report`."""
     if hasattr(result, "page"):
-        return render(result.page(**shown))
+        return write_page(render(result.page(**shown)), path)
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",
@@ -72,7 +67,8 @@ def render_report(result: Any, **shown: Any) -> str:
 def render(page: Page, version: int | None = None) -> str:
     """Return the file as text; charts that cannot be made are left out.
 
-    A live page has a version, and asks for newer ones.
+    A live page has a version, and asks for newer ones. The content security policy allows no
+    request, or, of a live page, those to its own server.
     """
     charts = Charts()
     subjects, groups = [], dict[str, list[Section]]()
@@ -88,7 +84,24 @@ def render(page: Page, version: int | None = None) -> str:
         )
         subjects.append((parts, drawn, list(notes)))
     most = max((len(parts) for parts, *_ in subjects), default=0)
-    return render_page(charts, version, page=page, subjects=subjects, most=most)
+    live = version is not None
+    environment = Environment(
+        loader=FunctionLoader(_read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    text = environment.get_template("frame.html.j2").render(
+        style=Markup(_palette() + _read("style.css")),
+        version=version,
+        connect="'self'" if live else "'none'",
+        page=page,
+        subjects=subjects,
+        most=most,
+    )
+    text = f"{text}\n".replace(CONTENTS, _contents(text), 1)
+    return masked(text.replace(SCRIPTS, _scripts(charts, always=live)))
 
 
 @dataclass(frozen=True)
@@ -167,31 +180,6 @@ def _column(table: list[dict[str, Any]], name: str) -> dict[str, Any]:
         return {"name": name, "cells": cells}
     words = {word: at for at, word in enumerate(dict.fromkeys(cells))}
     return {"name": name, "words": list(words), "cells": [words[cell] for cell in cells]}
-
-
-def render_page(charts: Charts, version: int | None = None, **parts: Any) -> str:
-    """A page as text.
-
-    Its content security policy allows no request, or, of a live page (with a version), those to
-    its own server.
-    """
-    live = version is not None
-    environment = Environment(
-        loader=FunctionLoader(_read),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style = Markup(_palette() + _read("style.css"))
-    page = (
-        environment.get_template("frame.html.j2").render(
-            style=style, version=version, connect="'self'" if live else "'none'", **parts
-        )
-        + "\n"
-    )
-    page = page.replace(CONTENTS, _contents(page), 1)
-    return masked(page.replace(SCRIPTS, _scripts(charts, always=live)))
 
 
 def body_of(page: str) -> str:

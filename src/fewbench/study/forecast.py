@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fewbench._names import counted, fixed
+from fewbench._names import counted, fixed, sized
 from fewbench.scores import Scale, Scores, Unit
+from fewbench.scores.costs import amount
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
 from fewbench.show.page import Page, Section, Shown, Table, plain
@@ -307,7 +308,7 @@ class Plan(Shown):
                 ],
                 tables=[Table("What to run", *self._table())],
                 lines=[
-                    f"{_title(forecast.target)}: {forecast.why}." for forecast in self.forecasts
+                    f"{title_of(forecast.target)}: {forecast.why}." for forecast in self.forecasts
                 ],
                 commands=self._start(source, first.items, f"--method {quote(first.method)} "),
             ),
@@ -325,7 +326,7 @@ class Plan(Shown):
                     ],
                     charts=[
                         (
-                            _title(target),
+                            title_of(target),
                             partial(figures.error_by_items, curves, target, Unit(self.scale)),
                         )
                         for target in targets
@@ -397,7 +398,7 @@ class Plan(Shown):
                 "–" if math.isnan(forecast.half_width) else f"± {unit.points(forecast.half_width)}"
             )
             row = [
-                _title(forecast.target),
+                title_of(forecast.target),
                 forecast.method,
                 f"{forecast.items:,}",
                 error,
@@ -446,8 +447,9 @@ def bytes_per_item(scores: Scores) -> float:
     return 1.0 if len(np.unique(cells[~np.isnan(cells)])) <= 255 else 8.0
 
 
-def _title(target: str) -> str:
-    words = TARGETS[target][1]  # type: ignore[index]
+def title_of(target: str) -> str:
+    """Return a relation of targets to the source models as a title."""
+    words = {str(name): of for name, (_, of) in TARGETS.items()}.get(target, target)
     return f"{words[0].upper()}{words[1:]}"
 
 
@@ -463,9 +465,9 @@ def _cost_section(plan: Plan, unit: str) -> Section:
     size = plan.bytes_per_item
     rows = [
         _cost_row(f"A new model, all {plan.n_items:,} items", forecast.full_cost,
-             forecast.full_cost, _bytes(size * plan.n_items)),
+             forecast.full_cost, sized(size * plan.n_items)),
         _cost_row(f"A new model, {forecast.items:,} items with {forecast.method}", forecast.cost,
-             forecast.full_cost, _bytes(size * forecast.items)),
+             forecast.full_cost, sized(size * forecast.items)),
     ]  # fmt: skip
     lines = []
     if not forecast.is_random:
@@ -474,15 +476,15 @@ def _cost_section(plan: Plan, unit: str) -> Section:
                 f"A new model, {forecast.random_items:,} random items for the same",
                 forecast.random_cost,
                 forecast.full_cost,
-                _bytes(size * forecast.random_items),
+                sized(size * forecast.random_items),
             ),
             [
                 f"The {plan.n_models:,} source models, if you run them",
-                _amount(plan.n_models * forecast.full_cost),
+                amount(plan.n_models * forecast.full_cost, ""),
                 "–",
-                _bytes(size * plan.n_models * plan.n_items),
+                sized(size * plan.n_models * plan.n_items),
             ],
-            ["Of these, the chosen items", "–", "–", _bytes(size * plan.n_models * forecast.items)],
+            ["Of these, the chosen items", "–", "–", sized(size * plan.n_models * forecast.items)],
         ]
         if forecast.breakeven is not None:
             text = f"Running the source models pays after {forecast.breakeven:,} new models "
@@ -496,26 +498,4 @@ def _cost_section(plan: Plan, unit: str) -> Section:
 
 
 def _cost_row(what: str, cost: float, full: float, stored: str) -> list[str]:
-    return [what, _amount(cost), f"{cost / full:.1%}", stored]
-
-
-def _amount(cost: float) -> str:
-    """Write a cost with four digits, or to a unit if it is larger.
-
-    >>> _amount(127.373), _amount(0.0006), _amount(36000), _amount(123456.7)
-    ('127.4', '0.0006', '36,000', '123,457')
-    """
-    return f"{cost:,.0f}" if cost >= 1000 else f"{cost:.4g}"
-
-
-def _bytes(count: float) -> str:
-    """Write a size in powers of 1,000.
-
-    >>> _bytes(950), _bytes(224_672), _bytes(86_540_000)
-    ('950 B', '225 KB', '86.5 MB')
-    """
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    raise AssertionError
+    return [what, amount(cost, ""), f"{cost / full:.1%}", stored]

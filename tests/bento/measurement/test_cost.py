@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from fewbench.bento.measurement.cost import Prices, break_even, cost_of, paper_cost
-from fewbench.errors import RunError, TransferError
+from fewbench.bento.measurement.cost import Prices, break_even, cost_of
+from fewbench.errors import RunError
 
 
 def written(design):
@@ -54,19 +54,6 @@ def test_passes_are_of_the_whole_benchmark(design, task):
     assert cost_of(made).benchmark == 150
 
 
-def test_the_paper_s_design_is_told_beside_a_cheaper_one(design, task):
-    made = design(tasks=[task(name, 100, pool=9) for name in "abc"], questions=10, columns=1)
-    assert len(made) == 2 * 3 * 10
-    paper = paper_cost(made)
-    assert paper.prompts == 10 * 3 * 300
-    assert paper.passes == 30.0
-
-
-def test_the_paper_s_design_has_the_columns_that_the_metric_fits(design, task):
-    made = design(tasks=[task("a"), task("b", options=())], columns=("a",))
-    assert paper_cost(made).prompts == 10 * 2 * len(made.scored(0, 0)) * 2
-
-
 def test_money(design):
     made = design()
     cost = cost_of(made, Prices(2.0, 5.0))
@@ -85,5 +72,3 @@ def test_break_even_of_the_paper(design, task):
     assert cost_of(made).passes == 570
     assert break_even(made, 3) == pytest.approx(570 / (1 - 3 / 57))
     assert round(break_even(made, 3), -2) == 600
-    with pytest.raises(TransferError, match="57 of 57 tasks saves nothing"):
-        break_even(made, 57)

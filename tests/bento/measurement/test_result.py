@@ -49,15 +49,13 @@ def test_means_are_over_the_questions(design, task, settings):
     assert matrix.about == {"model": "m"}
 
 
-def test_what_is_not_complete_is_refused_unless_asked_for(design):
+def test_what_is_not_answered_is_left_out(design):
     made = design()
     missing = filled(made, scored, lambda r: (r.seed, r.source, r.target) == (1, 2, 0))
-    with pytest.raises(TransferError, match=f"{len(made) - 4} of {len(made)} answers are there"):
-        transferability(missing)
-    partly = transferability(missing, partial=True)
+    partly = transferability(missing)
     assert np.argwhere(np.isnan(partly.values)).tolist() == [[1, 2, 0]]
     one_less = filled(made, scored, lambda r: r.place == 5)
-    assert np.isfinite(transferability(one_less, partial=True).values).all()
+    assert np.isfinite(transferability(one_less).values).all()
 
 
 def test_prompts_that_do_not_fit_are_left_out_of_means_and_named(design):
@@ -84,7 +82,7 @@ def test_nothing_at_all_is_no_matrix(design):
     with pytest.raises(TransferError, match=f"{len(made)} prompts do not fit"):
         transferability(filled(made, long))
     with pytest.raises(TransferError, match="no question has an answer"):
-        transferability(MeasuredAnswers(made), partial=True)
+        transferability(MeasuredAnswers(made))
 
 
 def test_answers_that_name_no_option_are_noted(design):

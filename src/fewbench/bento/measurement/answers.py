@@ -116,31 +116,24 @@ class MeasuredAnswers:
 
 
 def transferability(
-    answers: MeasuredAnswers, about: Mapping[str, str] | None = None, *, partial: bool = False
+    answers: MeasuredAnswers, about: Mapping[str, str] | None = None
 ) -> Transferability:
     """Return the mean over questions for each seed, source and target (Eq. 1).
 
-    Prompts that did not fit into the model's context are left out of the means.
+    Open requests and prompts that did not fit into the model's context are left out of the means.
 
     Parameters
     ----------
     answers : MeasuredAnswers
     about : mapping of str to str, optional
         Facts to keep with the matrix.
-    partial : bool
-        Accept an incomplete measurement, and leave out what is not answered.
 
     Raises
     ------
     TransferError
-        If answers are missing, or there is none at all.
+        If no answer has a score.
     """
     design = answers.design
-    if not (partial or answers.complete):
-        raise TransferError(
-            f"only {answers.n_done:,} of {len(design):,} answers are there",
-            hint="run fewbench transfer measure again to continue, or pass --partial",
-        )
     values, long = answers.means(), answers.count(TOO_LONG)
     if not np.isfinite(values).any():
         raise TransferError(
@@ -171,19 +164,15 @@ def notes_on(answers: MeasuredAnswers, *, partial: bool = False) -> list[str]:
             f"{_do_not_fit(long)} into the model's context and {'is' if long == 1 else 'are'} left "
             f"out of the means, with exemplars of {_sources(answers, TOO_LONG)}"
         )
-    if unlisted := answers.count(NOT_LISTED):
-        what = "names none of the options and counts"
-        what = what if unlisted == 1 else "name none of the options and count"
-        notes.append(
-            f"{counted(unlisted, 'answer')} {what} as wrong, with exemplars of "
-            f"{_sources(answers, NOT_LISTED)}"
-        )
-    if empty := answers.count(EMPTY):
-        what = "is empty and counts" if empty == 1 else "are empty and count"
-        notes.append(
-            f"{counted(empty, 'answer')} {what} as wrong, with exemplars of "
-            f"{_sources(answers, EMPTY)}"
-        )
+    for state, singular, plural in (
+        (NOT_LISTED, "names none of the options and counts", "name none of the options and count"),
+        (EMPTY, "is empty and counts", "are empty and count"),
+    ):
+        if number := answers.count(state):
+            notes.append(
+                f"{counted(number, 'answer')} {singular if number == 1 else plural} as wrong, with "
+                f"exemplars of {_sources(answers, state)}"
+            )
     if partial and (missing := answers.count(OPEN)):
         notes.append(f"{counted(missing, 'answer')} of {len(design):,} missing")
     if not (partial or answers.complete):

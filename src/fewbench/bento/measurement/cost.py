@@ -1,15 +1,14 @@
 """What a measurement asks and costs, for the overview before the first request."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fewbench.bento.measurement.design import Design
-from fewbench.errors import RunError, TransferError
+from fewbench.errors import RunError
 
-PAPER_SEEDS = 10
 BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
 
 
@@ -225,25 +224,11 @@ def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
     return asked, repeats, written
 
 
-def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Costs:
-    """Return the cost of the paper's design: all questions, 10 seeds, all possible columns."""
-    columns = tuple(design.names[at] for at in design.possible_targets)
-    full = replace(design, seeds=PAPER_SEEDS, questions=None, columns=columns)
-    return cost_of(full, prices, one_by_one)
-
-
 def break_even(design: Design, keep: int) -> float:
     """Return how many models must be evaluated on `keep` tasks to repay the measurement.
 
-    The prompts that each model saves are the mean over sets of `keep` tasks.
-
-    Raises
-    ------
-    TransferError
-        If nothing is saved.
+    The prompts that each model saves are the mean over sets of `keep` tasks, of fewer than all.
     """
-    if not 1 <= keep < len(design.tasks):
-        raise TransferError(f"keeping {keep} of {len(design.tasks)} tasks saves nothing")
     saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
     return len(design) / saved
 

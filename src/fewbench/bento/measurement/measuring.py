@@ -99,7 +99,7 @@ def measure(
     matrix = None
     if partial or answers.complete:
         measurement = Measurement(folder, model, answers, limits.prices, run, partial)
-        matrix = transferability(answers, measurement.about, partial=partial)
+        matrix = transferability(answers, measurement.about)
         matrix.save(folder / MATRIX)
     return Measurement(folder, model, answers, limits.prices, run, partial, matrix)
 

@@ -140,27 +140,26 @@ class _Results(JsonObject):
     def scorers(self, task: str) -> dict[str, str]:
         """Return metric → its function with arguments, which lighteval logs since 0.11."""
         functions = {}
-        for metric in self._metrics(task):
-            how, names = str(metric.get("sample_level_fn")), metric.get("metric_name")
+        for name, metric in self._metrics(task):
+            how = str(metric.get("sample_level_fn"))
             if "(" in how:  # else only "compute"
-                for name in names if isinstance(names, list) else [names]:
-                    functions[str(name)] = shortened(ADDRESS.sub("", how))
+                functions[name] = shortened(ADDRESS.sub("", how))
         return functions
 
-    def _metrics(self, task: str) -> list[dict[str, Any]]:
+    def _metrics(self, task: str) -> Iterator[tuple[str, dict[str, Any]]]:
         config = self._config(task)
         listed = config.get("metrics", config.get("metric"))
-        every = listed if isinstance(listed, list) else []
-        return [metric for metric in every if isinstance(metric, dict)]
+        for metric in listed if isinstance(listed, list) else []:
+            if isinstance(metric, dict):
+                yield from ((str(name), metric) for name in _listed(metric.get("metric_name")))
 
     def higher_is_better(self, task: str) -> dict[str, bool]:
         directions = {}
-        for metric in self._metrics(task):
-            names, higher = metric.get("metric_name"), metric.get("higher_is_better")
-            for name in names if isinstance(names, list) else [names]:
-                direction = higher.get(name) if isinstance(higher, dict) else higher
-                if isinstance(name, str) and isinstance(direction, bool):
-                    directions[name] = direction
+        for name, metric in self._metrics(task):
+            higher = metric.get("higher_is_better")
+            direction = higher.get(name) if isinstance(higher, dict) else higher
+            if isinstance(direction, bool):
+                directions[name] = direction
         return directions
 
     def _config(self, task: str) -> dict[str, Any]:

@@ -58,19 +58,23 @@ class LmmsEval:
 
     def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
         """Return a run for each filter of a samples file."""
-        log = _open(unit, wants.salvage)
-        results, task = log.results, log.task
+        name = SAMPLES.fullmatch(unit.path.name)
+        assert name, unit.path
+        task, stamp = name["task"], name["stamp"]
+        same_run = [path for path in unit.beside if path.name == stamp + RESULTS]
+        results = Results.read(same_run[0]) if same_run else None
+        lines = JsonLines(unit.path, wants.salvage)
         score_key, model = SCORE, ""
         if results:
             named = results.part("configs", task).get("score_key")
             score_key = named if isinstance(named, str) and named else SCORE
             model = str(results.model or results.part("config").get("model") or "")
-        samples = list(_samples(log, score_key))
+        samples = list(_samples(lines, score_key))
         if not samples:
             raise empty(unit.path)
         filters = results.filters(task) if results else []
         parts = _parts(samples, task)
-        notes = [*log.rows.notes]
+        notes = [*lines.notes]
         if results is None:
             notes.append(NO_RESULTS)
             model = model_of_others(unit)
@@ -80,30 +84,17 @@ class LmmsEval:
                 f"{some(parts)}"
             )
         n_documents = len({sample.doc_id for sample in samples})
-        of_task = _said(results, task, n_documents)
-        whole = of_task.get("total") == n_documents
         runs = []
         for part, some_of in parts.items():
-            for time, rows in enumerate(_by_filter(log, some_of, filters, wants.key)):
-                facts = {"stamp": log.stamp, "notes": tuple(notes), **of_task}
-                facts["filter"] = filters[time] if filters else None
-                if results:
-                    scoring = results.scoring(task, facts["filter"])
-                    settings = {**dict(of_task["task_settings"]), **scoring}
-                    facts["task_settings"] = tuple(sorted(settings.items()))
+            for time, rows in enumerate(_by_filter(unit.path, some_of, filters, wants.key)):
+                filtered = filters[time] if filters else None
+                facts = _facts(results, task, n_documents, filtered)
                 if len(parts) > 1:
-                    facts |= {"total": len(rows) if whole else None, "ran": None}
+                    is_whole = facts.get("total") == n_documents
+                    facts |= {"total": len(rows) if is_whole else None, "ran": None}
+                facts |= {"stamp": stamp, "filter": filtered, "notes": tuple(notes)}
                 runs.append(rows.run(model, part, **facts))
         return runs
-
-
-@dataclass(frozen=True)
-class _LmmsLog:
-    path: Path
-    task: str
-    stamp: str
-    results: Results | None
-    rows: JsonLines
 
 
 @dataclass(frozen=True)
@@ -132,18 +123,9 @@ class _Sample:
         return field_value(there, key, self.where)
 
 
-def _open(unit: LogUnit, salvage: bool) -> _LmmsLog:
-    name = SAMPLES.fullmatch(unit.path.name)
-    assert name, unit.path
-    same_run = [path for path in unit.beside if path.name == name["stamp"] + RESULTS]
-    results = Results.read(same_run[0]) if same_run else None
-    rows = JsonLines(unit.path, salvage)
-    return _LmmsLog(unit.path, name["task"], name["stamp"], results, rows)
-
-
-def _samples(log: _LmmsLog, score_key: str) -> Iterator[_Sample]:
-    for place, row in log.rows:
-        where = f"{log.path}, line {place}"
+def _samples(lines: JsonLines, score_key: str) -> Iterator[_Sample]:
+    for place, row in lines:
+        where = f"{lines.path}, line {place}"
         if not isinstance(row, dict):
             raise ReaderError(f"{where}: not a JSON object")
         doc_id = row.get("doc_id")
@@ -192,7 +174,7 @@ def _parts(samples: list[_Sample], task: str) -> dict[str, list[_Sample]]:
 
 
 def _by_filter(
-    log: _LmmsLog, samples: list[_Sample], filters: list[str], key: str | None
+    path: Path, samples: list[_Sample], filters: list[str], key: str | None
 ) -> list[Rows]:
     """Return the rows of each filter: a document's n-th row is of the n-th filter."""
     met: Counter[int] = Counter()
@@ -213,7 +195,7 @@ def _by_filter(
                 hint="add the run's TIME_results.json to the folder",
             )
         if time == len(by_filter):
-            by_filter.append(Rows(log.path))
+            by_filter.append(Rows(path))
         by_filter[time].append(
             sample.content(key),
             sample.scores,
@@ -225,10 +207,10 @@ def _by_filter(
     return by_filter
 
 
-def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
+def _facts(results: Results | None, task: str, logged: int, filtered: str | None) -> dict[str, Any]:
     if results is None:
         return {}
-    facts = results.known(task, logged)
+    facts = results.known(task, logged, filtered)
     if results.part("config").get("offset"):
         facts["ran"] = None  # lmms-eval forgets that an offset leaves fewer
     # Of chat templates and system prompts lmms-eval logs nothing.

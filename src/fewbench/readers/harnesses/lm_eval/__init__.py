@@ -293,7 +293,9 @@ def _run(
     rows: Rows, named: str | None, origin: LogOrigin, notes: tuple[str, ...], in_context: bool
 ) -> LogRun:
     results, task = origin.results, origin.task
-    facts = {} if results is None else results.known(task, len(rows))
+    facts = {}
+    if results is not None:
+        facts = results.known(task, len(rows), named, in_context=in_context)
     total = facts.get("total")
     if not _has_true_ids(rows.positions, total):
         rows.positions = [MIXED_UP] * len(rows)
@@ -304,9 +306,7 @@ def _run(
         if origin.stamp:  # runs without a known model are not re-runs of each other
             facts = {"variant": f"run={origin.stamp}"}
     else:
-        scoring = results.scoring(task, named, in_context=in_context)
         facts |= {
-            "task_settings": tuple(sorted({**dict(facts["task_settings"]), **scoring}.items())),
             "suite": results.suite(task),
             "variant": results.variant(task),
             "settings": tuple((key, setting(text)) for key, text in facts["settings"]),

@@ -61,15 +61,18 @@ class Results(JsonObject):
         counts = self.part("n-samples", task)
         return _count(counts.get("original")), _count(counts.get("effective"))
 
-    def known(self, task: str, logged: int) -> dict[str, Any]:
-        """Return fields of `Run` that the file states."""
+    def known(
+        self, task: str, logged: int, filtered: str | None, *, in_context: bool = False
+    ) -> dict[str, Any]:
+        """Return fields of `LogRun` that the file states; see `scoring`."""
         total, ran = self.sizes(task, logged)
+        scoring = self.scoring(task, filtered, in_context=in_context)
         return {
             "total": total,
             "ran": ran,
             "version": self.version(task),
             "settings": tuple(sorted(self.arguments.items())),
-            "task_settings": tuple(sorted(self.task_settings(task).items())),
+            "task_settings": tuple(sorted((self.task_settings(task) | scoring).items())),
             "scorers": self.scorers(task),
             "higher_is_better": self.directions(task),
         }
