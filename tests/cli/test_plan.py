@@ -118,6 +118,7 @@ def test_the_command_plans_from_a_file_of_items(ok, tmp_path):
     assert "items of 300: half width 5.0 pp" in out
     assert "Nothing is known of the items" in out
     assert "Cost of a run: " in out
+    assert "Cost of a run: 100 at the price" in ok("plan", path, "--budget", 50, "--price", 2)
     page = tmp_path / "plan.html"
     ok("plan", path, "--budget", 50, "--report", page)
     assert "Run 50 items of 300" in body_of(page.read_text())

@@ -250,6 +250,26 @@ def test_a_method_that_is_worse_for_stronger_targets_says_so(method, error, advi
     assert not found or found[0].startswith("in 2 benchmarks the method is worse than random")
 
 
+def test_refreshing_says_which_answers_are_not_used(tmp_path):
+    """Also without the run's own sources, and for a target that answered nothing of the pack."""
+    packed(tmp_path / "old.few", SOURCES, "random", 60)
+    made = packed(tmp_path / "new.few", SOURCES, "greedy-ridge", N)
+    evaluation = fewbench.open_pack(tmp_path / "old.few").start(["new", "silent"])
+    evaluation.save(tmp_path / "run", tmp_path / "old.few")
+    answers = dict(zip(NEW.item_ids, NEW.values[0].tolist(), strict=True))
+    asked = evaluation.ask()["new"]
+    evaluation.tell("new", {item: answers[item] for item in asked})
+    (tmp_path / "old.few").unlink()
+    found = fewbench.refresh_pack(tmp_path / "run", tmp_path / "new.few")
+    used = len(set(asked) & set(made.parts[0].record.subset["items"]))
+    assert found["new"].before is None
+    assert found["new"].items_run == used
+    said = " ".join(found["new"].warnings)
+    assert f"{used} of 60 answers used: the new pack does not ask for the other items" in said
+    assert "silent: no answer to an item of the new pack" in said
+    assert "give no estimate" in said
+
+
 def test_refreshing_an_old_run(tmp_path):
     answers = dict(zip(NEW.item_ids, NEW.values[0].tolist(), strict=True))
     old, new = SOURCES.take(range(18)), SOURCES

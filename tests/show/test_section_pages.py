@@ -14,7 +14,7 @@ from fewbench import Scale, Track
 from fewbench._names import signed
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.interval import Interval
-from fewbench.show.html import render_report
+from fewbench.show.html import render
 from fewbench.testing import simulate
 
 ODD = "<b>new & odd"
@@ -33,7 +33,7 @@ def evaluation():
 @pytest.fixture
 def said(body, balanced):
     def read(result, charts):
-        whole = render_report(result)
+        whole = render(result.page())
         text = body(whole)
         balanced(text)
         assert text.count('class="chart"') == charts

@@ -1,6 +1,6 @@
 """A method at work on the targets of an evaluation: what it asks for, and what it predicts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,14 +114,14 @@ class Choosing:
 
     Attributes
     ----------
-    reported_costs : mapping of str to float
+    reported_costs : dict of str to float
         What the runner reported to have spent on each target.
     """
 
     def __init__(self, scores: Scores, settings: Opened, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
-        self.reported_costs: Mapping[str, float] = {}
+        self.reported_costs: dict[str, float] = {}
 
     @cached_property
     def method(self) -> Method:

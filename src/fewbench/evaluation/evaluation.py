@@ -225,7 +225,7 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
-        evaluation.reported_costs = reported_costs(journal.folder)
+        evaluation.reported_costs.update(reported_costs(journal.folder))
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
 
@@ -370,13 +370,9 @@ class Evaluation:
         return self._choosing.cost(target)
 
     @property
-    def reported_costs(self) -> Mapping[str, float]:
+    def reported_costs(self) -> dict[str, float]:
         """What a runner reported to have spent on each target; the column `cost` counts else."""
         return self._choosing.reported_costs
-
-    @reported_costs.setter
-    def reported_costs(self, costs: Mapping[str, float]) -> None:
-        self._choosing.reported_costs = costs
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the limit on its half width is reached."""

@@ -23,7 +23,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from fewbench.errors import FewbenchError
-from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
 from fewbench.scores import Scores
 from fewbench.show.html import body_of, charts_of, render
@@ -157,25 +157,6 @@ def _handler(page: LivePage) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-class History:
-    """The estimates of a run so far, by target, for the chart of its course."""
-
-    def __init__(self) -> None:
-        self.points: dict[str, list[dict[str, Any]]] = {}
-
-    def add(self, one: Estimate) -> bool:
-        """Add an estimate; return whether it is new."""
-        points = self.points.setdefault(one.target, [])
-        point = {"step": one.items_run, "score": one.score, "low": one.interval.low,
-                "high": one.interval.high}  # fmt: skip
-        if points and points[-1] == point:
-            return False
-        if points and points[-1]["step"] == point["step"]:
-            points.pop()
-        points.append(point)
-        return True
-
-
 def view(
     folder: str | Path,
     scores: Scores | None = None,
@@ -212,7 +193,7 @@ def view(
     """
     place = Path(folder)
     Journal(place).header()  # a folder without an evaluation is refused before anything is served
-    history = History()
+    history: dict[str, list[dict[str, Any]]] = {}
     with LivePage(port) as page, tempfile.TemporaryDirectory() as name:
         copy = Path(name)
         for path in place.iterdir():
@@ -241,9 +222,17 @@ def _stamp(folder: Path) -> object:
 
 
 def _look(
-    folder: Path, copy: Path, before: Evaluation, page: LivePage, history: History, level: float
+    folder: Path,
+    copy: Path,
+    before: Evaluation,
+    page: LivePage,
+    history: dict[str, list[dict[str, Any]]],
+    level: float,
 ) -> Evaluation:
-    """Show what a folder holds now, from a copy: estimating may write to where it reads."""
+    """Show what a folder holds now, from a copy: estimating may write to where it reads.
+
+    The new estimates join `history`, the earlier ones by target.
+    """
     for name in (HEADER, ANSWERS):
         if (folder / name).exists():
             shutil.copyfile(folder / name, copy / name)
@@ -255,11 +244,13 @@ def _look(
         return evaluation
     estimates = evaluation.estimate(level, names, warn=False)
     for estimate in estimates.values():
-        history.add(estimate)
+        points = history.setdefault(estimate.target, [])
+        if points and points[-1]["step"] == estimate.items_run:
+            points.pop()
+        ends = estimate.interval.model_dump()
+        points.append({"step": estimate.items_run, "score": estimate.score, **ends})
     answered, asked = int(counts["answered"].sum()), int(counts["asked"].sum())
     state = f"{answered:,} of {max(asked, answered):,} asked items answered"
-    latest = estimates.page(
-        evaluation, source=folder.name, folder=str(folder), history=history.points
-    )
+    latest = estimates.page(evaluation, source=folder.name, folder=str(folder), history=history)
     page.show(render(replace(latest, command=f"estimate · {state}"), page.version))
     return evaluation

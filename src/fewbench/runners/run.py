@@ -425,9 +425,9 @@ class Run:
         self._since, self._own = now, 0.0
 
     def _report_costs(self) -> None:
-        every = self.evaluation.targets
-        spent = {name: self._batches.spent([name], [name]).cost for name in every}
-        self.evaluation.reported_costs = spent
+        for name in self.evaluation.targets:
+            spent = self._batches.spent([name], [name])
+            self.evaluation.reported_costs[name] = spent.cost
 
     def _spent(self, targets: Sequence[str] | None = None) -> Spent:
         """Return what was spent up to now."""

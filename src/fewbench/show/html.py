@@ -56,13 +56,8 @@ def write_report(result: Any, path: str | os.PathLike[str], **shown: Any) -> Pat
     ...
     fewbench.errors.FewbenchError: there is no page for a list ...
     """
-    return write_page(render_report(result, **shown), path)
-
-
-def render_report(result: Any, **shown: Any) -> str:
-    """Return the page of a result as text; see `write_report`."""
     if hasattr(result, "page"):
-        return render(result.page(**shown))
+        return write_page(render(result.page(**shown)), path)
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",

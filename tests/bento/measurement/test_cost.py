@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from fewbench.bento.measurement.cost import Prices, break_even, cost_of, paper_cost
+from fewbench.bento.measurement.cost import Prices, break_even, cost_of
 from fewbench.errors import RunError
 
 
@@ -52,19 +52,6 @@ def test_passes_are_of_the_whole_benchmark(design, task):
     made = design(tasks=[task("a", 100, pool=9), task("b", 50, pool=9)], questions=None, seeds=3)
     assert cost_of(made).passes == 6.0
     assert cost_of(made).benchmark == 150
-
-
-def test_the_paper_s_design_is_told_beside_a_cheaper_one(design, task):
-    made = design(tasks=[task(name, 100, pool=9) for name in "abc"], questions=10, columns=1)
-    assert len(made) == 2 * 3 * 10
-    paper = paper_cost(made)
-    assert paper.prompts == 10 * 3 * 300
-    assert paper.passes == 30.0
-
-
-def test_the_paper_s_design_has_the_columns_that_the_metric_fits(design, task):
-    made = design(tasks=[task("a"), task("b", options=())], columns=("a",))
-    assert paper_cost(made).prompts == 10 * 2 * len(made.scored(0, 0)) * 2
 
 
 def test_money(design):

@@ -1,7 +1,7 @@
 """What a measurement asks and costs, for the overview before the first request."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from fewbench.bento.measurement.design import Design
 from fewbench.errors import RunError
 
-PAPER_SEEDS = 10
 BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
 
 
@@ -223,13 +222,6 @@ def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
             answers = np.array([size(question.shown) for question in questions])
             written[at] = np.maximum(np.ceil(answers / BYTES), 1)
     return asked, repeats, written
-
-
-def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Costs:
-    """Return the cost of the paper's design: all questions, 10 seeds, all possible columns."""
-    columns = tuple(design.names[at] for at in design.possible_targets)
-    full = replace(design, seeds=PAPER_SEEDS, questions=None, columns=columns)
-    return cost_of(full, prices, one_by_one)
 
 
 def break_even(design: Design, keep: int) -> float:

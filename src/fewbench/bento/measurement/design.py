@@ -216,12 +216,6 @@ class Design:
             raise TransferError("columns names no task", hint="leave it out for all tasks")
         return tuple(at for at in everyone if self.names[at] in self.columns)
 
-    @property
-    def possible_targets(self) -> tuple[int, ...]:
-        """Positions of the tasks that fit the metric and have questions to score."""
-        fit = [task.has_options or self.metric != "accuracy" for task in self.tasks]
-        return tuple(at for at, fits in enumerate(fit) if fits and len(self._scored[at]))
-
     def _length(self, at: int) -> float:
         questions = self.tasks[at].questions
         return sum(len(self.template.ask(question)) for question in questions) / len(questions)

@@ -18,7 +18,6 @@ from fewbench.bento.measurement.cost import (
     cost_of,
     example,
     overview,
-    paper_cost,
 )
 from fewbench.bento.measurement.design import Design
 from fewbench.bento.measurement.model import HarnessModel
@@ -164,8 +163,7 @@ class Measurement(Shown):
             values |= {"matrix": str(self.folder / MATRIX), "mean": self.mean}
             values |= {"strongest_source": source, "strongest_mean": mean}
         if not self.is_asked:
-            paper = paper_cost(design, self.prices, self.model.one_by_one)
-            values["cost"] = {"design": self.cost.to_dict(), "paper": paper.to_dict()}
+            values["cost"] = self.cost.to_dict()
             values["of_tasks"] = [asdict(task) for task in overview(design)]
             values["example"] = example(design)
         return values
@@ -218,25 +216,18 @@ class Measurement(Shown):
         )
 
     def _cost_sections(self) -> list[Section]:
-        """Return the cost beside that of the paper's design, the tasks and an example prompt."""
-        design = self.answers.design
-        both = [self.cost, paper_cost(design, self.prices, self.model.one_by_one)]
-        titles = ["To ask", "The paper's design"]
-        if both[0] == both[1]:
-            both, titles = both[:1], ["To ask, as in the paper's design"]
-        rows = [
-            ["prompts", *(f"{cost.prompts:,}" for cost in both)],
-            [
-                f"full passes over {counted(self.cost.benchmark, 'question')}",
-                *(rounded(cost.passes) for cost in both),
-            ],
-            ["tokens, about", *(rounded(cost.tokens) for cost in both)],
-            ["of them repeated, about", *(rounded(cost.shared_tokens) for cost in both)],
-        ]
-        if self.cost.requests != self.cost.prompts:
-            rows.append(["options, one by one", *(f"{cost.requests:,}" for cost in both)])
-        if self.cost.money is not None:
-            rows.append(["price, about", *(f"{cost.money:,.2f}" for cost in both)])
+        """Return the cost, the tasks and an example prompt."""
+        design, cost = self.answers.design, self.cost
+        facts = {
+            "Prompts": f"{cost.prompts:,}",
+            f"Full passes over {counted(cost.benchmark, 'question')}": rounded(cost.passes),
+            "Tokens, about": rounded(cost.tokens),
+            "Repeated tokens, about": rounded(cost.shared_tokens),
+        }
+        if cost.requests != cost.prompts:
+            facts["Options, one by one"] = f"{cost.requests:,}"
+        if cost.money is not None:
+            facts["Price, about"] = f"{cost.money:,.2f}"
         notes = [
             "Tokens are estimated as bytes / 4. Repeated tokens are the same beginning as the "
             "previous prompt; servers with prefix caching do not process them again"
@@ -254,7 +245,6 @@ class Measurement(Shown):
             )
         if self.answers.n_done:
             notes.append(f"{self.left[0].upper()}{self.left[1:]}.")
-        head = [("", False), *((title, True) for title in titles)]
         uses = [
             [
                 *(task.name, str(task.questions), str(task.pool), str(task.aside)),
@@ -265,7 +255,7 @@ class Measurement(Shown):
         columns = ("Questions", "Pool", "Set aside", "Left out", "Target")
         use = Table("Tasks", [("Task", False), *((name, True) for name in columns)], uses)
         return [
-            Section("cost", "Cost", notes, tables=[Table("Cost", head, rows)]),
+            Section("cost", "Cost", notes, facts=facts),
             Section("tasks", "Tasks", tables=[use], lines=[f"note: {n}" for n in design.notes]),
             Section("prompt", "Example prompt", lines=example(design).split("\n")),
         ]

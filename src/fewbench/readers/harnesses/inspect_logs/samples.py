@@ -3,6 +3,7 @@
 import math
 import re
 import string
+from collections.abc import Iterator
 from typing import Any
 
 from fewbench.readers.options import NO_ANSWER, OptionTable
@@ -17,14 +18,15 @@ BEFORE = re.compile(r"answer\s*:\s*[*$({]*\s*$", re.IGNORECASE)
 
 def texts_of(said: Any) -> list[str]:
     """Return the texts of an input or a target, of all its messages."""
-    if isinstance(said, str):
-        return [said]
-    texts = []
-    for message in said:
+    parts = _parts_of(said)
+    return [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
+
+
+def _parts_of(said: Any) -> Iterator[Any]:
+    """Yield the parts of an input or a target: texts, and objects with a text or a medium."""
+    for message in [said] if isinstance(said, str) else said:
         content = message if isinstance(message, str) else message.content
-        parts = [content] if isinstance(content, str) else content
-        texts += [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
-    return texts
+        yield from [content] if isinstance(content, str) else content
 
 
 def _answer_indices(sample: Any) -> list[int]:
@@ -39,17 +41,13 @@ def _answer_indices(sample: Any) -> list[int]:
 def content_of(sample: Any) -> list[str]:
     """Return the texts that identify a sample: input, choices, right answers, media."""
     choices, right = _key_texts(sample)
-    if isinstance(sample.input, str):
-        return [sample.input.strip(), *choices, *right]
     texts, media = [], []
-    for message in sample.input:
-        parts = message.content
-        for part in [parts] if isinstance(parts, str) else parts:
-            text = part if isinstance(part, str) else getattr(part, "text", None)
-            if text is not None:
-                texts.append(text.strip())
-            else:
-                media += [str(getattr(part, name)) for name in MEDIA if hasattr(part, name)]
+    for part in _parts_of(sample.input):
+        text = part if isinstance(part, str) else getattr(part, "text", None)
+        if text is not None:
+            texts.append(text.strip())
+        else:
+            media += [str(getattr(part, name)) for name in MEDIA if hasattr(part, name)]
     if any(NOT_LOGGED in medium for medium in media):  # then only the id tells such samples apart
         media.append(str(sample.id))
     return ["\n".join(texts), *choices, *right, *media]
