@@ -28,7 +28,7 @@ class IrtAbilities:
     """Abilities with their uncertainty.
 
     `means`, shape (models, dimensions), are on a scale where the sources have mean 0 and variance
-    1. `covariances`, shape (models, dimensions, dimensions), are 0 for sources of a "map" fit.
+    1; `covariances` have shape (models, dimensions, dimensions).
     """
 
     means: FloatArray
