@@ -22,7 +22,7 @@ from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
-from fewbench.readers import Columns, are_logs
+from fewbench.readers import Columns
 from fewbench.readers import read as read_answers
 from fewbench.scores import Average, Scores
 from fewbench.scores.cell_words import CellWords
@@ -241,8 +241,7 @@ def _add(
 
 
 def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores, name: str) -> Scores:
-    is_logs = columns.item is None and columns.score is None and are_logs(answers)
-    if is_logs or (columns.item is None and columns.score is None):
+    if columns.item is None and columns.score is None:
         columns = Columns()
     else:
         columns = Columns(None, columns.item, columns.score, only_model=name)
