@@ -11,6 +11,7 @@ from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.bento import (
     Similarity,
+    TaskChooser,
     TaskMatrix,
     TaskResults,
     Transferability,
@@ -57,6 +58,7 @@ from papers.methods import METHODS as OTHER_METHODS
 from papers.methods.bento import (
     BentoByDistance,
     ExactSim,
+    ForwardTasks,
     MatchedLe,
     MatchedSim,
     MedoidTasks,
@@ -118,8 +120,8 @@ def of_models(results: TaskResults, transfer, published, printed: Sequence[str] 
         rows.append(row(f"published list {name.replace('_', '-')}", values))
     ratios = [float(nrmse(anchor_ratio(results, sim[k], matrix.ease), full)) for k in KS]
     rows.append(row("BenTo-sim times the ratio of the measured model (ours)", ratios))
-    rows.append(row("fitted to the other models, forward", fitted(results, exchange=False)))
-    rows.append(row("fitted to the other models, with exchanges", fitted(results, exchange=True)))
+    rows.append(row("fitted to the other models, forward", fitted(results, ForwardTasks())))
+    rows.append(row("fitted to the other models, with exchanges", fitted(results, FittedTasks())))
     rows.append(row("chosen for ridge on other families, ridge (ours)", by_ridge(results)))
     drawn = [nrmse(task_estimates(results, k, child_seed(0, k), 5000), full) for k in KS]
     rows.append(row("random tasks, mean", [float(errors.mean()) for errors in drawn]))
@@ -213,7 +215,7 @@ def by_ridge(results: TaskResults) -> list[float]:
     return [float(nrmse(parts.estimates(sets[k]), results.full)) for k in KS]
 
 
-def fitted(results: TaskResults, exchange: bool) -> list[float]:
+def fitted(results: TaskResults, chooser: TaskChooser) -> list[float]:
     """Every model is estimated from tasks that the others chose; many models in ten parts."""
     n = len(results.models)
     parts = np.arange(n) if n <= 10 else np.random.default_rng(0).permutation(n) % 10
@@ -222,7 +224,7 @@ def fitted(results: TaskResults, exchange: bool) -> list[float]:
         rows = np.ascontiguousarray(results.scores[parts != part].T)
         matrix = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES)
         for k in KS:
-            chosen = FittedTasks(exchange).order(matrix, k, 0).tasks
+            chosen = chooser.order(matrix, k, 0).tasks
             errors[k][parts == part] = (results.reduced(chosen) - results.full)[parts == part]
     size = np.sqrt((results.full**2).mean())
     return [float(np.sqrt((errors[k] ** 2).mean()) / size) for k in KS]
@@ -428,7 +430,7 @@ def cost_of_tasks(scores) -> str:
     ways = {
         "tasks chosen for ridge, ridge on their means": (RidgeTasks(), ridge_on_means()),
         "tasks fitted to past scores (forward), ridge on their means": (
-            FittedTasks(exchange=False),
+            ForwardTasks(),
             ridge_on_means(),
         ),
         "random tasks, ridge on their means": (RandomTasks(), ridge_on_means()),

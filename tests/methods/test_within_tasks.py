@@ -263,7 +263,7 @@ def test_a_file_of_other_content_is_refused(scores, tmp_path):
         "bento-le(components=3,tasks=2,matrix=scores)+mean",
         "tasks-listed(names=a, b|c%2Cd %28e%29|f%2Bg)+stratified+answers+ridge",
         "tasks-random(tasks=3)+anchor-ratio",
-        "tasks-fit(exchange=false)+mean",
+        "tasks-fit(tasks=2)+mean",
         "bento-le(printed=true,t=1.05,matrix=text)+mean",
     ],
 )

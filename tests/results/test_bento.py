@@ -13,7 +13,7 @@ from fewbench.bento.judgement import (
     judge,
     question_estimates,
 )
-from fewbench.methods.tasks.choosers import FittedTasks, mismatch
+from fewbench.methods.tasks.choosers import fitted_one_by_one, mismatch
 from fewbench.methods.tasks.matrix import SOURCE_SCORES, of_texts
 from fewbench.readers.task_tables import read_task_table
 from fewbench.study.metrics import nrmse, pearson
@@ -121,8 +121,8 @@ def test_tasks_fitted_to_six_models_on_the_seventh(results):
         for left_out in range(n):
             others = np.delete(np.arange(n), left_out)
             rows = np.ascontiguousarray(results.scores[others].T)
-            past = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES)
-            chosen = FittedTasks(exchange=False).order(past, k, 0).tasks
+            w = TaskMatrix(rows, results.tasks, results.sizes, None, SOURCE_SCORES).weights
+            chosen = fitted_one_by_one(rows * w[:, None], w, w @ rows, k)
             errors.append((results.reduced(chosen) - results.full)[left_out])
         found = np.sqrt(np.mean(np.square(errors))) / size
         assert found == pytest.approx(expected[k], abs=6e-4)

@@ -23,7 +23,7 @@ from fewbench.bento import (
 )
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.within_tasks import WholeTasks
-from fewbench.methods.tasks.choosers import BentoLe, BentoSim, mismatch
+from fewbench.methods.tasks.choosers import BentoLe, BentoSim, fitted_one_by_one, mismatch
 
 RESTARTS = 20
 MOST_EXCHANGES = 100
@@ -88,6 +88,18 @@ class MedoidTasks:
         clusters = kmedoids(distances, k, rng, restarts=RESTARTS if k > 1 else 1)
         numbers = np.bincount(clusters.labels, minlength=k)
         return Ordered(clusters.medoids[np.argsort(-numbers, kind="stable")], nested=False)
+
+
+@dataclass(frozen=True)
+class ForwardTasks:
+    """Tasks fitted to the source models' full scores one by one, without exchanges."""
+
+    compares: ClassVar[bool] = True
+
+    def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
+        w = matrix.weights
+        weighted, full = matrix.rows * w[:, None], w @ matrix.rows
+        return Ordered(np.array(fitted_one_by_one(weighted, w, full, k), dtype=np.intp))
 
 
 @dataclass(frozen=True)

@@ -123,12 +123,10 @@ SMALLEST = 1e-15
 class FittedTasks:
     """Tasks on which source models score as on all, by least squares, added one by one.
 
-    The comparison for BenTo: it needs source models' results, and no transferability.
-
-    - `exchange`: Then exchange single tasks while that lowers the error.
+    Then single tasks are exchanged while that lowers the error. The comparison for BenTo: it needs
+    source models' results, and no transferability.
     """
 
-    exchange: bool = True
     compares: ClassVar[bool] = True
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
@@ -136,14 +134,21 @@ class FittedTasks:
         _check_scores(matrix, "tasks are fitted to")
         w = matrix.weights
         weighted, full = matrix.rows * w[:, None], w @ matrix.rows
-        chosen: list[int] = []
-        for _ in range(k):
-            errors = _errors(weighted, w, full, chosen)
-            errors[chosen] = np.inf
-            chosen.append(int(np.argmin(errors)))
-        if not self.exchange:
-            return Ordered(np.array(chosen, dtype=np.intp))
+        chosen = fitted_one_by_one(weighted, w, full, k)
         return Ordered(_exchanged(weighted, w, full, chosen), nested=False)
+
+
+def fitted_one_by_one(weighted: FloatArray, w: FloatArray, full: FloatArray, k: int) -> list[int]:
+    """Return k tasks, each the one whose addition leaves the least mean squared error.
+
+    `weighted`, shape (tasks, models), are task scores times the tasks' weights `w`.
+    """
+    chosen: list[int] = []
+    for _ in range(k):
+        errors = _errors(weighted, w, full, chosen)
+        errors[chosen] = np.inf
+        chosen.append(int(np.argmin(errors)))
+    return chosen
 
 
 def _errors(weighted: FloatArray, w: FloatArray, full: FloatArray, kept: list[int]) -> FloatArray:
