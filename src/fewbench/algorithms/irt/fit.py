@@ -80,6 +80,8 @@ def _posterior(
     log_odds = np.outer(a, nodes) + b[:, None]
     if run.all() and np.abs(log_odds).max() < CERTAIN:
         # Nothing is missing, and log odds are linear in the ability: no product over items.
+        # log P(right) - log P(wrong) is the log odds: an answer adds its log odds to what all wrong
+        # answers would have.
         wrong = np.log1p(-expit(log_odds)).sum(axis=0)
         log_posterior = np.outer(right @ a, nodes) + (right @ b)[:, None] + wrong + log_prior
     else:
@@ -97,6 +99,8 @@ def _improved(
     """Take Newton steps in all items at once, given expected answers at each ability."""
     from scipy.special import expit
 
+    # Towards the mean item, not towards 0: on a benchmark most items discriminate, and shrinking to
+    # 0 would take away what they say.
     a_prior, b_prior = a.mean(), b.mean()
     for _ in range(NEWTON_STEPS):
         chance = expit(np.outer(a, nodes) + b[:, None])

@@ -138,6 +138,8 @@ class _Posterior:
     def uphill(self, theta: FloatArray, step: FloatArray) -> FloatArray:
         """Take a step, halved while it leads down."""
         before = self.height(theta)
+        # At the maximum the height differs by rounding alone, which must not halve the step thirty
+        # times.
         before = before - 1e-12 * np.abs(before)
         size = np.ones((len(theta), 1))
         for _ in range(MOST_HALVINGS):
