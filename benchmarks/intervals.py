@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fewbench._threads import one_thread
 from fewbench.datasets import load_zoo
 from fewbench.methods import find_method
 from fewbench.readers import read
@@ -105,7 +106,8 @@ def measure(
     """Return a row per target."""
     table, split = draw(scores, stratum, at)
     cell = Cell(method, find_method(method), budget, stratum, split, at, 0, LEVEL, False)
-    found = run_cell(table, cell)
+    with one_thread():
+        found = run_cell(table, cell, "")
     low, high, truth = (np.array(one) for one in (found.low, found.high, found.truth))
     n_items = table.n_items
     ends = random_widths(budget, n_items)

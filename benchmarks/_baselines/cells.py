@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from _baselines.tables import BUDGETS, LIKE, SEED, SPLITS, Table, load
+from fewbench._threads import one_thread
 from fewbench.errors import FewbenchError
 from fewbench.study import make_split
 from fewbench.study.cell import Cell, run_cell
@@ -154,11 +155,10 @@ def run_job(plan: Plan, job: Job) -> Done:
 def _run(blank: Record, scores, cell: Cell) -> Record:  # type: ignore[no-untyped-def]
     started = time.process_time()  # a busy machine must not make a method look slow
     try:
-        result = run_cell(scores, cell)
+        with one_thread():
+            result = run_cell(scores, cell, "")
     except FewbenchError as error:
-        # run_cell puts the cell's own name before the reason, which is kept apart here.
-        reason = error.__cause__ or error
-        return replace(blank, failed=str(getattr(reason, "message", reason)))
+        return replace(blank, failed=error.message)
     except Exception as error:  # one method's mistake must not cost the others' half hour
         return replace(blank, failed=f"{type(error).__name__}: {error}", broken=True)
     return replace(

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.errors import AnswersError
-from fewbench.evaluation import Evaluation
 from fewbench.readers import read
 from fewbench.scores import load_scores, save_scores
 from fewbench.scores.conditions import Compared, compare_conditions
@@ -266,16 +264,6 @@ class TestPrompts:
         write(tmp_path / "new", "org/else", asked, shots=2, prompt="Other. ")
         assert "few-shot examples" in cli("tell", "run", "new", "--model", "org/else").err
         assert "recorded 5 answers" in cli("tell", "run", "new", "--model", "org/new").out
-
-    def test_in_python(self, start, tmp_path):
-        folder = write(tmp_path / "new", "org/new", start(), shots=2)
-        sources = load_scores("s.parquet")
-        told = read(folder, like=sources).scores
-        evaluation = Evaluation(sources, "random", 5)
-        with pytest.raises(AnswersError, match="few-shot examples"):
-            evaluation.tell_table(told)
-        assert evaluation.tell_table(told, accept_differences=True).answers == 5
-        assert "few-shot examples" in evaluation.estimate()["target"].warnings[-1]
 
 
 def question(at):

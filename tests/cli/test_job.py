@@ -299,15 +299,6 @@ def test_a_wide_table_has_no_column_of_tasks(cli, tmp_path):
     assert "--items FILE" in said.err
 
 
-def test_tell_hints_only_at_columns_of_the_file(ok, cli, scores, answers, asked):
-    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
-    path = answers(dict.fromkeys(asked()["target"], 1))
-    said = cli("tell", "run", path, "--item", "nope", "--score", "points")
-    assert said.code == 2
-    assert "no column 'nope'" in said.err
-    assert "(model)" not in said.err
-
-
 def test_scores_that_were_moved(ok, cli):
     save_scores(simulate(12, 20, seed=2), "here.parquet")
     ok("start", "here.parquet", "-m", "random", "-n", "4", "-o", "run")

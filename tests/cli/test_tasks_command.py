@@ -70,14 +70,6 @@ def test_select_prints_text_and_json_of_the_same_choice(ok, here, method):
     assert found["facts"]["model"] == "toy"
 
 
-def test_select_from_past_scores(ok, here):
-    for method in ("fit", "bento-sim"):
-        words = ("tasks", "select", here / "scores.parquet", "-k", 2, "-m", method)
-        found = json.loads(ok(*words, "--results", here / "all.parquet", "--json"))
-        assert found["facts"]["rows"] == "scores of source models"
-        assert any("11 of the 12 models" in said for said in found["warnings"])
-
-
 def test_a_list_of_names_or_a_file_of_them(ok, here, tmp_path):
     words = ("tasks", "select", here / "ict", "-m", "list", "--json")
     found = json.loads(ok(*words, "-k", 2, "--list", "poetry, algebra,origins"))
@@ -85,14 +77,6 @@ def test_a_list_of_names_or_a_file_of_them(ok, here, tmp_path):
     (tmp_path / "names.txt").write_text("\n".join(NAMES[::-1]) + "\n", encoding="utf-8")
     found = json.loads(ok(*words, "-k", 6, "--list", "names.txt"))
     assert [row["task"] for row in found["chosen"]] == list(NAMES[::-1])
-
-
-def test_a_long_list_is_no_file(cli, here):
-    names = ",".join(f"task number {at}" for at in range(40))
-    said = cli("tasks", "select", here / "ict", "-k", 2, "-m", "list", "--list", names)
-    assert said.code == 2
-    assert said.err.startswith("fewbench: error: no such task: 'task number 0'")
-    assert said.err.count("\n") == 1
 
 
 def test_files_are_written_and_judged_again(cli, ok, here, tmp_path):
@@ -330,15 +314,6 @@ def test_results_of_single_questions_give_their_numbers(ok, here):
     chosen = [row["task"] for row in found["chosen"]]
     expected = int(table.items["task"].isin(chosen).sum())
     assert found["judgement"]["random_questions"]["questions"] == expected
-
-
-def test_a_square_matrix_needs_no_row_names(ok, loose):
-    words = ("-k", 2, "--json", "--results", "results.csv")
-    one, other = (
-        json.loads(ok("tasks", "select", name, *words)) for name in ("matrix.csv", "bare.csv")
-    )
-    assert one["chosen"] == other["chosen"]
-    assert one["judgement"] == other["judgement"]
 
 
 def test_losses_are_said_and_can_be_transformed(ok, wrong, loose):

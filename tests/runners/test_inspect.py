@@ -41,7 +41,7 @@ def quiz_module():
     return module
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)  # it registers the scripted model
 def quiz():
     return quiz_module()
 
@@ -400,12 +400,9 @@ class TestFaults:
         assert again.estimates[name].score == first.estimates[name].score
         assert run(scores, tmp_path / "run", method="random").targets[name].items_run == 8
 
-    @pytest.mark.parametrize("has_sources", [True, False])
-    def test_another_model_joins_and_gets_the_same_samples(
-        self, scores, tmp_path, asked, has_sources
-    ):
+    def test_another_model_joins_and_gets_the_same_samples(self, tmp_path, asked):
         """The first one's logs are in the folder, and are not taken for its answers."""
-        sources, names = scores if has_sources else None, ("scripted/new-9", "scripted/other-3")
+        sources, names = None, ("scripted/new-9", "scripted/other-3")
         for name in names:
             run(sources, tmp_path / "run", model=name)
             run(sources, tmp_path / name.replace("/", "-"), model=name, items_of=tmp_path / "run")

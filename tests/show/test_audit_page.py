@@ -89,11 +89,6 @@ def test_another_scale():
     assert "full score, lower is better" in found.plot("models").to_json()
 
 
-def test_the_same_audit_gives_the_same_bytes(dirty, tmp_path):
-    one, two = (write_report(audit(dirty), tmp_path / f"{i}.html") for i in range(2))
-    assert one.read_bytes() == two.read_bytes()
-
-
 def test_many_items_make_no_heavy_page(tmp_path):
     rng = np.random.default_rng(1)
     values = (rng.random((15, 20_000)) < rng.random(20_000)).astype(float)

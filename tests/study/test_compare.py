@@ -525,7 +525,7 @@ def test_intervals_are_those_of_an_evaluation():
     table = simulate(40, 120, seed=2)
     split = make_split(table, SplitSettings("random"), 0, 0)
     cell = Cell("fewbench", find_method("fewbench"), 20, "random", split, 0, 0, 0.9, False)
-    said = run_cell(table, cell)
+    said = run_cell(table, cell, "")
     evaluation = Evaluation(
         table.take(models=split.sources),
         "fewbench",
@@ -559,9 +559,8 @@ def test_an_interval_of_ranks_is_around_its_mean():
     """Tasks' estimates tie with source models' scores: no digit of a cell's result may be lost."""
     scores, method = simulate(60, 60, seed=2), "clusters(minimum=6)+mean"
     split = make_split(scores, SplitSettings("random"), 0, 0)
-    result = run_cell(
-        scores, Cell(method, find_method(method), 18, "random", split, 0, 0, None, False)
-    )
+    cell = Cell(method, find_method(method), 18, "random", split, 0, 0, None, False)
+    result = run_cell(scores, cell, "")
     sources, targets = (scores.take(models=part) for part in (split.sources, split.targets))
     past, true = sources.task_scores(), targets.task_scores()
     estimates = result.task_estimates()

@@ -160,7 +160,7 @@ def on_new_models(wide, n_old, method, n, seeds):
     for seed in range(seeds):
         split = Split(np.arange(n_old), new[seed % 2 :: 2])
         cell = Cell(method, find_method(method), n, "given", split, seed, 0, 0.9, False, None, True)
-        yield run_cell(wide, cell)
+        yield run_cell(wide, cell, "")
 
 
 @pytest.mark.slow

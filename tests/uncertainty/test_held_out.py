@@ -220,7 +220,7 @@ def _plan(table):
     settings = SplitSettings("random", targets=0.3)
     found = Backtest(table, settings, range(2), 0)
     for cell in found.cells(["fewbench", "fewbench-static"], [8]):
-        run_cell(table, cell)
+        run_cell(table, cell, "")
 
 
 @pytest.mark.parametrize(

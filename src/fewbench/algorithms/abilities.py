@@ -147,8 +147,12 @@ class Abilities:
         every = np.vstack([theirs, answers])
         chances = self.posterior(items, every) @ self.chances[:, items]
         logits = logit(chances)
+        # A source helped to fit the curves, a target did not: without its own pull it fits no
+        # better than one.
         logits[:-1] -= self._own_pull(theirs, items)
         chances = np.clip(logistic(logits), SURE, 1 - SURE)
+        # l_z of Drasgow, Levine & Williams (1985): the log-likelihood less its mean is the sum of
+        # (answer - chance) times logit.
         weights = logit(chances)
         surprise = ((every - chances) * weights).sum(axis=1)
         variance = (chances * (1 - chances) * weights**2).sum(axis=1)

@@ -136,6 +136,8 @@ def assisted(
     residuals = answers - tuned * predicted
     totals = np.maximum(loads.sum(axis=1), 1e-12)
     estimates = answered + tuned * expected + loads @ residuals
+    # About their mean, not about 0: with weights in proportion to 1 / chance their sum is fixed, so
+    # a common shift of the residuals is no error.
     about = residuals - (loads @ residuals / totals)[:, None]
     relative = (counts[:, None] * loads / totals[:, None]) ** 2
     observed = (relative * about**2).sum(axis=1)
@@ -158,6 +160,7 @@ def _tuned(loads: FloatArray, answers: FloatArray, predicted: FloatArray, spread
     total = loads.sum()
     if total <= 0:
         return 1.0
+    # Equal answers show nothing of the predictions: the multiple would be that of the prior alone.
     if np.ptp(answers) == 0:  # all right or all wrong
         return 0.0
     share = loads / total

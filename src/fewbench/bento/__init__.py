@@ -5,23 +5,15 @@ models with known results.
 """
 
 from fewbench.bento.analysis import TaskAnalysis
-from fewbench.bento.judgement import Judgement, TaskResults, Weigh, judge
+from fewbench.bento.judgement import TaskResults, Weigh, judge
 from fewbench.bento.page import tasks_page  # noqa: F401 - pages enter by their types
 from fewbench.bento.selection import TaskSelection, select_tasks
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
-from fewbench.methods.tasks.choosers import (
-    CHOOSERS,
-    Ordered,
-    TaskChooser,
-    describe_chooser,
-    read_chooser,
-)
+from fewbench.methods.tasks.choosers import Ordered, TaskChooser, read_chooser
 from fewbench.methods.tasks.matrix import Similarity, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability, is_transferability
 
 __all__ = [
-    "CHOOSERS",
-    "Judgement",
     "Ordered",
     "Similarity",
     "TaskAnalysis",
@@ -33,7 +25,6 @@ __all__ = [
     "Transferability",
     "Weigh",
     "WithinTasks",
-    "describe_chooser",
     "is_transferability",
     "judge",
     "read_chooser",

@@ -239,18 +239,18 @@ def select_tasks(
     ordered = chooser.order(matrix, k, seed)
     stability = noise = None
     times = BOOTSTRAPS[n > MANY] if bootstraps is None else bootstraps
-    if chooser.compares and transfer is not None and transfer.n_seeds > 1 and times:
-        stability = _stability(chooser, transfer, ordered.tasks, seed, times, weigh_tasks)
     if chooser.compares and transfer is not None and transfer.n_seeds > 1:
         noise = seed_noise(transfer, child_seed(seed, NOISE))
+        if times:
+            stability = _stability(chooser, transfer, ordered.tasks, seed, times, weigh_tasks)
     past = matrix.kind == SOURCE_SCORES
     similarity = getattr(chooser, "similarity", Similarity())
     nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
-    clusters = None
+    clusters: dict[str, int] = {}
     if n > 2:
-        clusters = replace(similarity, printed=False).clusters(
-            matrix.rows, child_seed(seed, CLUSTERS)
-        )
+        without_self = replace(similarity, printed=False)
+        of_tasks = without_self.clusters(matrix.rows, child_seed(seed, CLUSTERS))
+        clusters = dict(zip(matrix.names, map(int, of_tasks), strict=True))
     stands = np.bincount(nearest, minlength=k)
     return TaskSelection(
         method=describe_chooser(chooser),
@@ -263,7 +263,7 @@ def select_tasks(
                 questions=int(matrix.sizes[task]),
                 gain=None if ordered.gains is None else float(ordered.gains[place]),
                 stands_for=int(stands[place]),
-                cluster=None if clusters is None else int(clusters[task]),
+                cluster=clusters.get(matrix.names[task]),
                 stability=stability.tasks.get(matrix.names[task], 0.0) if stability else None,
             )
             for place, task in enumerate(ordered.tasks)
@@ -273,9 +273,7 @@ def select_tasks(
             for size in (range(1, k + 1) if ordered.nested else [k])
         },
         sizes=dict(zip(matrix.names, map(int, matrix.sizes), strict=True)),
-        clusters=None
-        if clusters is None
-        else dict(zip(matrix.names, map(int, clusters), strict=True)),
+        clusters=clusters or None,
         coverage=ordered.coverage,
         difficulty=_difficulty(matrix, ordered.tasks, child_seed(seed, SETS)),
         stability=stability,

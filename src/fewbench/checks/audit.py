@@ -9,7 +9,7 @@ import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import missingness
-from fewbench.checks.duplicates import Kinship, alike_findings, kinship
+from fewbench.checks.duplicates import Kinship, alike_findings, components, kinship
 from fewbench.checks.finding import SEVERITIES, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
 from fewbench.checks.missing import missing_findings
@@ -167,16 +167,10 @@ def audit(scores: Scores) -> Audit:
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
-    groups: list[set[int]] = []
+    linked = np.zeros_like(kin.same)
     for group in (*kin.same_name, *kin.same_row, *kin.near_duplicates):
-        joined = set(group)
-        for other in [other for other in groups if other & joined]:
-            joined |= other
-            groups.remove(other)
-        groups.append(joined)
-    return tuple(
-        tuple(scores.model_ids[m] for m in sorted(group)) for group in sorted(groups, key=min)
-    )
+        linked[np.ix_(group, group)] = True
+    return tuple(tuple(scores.model_ids[m] for m in group) for group in components(linked))
 
 
 def _plain(values: np.ndarray[Any, Any]) -> list[float | None]:

@@ -91,10 +91,8 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     ran = scores.run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
     if alone.any():
-        n, names = (
-            counted(int(alone.sum()), "item"),
-            some(scores.item_ids[kept[alone]], quotes=False),
-        )
+        n = counted(int(alone.sum()), "item")
+        names = some(scores.item_ids[kept[alone]], quotes=False)
         notes.append(f"{n} left out that no remaining model ran: {names}")
         kept, ran = kept[~alone], ran[:, ~alone]
     idle = ~ran.any(axis=1)

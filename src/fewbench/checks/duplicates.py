@@ -59,7 +59,7 @@ class Kinship:
 def kinship(scores: Scores) -> Kinship:
     """Compare all models of a table."""
     same = identical(scores.cells)
-    rows = _components(same)
+    rows = components(same)
     if rows:
         run, high = scores.run, _high(scores)
         rows = tuple(group for group in rows if _chance_of_same(run, high, group) < CHANCE)
@@ -122,7 +122,8 @@ def _together(labels: Iterable[Hashable]) -> Groups:
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
-def _components(linked: BoolArray) -> Groups:
+def components(linked: BoolArray) -> Groups:
+    """Return groups of two or more models that are linked, also by way of others."""
     from scipy.sparse.csgraph import connected_components
 
     return _together(connected_components(linked, directed=False)[1])

@@ -4,13 +4,11 @@ from fewbench.readers.attributes import join_attributes
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
 from fewbench.readers.loading import load_scores
-from fewbench.readers.reading import DAMAGED, FORMS, SAME_MODEL, are_logs, read
+from fewbench.readers.reading import FORMS, are_logs, read
 from fewbench.readers.tables import Columns
 
 __all__ = [
-    "DAMAGED",
     "FORMS",
-    "SAME_MODEL",
     "Columns",
     "Reading",
     "are_items",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr
+from pydantic import StrictInt
 
 from fewbench._json import loads
 from fewbench._names import counted, some
@@ -26,8 +26,8 @@ from fewbench.readers.harnesses.inspect_logs.samples import answer_key
 from fewbench.runners.inspect.feed import inspect_with_sources
 from fewbench.runners.inspect.runner import run_inspect
 from fewbench.runners.inspect.samples import OWN_ID
-from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
-from fewbench.runners.questions import Question, made
+from fewbench.runners.question_lines import AskedLine, Text, parse_line, question_of, read_objects
+from fewbench.runners.questions import Question
 from fewbench.runners.result import RunResult
 from fewbench.runners.servers import check_address, check_server, refusing_empty_replies
 from fewbench.scores import Benchmark, Scores
@@ -42,17 +42,10 @@ TEXT = "text"
 """Column of the sources' items with the text of each, which must be the question's."""
 
 
-class QuestionLine(BaseModel):
+class QuestionLine(AskedLine):
     """A line of the file, or a row of a CSV file."""
 
-    model_config = ConfigDict(extra="forbid")
-
     id: StrictInt | Text
-    question: Text
-    answer: StrictInt | StrictFloat | StrictStr
-    options: list[StrictStr] | dict[str, StrictStr] | None = None
-    also: list[StrictStr] = []
-    task: Text | None = None
 
 
 def run_endpoint(
@@ -237,9 +230,7 @@ def read_questions(path: Path, scores: Scores | None = None) -> dict[str, list[Q
             )
         if name in by_task[task]:
             raise ReaderError(f"{where}: the item {name!r} appears twice", hint="give it once")
-        fields = {"question": line.question, "options": line.options, "answer": line.answer}
-        asked = made(Line, where, **fields, also=line.also)
-        by_task[task][name] = question_of(asked, name, where)
+        by_task[task][name] = question_of(line, name, where)
     names = list(by_task) if scores is None else names
     if lacking := [task for task in names if task not in by_task]:
         raise RunError(

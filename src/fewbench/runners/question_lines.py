@@ -41,8 +41,8 @@ EXPECTED = {
 Form = TypeVar("Form", bound=BaseModel)
 
 
-class Line(BaseModel):
-    """A line of a .jsonl file."""
+class AskedLine(BaseModel):
+    """What a line of any file of questions has."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,11 +50,16 @@ class Line(BaseModel):
     question: Text
     options: list[StrictStr] | dict[str, StrictStr] | None = None
     answer: StrictInt | StrictFloat | StrictStr
+    also: list[StrictStr] = []
+
+
+class Line(AskedLine):
+    """A line of a file of tasks, with exemplars."""
+
     id: StrictInt | Text | None = None
     split: Literal["train", "pool", "test"] | None = None
     instruction: StrictStr | None = None
     subject: Text | None = None
-    also: list[StrictStr] = []
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
@@ -117,7 +122,7 @@ def parse_line(data: Any, where: str, kind: type[Form]) -> Form:
         ) from error
 
 
-def question_of(line: Line, name: str, where: str) -> Question:
+def question_of(line: AskedLine, name: str, where: str) -> Question:
     """Return the question of a line; ReaderError, beginning with `where`, if it has a mistake."""
     options = _options(line.options, where)
     answer: int | str

@@ -76,8 +76,7 @@ class Run:
         tries: int,
         level: float,
         accept_differences: bool,
-        accept_fractions: bool,
-        strict: bool,
+        accept: Mapping[str, bool],
     ) -> None:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
@@ -88,8 +87,7 @@ class Run:
         self.notes: list[str] = []
         self._uncompared: dict[str, set[str]] = {}  # items by what is not compared of them
         self._batch, self._tries, self._level = batch, tries, level
-        self._accept_differences = accept_differences
-        self._accept = {"accept_fractions": accept_fractions, "strict": strict}
+        self._accept_differences, self._accept = accept_differences, accept
         self._batches = Batches(folder)
         self._limited: dict[str, str] = {}
         self._report_costs()
@@ -197,8 +195,7 @@ class Run:
                 tries=tries,
                 level=stop.level if level is None else level,
                 accept_differences=accept_differences,
-                accept_fractions=accept_fractions,
-                strict=strict,
+                accept={"accept_fractions": accept_fractions, "strict": strict},
             )
             run.notes += notes
             for name, of_target in (facts or {}).items():
@@ -498,7 +495,7 @@ class Run:
                 f"nothing was run: {counted(self._n_before, 'answer')} came from an earlier run; "
                 "to start anew, pass --fresh (in Python use another folder)"
             )
-            self.notes += [note] if note not in self.notes else []
+            self._note_once(note)
         ids = self.evaluation.scores.item_ids
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._batches.failures(name) for name in self.targets}
@@ -537,15 +534,16 @@ class Run:
                     f"{name}: {answered} of at most {most} items answered: the interval is narrow "
                     "enough"
                 )
-                self.notes += [note] if note not in self.notes else []
+                self._note_once(note)
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        notes = [
-            f"no {name} reported: the limit on {name} was not kept"
-            for name in self._silent_limits()
-        ]
-        self.notes += [note for note in notes if note not in self.notes]
+        for name in self._silent_limits():
+            self._note_once(f"no {name} reported: the limit on {name} was not kept")
+
+    def _note_once(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
     def _silent_limits(self) -> list[str]:
         """Return the limits of which nothing was reported."""

@@ -14,7 +14,7 @@ from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray
 from fewbench._version import __version__
-from fewbench.errors import FewbenchError, StudyError, first_line
+from fewbench.errors import FewbenchError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
 from fewbench.methods import Answers, Method, find_method
 from fewbench.methods.sources import known_scores
@@ -139,7 +139,8 @@ class Failure:
 def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
     """Run a cell; an error in it is its result, so that all others stand."""
     try:
-        return _run(scores, cell, key)
+        with one_thread():  # on any machine, and in any process
+            return run_cell(scores, cell, key)
     except FewbenchError as error:
         reason = str(error)
     except Exception as error:  # a mistake in a method must not stop the other cells
@@ -148,24 +149,8 @@ def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
     return Failure(key, reason)
 
 
-def run_cell(scores: Scores, cell: Cell) -> CellResult:
-    """Run a cell; StudyError with the cell's name if the method cannot be run."""
-    try:
-        return _run(scores, cell, cell.key(scores.fingerprint))
-    except FewbenchError as error:
-        raise StudyError(
-            f"{cell.name} at {cell.budget} items, {cell.split_name} split, repeat {cell.repeat}: "
-            f"{error.message}",
-            hint=error.hint,
-        ) from error
-
-
-def _run(scores: Scores, cell: Cell, key: str) -> CellResult:
-    with one_thread():  # on any machine, and in any process
-        return _measure(scores, cell, key)
-
-
-def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
+def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
+    """Run a cell; FewbenchError if the method cannot be run."""
     sources = scores.take(models=cell.split.sources)
     targets = scores.take(models=cell.split.targets)
     # Methods of a repeat share a seed, and so random items.

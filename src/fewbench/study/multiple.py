@@ -22,5 +22,7 @@ def adjusted_p_values(p_values: FloatArray, adjust: Adjust = "holm") -> FloatArr
         return np.asarray(false_discovery_control(p_values))
     order = np.argsort(p_values, kind="stable")
     left = len(p_values) - np.arange(len(p_values))
+    # Holm 1979: the smallest p value counts for all hypotheses, the next for one fewer, and none
+    # may fall below one that is smaller.
     raised = np.maximum.accumulate(np.minimum(1.0, left * p_values[order]))
     return np.asarray(raised[np.argsort(order, kind="stable")])

@@ -67,6 +67,8 @@ class NearCopies:
 
     def half(self, difference: float, level: float) -> float:
         """Return the least half width of an interval around another estimate of the difference."""
+        # The method estimates a difference of its own: the interval must reach the one of the
+        # paired answers.
         apart = abs(difference - self.difference)
         return self.share * math.hypot(student(self.error, self.freedom)(level), apart)
 
@@ -163,9 +165,13 @@ class Contrast:
     def half(self, level: float) -> float:
         """Return the half width at a level."""
         a, b = (side.half(level) if isinstance(side, Uncertainty) else 0.0 for side in self._sides)
+        # The variance of a difference, with half widths in place of standard errors: at one level
+        # they are nearly in proportion.
         squared = max(a**2 + b**2 - 2 * self.correlation * a * b, 0.0)
         for side, half in zip(self._sides, (a, b), strict=True):
             if isinstance(side, Uncertainty) and side.sample is not None:
+                # Two more items on which the targets differ, one for each side, as Agresti & Min
+                # (2005) add to paired answers: at r = 1 the difference would else be known.
                 squared += max(self.correlation, 0.0) * side.sample.item_share * half**2
         least = 0.0 if self.alike is None else self.alike.half(self.difference, level)
         return self.wider * max(math.sqrt(squared), least)
@@ -276,6 +282,8 @@ def sample_correlation(one: Uncertainty, other: Uncertainty) -> float:
     share = min(max((n - apart) / max(together - apart, TINY), 0.0), 1.0)
     both = share * np.minimum(p, q) + (1 - share) * p * q
     covariance = float((a * b * (1 - p * q / np.maximum(both, TINY)))[common].sum())
+    # Of one common item a correlation is always 1 or -1: it counts as if one more item was
+    # uncorrelated.
     return float(np.clip(covariance / scale, -1.0, 1.0)) * n / (n + PRIOR_ITEMS)
 
 
@@ -312,6 +320,8 @@ def held_out_correlation(held: HeldOut, answered: int, difference: float) -> flo
         return 0.0
     both = (errors[i] - errors[j]) ** 2 / (units[i] ** 2 + units[j] ** 2)
     groups = len(np.unique(held.groups[np.concatenate([i, j])]))
+    # Squared errors of differences over those of single scores: 1 where they are independent. Few
+    # groups of sources say little of it, so it shrinks towards 1.
     share = (groups * float(both.mean()) / typical + PRIOR) / (groups + PRIOR)
     return float(np.clip(1 - share, 0.0, 0.95))
 
@@ -341,6 +351,8 @@ def look_bounds(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
     steps = np.sqrt(np.diff(share, prepend=0.0))
     rng = np.random.default_rng(0)
     paths = np.cumsum(rng.standard_normal((DRAWS, len(share))) * steps, axis=1)
+    # Wang & Tsiatis: the bound on the scale of z grows as share^(exponent - 1/2) towards the first
+    # look. In these units it is level, and its height the quantile of the largest.
     sizes = np.abs(paths) / np.sqrt(share) * share ** (0.5 - PATIENCE)
     critical = float(np.quantile(sizes.max(axis=1), level))
     bounds = critical * share ** (PATIENCE - 0.5) / float(ndtri(0.5 + level / 2))

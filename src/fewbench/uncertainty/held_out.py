@@ -471,6 +471,8 @@ class Quantiles:
         for nu in DEGREES:
             scale = max(float(w @ x**2), TINY**2)
             for _ in range(50):
+                # EM for the scale: an error counts less the farther out it is (Lange, Little &
+                # Taylor 1989).
                 scale = max(float(w @ ((nu + 1) / (nu + x**2 / scale) * x**2)), TINY**2)
             fit = float(gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu * scale))
             fit -= (nu + 1) / 2 * float(w @ np.log1p(x**2 / (nu * scale)))
@@ -488,6 +490,7 @@ class Quantiles:
 
         nu, scale = self._student
         groups = self.groups
+        # One more error is predicted, by a scale that is itself estimated from so many groups.
         wider = math.sqrt(1 + 1 / groups) * (1 + 1 / groups)
         student = scale * float(stdtrit(nu, 0.5 + level / 2)) * wider
         # The target is one more group, with an error that may be any.

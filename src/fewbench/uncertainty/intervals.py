@@ -232,9 +232,13 @@ def wilson(estimate: float, spread: float, freedom: float, level: float) -> tupl
         return estimate, estimate
     t = float(stdtrit(freedom, 0.5 + level / 2))
     p = estimate
+    # Answers of a simple random sample that would have this standard error: the design effect
+    # turned round.
     n = p * (1 - p) / spread**2
     if not EXTREME < p < 1 - EXTREME:  # at least as precise as random answers
         n = max(n, freedom + 1)
+    # The scores that a test with their own variance, not that of the estimate, does not reject
+    # (Wilson 1927).
     middle = (p + t**2 / (2 * n)) / (1 + t**2 / n)
     half = t / (1 + t**2 / n) * math.sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -159,6 +159,8 @@ class Judge:
         n = len(answers)
         left = max(1 / n - 1 / n_items, 0.0)
         deviations, ratio, freedom = answers - answers.mean(), 1.0, max(n - 1.0, 1.0)
+        # Two more answers with the variance of a typical source: equal answers do not give a width
+        # of 0.
         squares = float(deviations @ deviations) + 2 * self._typical_variance
         spread = math.sqrt(squares / (n + 1) * left)
         if strata is not None:
@@ -228,6 +230,7 @@ class Judge:
                 warnings=(_too_few(self.scores) if quantiles is None else SCORE_ALIKE,),
             )  # fmt: skip
         half = _held_out_half(quantiles, unit, _widened_to(share, as_random, quantiles, unit))
+        # The expected error is held up with the interval: neither may promise more than the other.
         error = max(quantiles.mean * unit, share * plain)
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,

@@ -45,6 +45,8 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     (0.304, 0.696)
     """
     check_level(level)
+    # Half of the misses on each side: a verdict of "better" is then wrong as rarely as one of
+    # "worse".
     tail = (1.0 - level) / 2.0
     right = range(hits, n_items - (n - hits) + 1)
     more, fewer = np.arange(hits, n + 1), np.arange(hits + 1)
@@ -111,24 +113,37 @@ def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[f
     least, most = float(x.sum()) / n_items, (float(x.sum()) + n_items - n) / n_items
     if n >= n_items:
         return least, least
+    # Only means that the known answers leave possible need a bet against them.
     means = np.linspace(least, most, NODES)
+    # The seed follows from n alone, so that equal answers always give the same interval.
     rng = np.random.default_rng(n)
     capital = np.zeros(NODES)
     drawn = np.arange(n)
     for _ in range(ORDERS):
         y = x[rng.permutation(n)]
         before = np.concatenate([[0.0], np.cumsum(y)[:-1]])
+        # Shrunk towards 1/2 and 1/4, as if one more answer was seen: the first bets must not rest
+        # on a variance of 0.
         guess = (0.5 + np.cumsum(y)) / (drawn + 2)
         variance = (0.25 + np.cumsum((y - guess) ** 2)) / (drawn + 2)
         variance = np.concatenate([[0.25], variance[:-1]])  # known before each bet
+        # The stake for a fixed number of answers: n in place of t log(1 + t), which would serve all
+        # times t.
         stake = np.sqrt(2 * math.log(2 / alpha) / (n * variance))
         rest = (n_items * means[:, None] - before) / (n_items - drawn)  # mean of the rest
+        # Drawing without replacement: a mean is refuted where the items left could no longer give
+        # it.
         possible = ((rest > -1e-12) & (rest < 1 + 1e-12)).all(axis=1)
         rest = np.clip(rest, 1e-9, 1 - 1e-9)
+        # A stake of at most half of what could lose all keeps the capital positive, so that the bet
+        # stays valid.
         above = np.log1p(np.minimum(stake, 0.5 / rest) * (y - rest)).sum(axis=1)
         below = np.log1p(-np.minimum(stake, 0.5 / (1 - rest)) * (y - rest)).sum(axis=1)
+        # Half of the capital on either side: the mean of two fair games is a fair game.
         both = np.logaddexp(above, below) - math.log(2)
         capital += np.where(possible, np.exp(np.minimum(both, 50.0)), np.inf) / ORDERS
+    # Markov: capital with an expectation of 1, which a mean over orders keeps, reaches 1 / alpha
+    # with a chance of at most alpha.
     kept = means[capital < 1 / alpha]
     step = float(means[1] - means[0])
     ends = (kept[0], kept[-1]) if len(kept) else (x.mean(), x.mean())  # between two nodes
@@ -188,6 +203,7 @@ def hypergeometric_error(right: NDArray[Any], n: int, n_items: int) -> FloatArra
     """
     if n >= n_items:
         return np.zeros(len(right))
+    # A mean absolute deviation needs the chance of one count alone, not a sum over all counts.
     above = np.floor(n * right / n_items + 1e-9) + 1  # the first count above the mean
     chance = hypergeometric(above, n_items, right, n)
     return np.asarray(2 * above * (n_items - right - n + above) / n_items * chance / n)
@@ -261,6 +277,7 @@ def standard_error(score: float, n: float, n_items: int) -> float:
 
     Plain random sampling's standard error, shrunk from 0 and 1: the unit to compare errors in.
     """
+    # One right and one wrong answer more: 5 of 5 right answers must not have an error of 0.
     p = (n * score + 1) / (n + 2)
     return math.sqrt(p * (1 - p) * max(1 / n - 1 / n_items, 0.0))
 

@@ -226,5 +226,5 @@ def test_the_error_is_the_one_that_compare_measures(average):
     method = find_method("tasks-listed(names=task-1|task-4,tasks=2)+mean")
     budget, everyone = int(results.sizes[chosen].sum()), Split(np.arange(12), np.arange(12))
     cell = Cell("listed", method, budget, "all", everyone, 0, 0, None, False)
-    expected = run_cell(scores, cell).metrics["nrmse"]
+    expected = run_cell(scores, cell, "").metrics["nrmse"]
     assert judge(results, chosen, draws=20).nrmse == pytest.approx(expected, rel=1e-12)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fewbench.algorithms.choice.facility_location import coverage
-from fewbench.bento import CHOOSERS, Similarity, TaskMatrix, read_chooser
+from fewbench.bento import Similarity, TaskMatrix, read_chooser
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.choosers import BentoLe, BentoSim, ListedTasks
+from fewbench.methods.tasks.choosers import CHOOSERS, BentoLe, BentoSim, ListedTasks
 from fewbench.scores import from_arrays
 
 NAMES = ("a", "b, (c)", "d|e", "f+g", "h=%2C", "ï j")

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.bento import CHOOSERS, describe_chooser, read_chooser
+from fewbench.bento import read_chooser
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.choosers import SHORT, BentoLe, BentoSim
+from fewbench.methods.tasks.choosers import CHOOSERS, SHORT, BentoLe, BentoSim, describe_chooser
 
 
 @given(

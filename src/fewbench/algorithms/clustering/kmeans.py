@@ -177,6 +177,8 @@ def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = Fals
     scale = 1 / np.sqrt(degree)
     laplacian = np.eye(n) - s * np.outer(scale, scale)
     vectors = np.linalg.eigh((laplacian + laplacian.T) / 2)[1][:, :components]
+    # The sign of an eigenvector is arbitrary. It is fixed, so that k-means starts from the same
+    # rows on every build of LAPACK.
     largest = np.argmax(np.round(np.abs(vectors), 9), axis=0)
     return np.asarray(vectors * np.sign(vectors[largest, np.arange(components)]))
 

@@ -240,6 +240,8 @@ def oversample(
     the same shares. `binary` rounds results to 0 or 1, one half up. Returns the columns, shape
     (sources, unselected items), and answers, shape (unselected items,).
     """
+    # Eq. 9: the barycenter of what arrives at an item is a column in the space of the sources, so
+    # the target's answers can be mixed in the same shares.
     shares = barycentric_weights(column_distances(selected, unselected))
     columns, mixed = selected @ shares, answers @ shares
     if binary:

@@ -1,10 +1,9 @@
 """Item response theory: abilities of models and parameters of items."""
 
-from fewbench.algorithms.irt.fit import Estimation, choose_dimensions, fit_irt
+from fewbench.algorithms.irt.fit import choose_dimensions, fit_irt
 from fewbench.algorithms.irt.model import IrtAbilities, ItemResponse, best_cuts, binary
 
 __all__ = [
-    "Estimation",
     "IrtAbilities",
     "ItemResponse",
     "best_cuts",

@@ -10,9 +10,8 @@ Models of one ability are improved by marginal maximum likelihood, by the EM alg
 which matters where models answered some tens of items.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,8 @@ from fewbench.algorithms.irt.model import IrtAbilities, ItemResponse, curvature
 
 REACH = 5.0
 CLOSE = 1e-3
+"""Mean change in a round, of abilities with a standard deviation of 1 or of item parameters, at
+which a fit ends."""
 NEWTON_STEPS = 2
 A_VARIANCE, B_VARIANCE = 1.0, 4.0
 LARGEST_STEP = 1.0
@@ -79,6 +80,8 @@ def _posterior(
     log_odds = np.outer(a, nodes) + b[:, None]
     if run.all() and np.abs(log_odds).max() < CERTAIN:
         # Nothing is missing, and log odds are linear in the ability: no product over items.
+        # log P(right) - log P(wrong) is the log odds: an answer adds its log odds to what all wrong
+        # answers would have.
         wrong = np.log1p(-expit(log_odds)).sum(axis=0)
         log_posterior = np.outer(right @ a, nodes) + (right @ b)[:, None] + wrong + log_prior
     else:
@@ -96,6 +99,8 @@ def _improved(
     """Take Newton steps in all items at once, given expected answers at each ability."""
     from scipy.special import expit
 
+    # Towards the mean item, not towards 0: on a benchmark most items discriminate, and shrinking to
+    # 0 would take away what they say.
     a_prior, b_prior = a.mean(), b.mean()
     for _ in range(NEWTON_STEPS):
         chance = expit(np.outer(a, nodes) + b[:, None])
@@ -115,53 +120,35 @@ def _improved(
     return a, b
 
 
-Estimation = Literal["variational", "marginal", "map"]
 MOST_STEPS = 100
 BEGIN = 10  # rounds before the grid takes over
-CLOSE = 1e-3
-"""Mean change of abilities, of which the standard deviation is 1, in the last round."""
 DIMENSIONS = (1, 2, 5, 10, 15)
 MOST_ITEMS = 1000
 HELD_OUT = 0.1
 STEPS = 30  # more change the likelihood of held-out cells in the fourth digit
 
 
-def fit_irt(
-    values: FloatArray,
-    dimensions: int = 1,
-    estimation: Estimation | None = None,
-    *,
-    steps: int = MOST_STEPS,
-) -> ItemResponse:
+def fit_irt(values: FloatArray, dimensions: int = 1) -> ItemResponse:
     """Fit an item response model (2PL).
+
+    One ability is integrated over exactly, on a grid; several approximately, with priors learned
+    from all items.
 
     - `values`, shape (models, items): Scores in [0, 1], NaN where a model was not run. Fractional
       scores count as that share of a right answer; `binary` makes them right or wrong first.
     - `dimensions`: Number of abilities. It is cut to models - 1 and to items.
-    - `estimation` ("marginal", "variational", "map"): "marginal" integrates over one ability
-      exactly, on a grid (the default for one). "variational" integrates approximately, with priors
-      learned from all items (the default for more). "map" takes the most likely values of all
-      parameters.
-    - `steps`: Most rounds.
 
     Returns ItemResponse. Abilities have mean 0 and variance 1 over the models, are uncorrelated and
     ordered by their part of the items' discrimination, which is mostly positive.
-
-    Raises ValueError if `estimation` is "marginal" and `dimensions` is not 1.
 
     >>> ability, difficulty = np.linspace(-2, 2, 50)[:, None], np.linspace(-1, 1, 30)
     >>> model = fit_irt((ability > difficulty).astype(float))
     >>> bool(np.corrcoef(model.sources.means[:, 0], ability[:, 0])[0, 1] > 0.97)
     True
     """
-    if estimation == "marginal" and dimensions != 1:
-        raise ValueError(f"marginal likelihood on a grid is of one ability, not {dimensions}")
-    if estimation == "map":
-        return _Fit(values, dimensions, variational=False).run(steps)
-    if estimation == "variational" or dimensions > 1:
-        return _Fit(values, dimensions, variational=True).run(steps)
-    begin = _Fit(values, dimensions, variational=True).run(BEGIN)
-    return fit_by_quadrature(values, begin, steps)
+    if dimensions > 1:
+        return VariationalFit(values, dimensions).run(MOST_STEPS)
+    return fit_by_quadrature(values, VariationalFit(values, dimensions).run(BEGIN), MOST_STEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,15 +164,19 @@ class _Moments:
         return np.asarray(outer.reshape(len(outer), -1))
 
 
-class _Fit:
-    """The variational or most likely fit, with abilities (θ, 1) and items (a, b)."""
+def _solved(precision: FloatArray, pull: FloatArray) -> _Moments:
+    inverse = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+    return _Moments((inverse @ pull[:, :, None])[:, :, 0], inverse)
 
-    def __init__(self, values: FloatArray, dimensions: int, *, variational: bool) -> None:
+
+class VariationalFit:
+    """The variational fit, with abilities (θ, 1) and items (a, b)."""
+
+    def __init__(self, values: FloatArray, dimensions: int) -> None:
         # Single precision for what there is of every cell: it is most of the time and memory.
         self.run_cells = (~np.isnan(values)).astype(np.float32)
         self.right = np.nan_to_num(values).astype(np.float32)
-        self.told = self.right - np.float32(0.5) * self.run_cells
-        self.variational = variational
+        self.centered = self.right - np.float32(0.5) * self.run_cells
         n_models, n_items = values.shape
         self.dimensions = max(1, min(dimensions, n_models - 1, n_items))
         self.models, self.items = self._begin()
@@ -211,6 +202,7 @@ class _Fit:
         )
 
     def run(self, steps: int) -> ItemResponse:
+        """Alternate between items and models, in at most so many rounds."""
         for _ in range(steps):
             before = self.models.means
             self._update_items()
@@ -228,7 +220,7 @@ class _Fit:
         np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
         weights = curvature(weights)
         weights *= self.run_cells
-        return weights, self.told
+        return weights, self.centered
 
     def _update_items(self) -> None:
         weights, half = self._cells()
@@ -236,9 +228,8 @@ class _Fit:
         precision = _float64(weights.T @ _float32(self.models.second())).reshape(-1, size, size)
         precision += np.diag(1.0 / self.prior_variance)
         pull = half.T @ _float32(self.models.means) + self.prior_mean / self.prior_variance
-        self.items = self._solved(precision, pull)
-        if self.variational:
-            self._learn_priors()
+        self.items = _solved(precision, pull)
+        self._learn_priors()
 
     def _learn_priors(self) -> None:
         self.prior_mean[-1] = self.items.means[:, -1].mean()
@@ -253,16 +244,11 @@ class _Fit:
         second = _float64(weights @ _float32(self.items.second())).reshape(-1, size, size)
         precision = second[:, :d, :d] + np.eye(d)
         pull = half @ _float32(self.items.means[:, :d]) - second[:, :d, d]
-        abilities = self._solved(precision, pull)
+        abilities = _solved(precision, pull)
         covariances = np.zeros((len(second), size, size))
         covariances[:, :d, :d] = abilities.covariances
         ones = np.ones((len(second), 1))
         self.models = _Moments(np.hstack([abilities.means, ones]), covariances)
-
-    def _solved(self, precision: FloatArray, pull: FloatArray) -> _Moments:
-        inverse = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-        means = (inverse @ pull[:, :, None])[:, :, 0]
-        return _Moments(means, inverse if self.variational else np.zeros_like(inverse))
 
     def _standardise(self) -> None:
         """Scale abilities to mean 0 and covariance 1, and items with them: no logit changes.
@@ -317,28 +303,24 @@ def _float64(array: NDArray[np.floating[Any]]) -> FloatArray:
     return array.astype(np.float64)
 
 
-def choose_dimensions(
-    values: FloatArray,
-    rng: np.random.Generator,
-    candidates: Sequence[int] = DIMENSIONS,
-) -> int:
+def choose_dimensions(values: FloatArray, rng: np.random.Generator) -> int:
     """Return the number of abilities with the highest probability of held-out cells.
 
-    A tenth of the cells of at most 1,000 random items is held out. Ascending candidates are tried
-    until one does not improve the mean log likelihood in the third digit; those not below the
-    number of models and of items are left out. All fits are variational. `values`, shape (models,
-    items), are in [0, 1], NaN where not run.
+    A tenth of the cells of at most 1,000 random items is held out. More abilities are
+    tried until a number does not improve the mean log likelihood in the third digit; numbers not
+    below those of models and of items are left out. All fits are variational. `values`, shape
+    (models, items), are in [0, 1], NaN where not run.
     """
     items = np.sort(rng.permutation(values.shape[1])[:MOST_ITEMS])
     part = values[:, items]
     held_out = (rng.random(part.shape) < HELD_OUT) & ~np.isnan(part)
-    possible = [d for d in candidates if d < min(part.shape)] or [1]
+    possible = [d for d in DIMENSIONS if d < min(part.shape)] or [1]
     if len(possible) == 1 or not held_out.any():
         return possible[0]
     truth, shown = part[held_out], np.where(held_out, np.nan, part)
     chosen, best = possible[0], -np.inf
     for dimensions in possible:
-        model = fit_irt(shown, dimensions, estimation="variational", steps=STEPS)
+        model = VariationalFit(shown, dimensions).run(STEPS)
         chance = np.clip(model.expected(model.sources.means)[held_out], 1e-6, 1.0 - 1e-6)
         by_cell = truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance)
         if (likelihood := round(float(by_cell.mean()), 3)) <= best:

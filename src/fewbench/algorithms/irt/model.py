@@ -28,7 +28,7 @@ class IrtAbilities:
     """Abilities with their uncertainty.
 
     `means`, shape (models, dimensions), are on a scale where the sources have mean 0 and variance
-    1. `covariances`, shape (models, dimensions, dimensions), are 0 for sources of a "map" fit.
+    1; `covariances` have shape (models, dimensions, dimensions).
     """
 
     means: FloatArray
@@ -138,6 +138,8 @@ class _Posterior:
     def uphill(self, theta: FloatArray, step: FloatArray) -> FloatArray:
         """Take a step, halved while it leads down."""
         before = self.height(theta)
+        # At the maximum the height differs by rounding alone, which must not halve the step thirty
+        # times.
         before = before - 1e-12 * np.abs(before)
         size = np.ones((len(theta), 1))
         for _ in range(MOST_HALVINGS):

@@ -119,7 +119,10 @@ class Beyond:
             along.append(turned @ rest)
             squares.append((rest**2).mean(axis=0))
         leading, square = beside(along), beside(squares)
+        # Eigenvectors come in ascending order: the last are the leading ones.
         shared = leading[-DIRECTIONS:]
+        # Far beyond the sources their correlations hold only in part: a fifth is kept, and the rest
+        # is independent noise, so that the variance of an answer stays the same.
         alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
         specific = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
@@ -201,6 +204,7 @@ class Beyond:
             + np.einsum("gwk,gk->gw", left, known.factors)
         )
         variances = np.einsum("gwk,gwk->gw", np.matmul(left, known.covariance), left)
+        # Items that were run are known: their own noise leaves the wanted score.
         variances += np.maximum(self.wanted_noise - noise @ (own**2).T, 0)
         return means, variances
 

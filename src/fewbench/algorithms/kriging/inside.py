@@ -89,6 +89,8 @@ class Gaussian:
         """Return posterior means and variances of the wanted scores, each shape (wanted,)."""
         of_items = self.factors[:, items].astype(np.float64)
         noise = self.noise[items].astype(np.float64)
+        # Simple kriging: the covariance of the answers with the wanted scores, to which an item
+        # adds its own noise as well as its factors.
         cross = of_items.T @ self.wanted_factors + noise[:, None] * self.weights[:, items].T
         solved = np.linalg.solve(of_items.T @ of_items + np.diag(noise), cross)
         prior = (self.wanted_factors**2).sum(axis=0) + self.wanted_noise
@@ -99,6 +101,8 @@ class Gaussian:
         """Return the Bernoulli log score of each answer, predicted from those before it."""
         of_items = self.factors[:, items].astype(np.float64)
         lower = np.linalg.cholesky(of_items.T @ of_items + np.diag(self.noise[items]))
+        # The Cholesky factor whitens answer by answer: entry i is the error given the answers
+        # before it, over its standard deviation, which stands on the diagonal.
         off = np.diag(lower) * np.linalg.solve(lower, answers - self.mean[items])
         return bernoulli(answers, answers - off)
 
@@ -207,6 +211,7 @@ class Inside:
             variance.append(spread.mean(axis=0))
             np.subtract(chances, chances.mean(axis=0), out=spread)
             of_wanted.append(spread @ weights[:, items].T)
+        # An item that all sources get right still has noise: the next model may not.
         share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
         nugget = NUGGET * dispersion * share * (1 - share)
         return cls(
@@ -238,6 +243,8 @@ class Inside:
         theirs = self.scores[:, items]
         apart = np.abs(theirs - answers).mean(axis=1, dtype=np.float64)
         share = theirs.mean(axis=0, dtype=np.float64)
+        # The disagreement of two sources drawn at random: near and far mean the same on easy items
+        # as on hard ones.
         expected = (2 * share * (1 - share)).mean() * len(theirs) / max(len(theirs) - 1, 1)
         weights = np.exp(-(apart - apart.min()) / (self.bandwidth * (expected + 1e-9)))
         return self._weighed(weights / weights.sum())

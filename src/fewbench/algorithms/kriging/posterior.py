@@ -131,6 +131,8 @@ class KrigingRun(SampledRun):
         curves, score = self.model.beyond, self._filter.score
         chance = np.exp(score - score.max())
         deviation = np.sqrt(np.maximum(variances[:, 0], 0))
+        # Three nodes of Gauss-Hermite quadrature: exact for polynomials up to degree 5, and enough
+        # for a share that is averaged over abilities.
         above = means[:, :1] + deviation[:, None] * HERMITE[0] > curves.edge_score
         share = float(chance @ (above @ HERMITE[1]) / chance.sum())
         further = curves.grid > curves.edge
@@ -153,6 +155,8 @@ class KrigingRun(SampledRun):
         outside = chance @ means
         of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
         variance = (1 - weight) * of_inside + weight * of_outside
+        # The law of total variance: where the two models disagree, not knowing which one holds is
+        # an error too.
         variance += weight * (1 - weight) * (outside - inside) ** 2
         score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
         estimate = Estimated(score, error, weight)
@@ -172,6 +176,7 @@ class KrigingRun(SampledRun):
         share = of_models / np.maximum(of_models + of_sample, 1e-12)
         share[0] = max(LEAST_SHARE, SOURCES / (SOURCES + self.model.distinct))
         apart = (models.scores - drawn.scores) ** 2
+        # Stein: a gap beyond its own variance is bias of the models, and the sample has none.
         share = np.maximum(share, 1 - of_sample / np.maximum(apart, 1e-12))
         if np.ptp(self.answers) == 0:  # all right or all wrong: nothing speaks for the models
             share[:] = 1.0

@@ -12,7 +12,6 @@ from fewbench.bento.measurement.prompts import MeasuredTask
 from fewbench.bento.measurement.result import Measurement
 from fewbench.bento.measurement.sources import read_tasks
 from fewbench.bento.measurement.templates import TEMPLATES, Template, read_template
-from fewbench.runners.questions import Question
 
 __all__ = [
     "TEMPLATES",
@@ -22,7 +21,6 @@ __all__ = [
     "MeasuredTask",
     "Measurement",
     "Prices",
-    "Question",
     "Template",
     "expected_cost",
     "measure",

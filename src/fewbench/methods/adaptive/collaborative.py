@@ -230,6 +230,7 @@ class TaskCompletion:
                 weights.append(importance_for(method.alpha, columns, similar, None))
                 selected = np.concatenate([selected, columns], axis=1)
                 answers = np.concatenate([answers, carried])
+        # Eq. 10 compares with the items that predict: those run, and those made by transport.
         joined = np.concatenate(weights)
         least = joined.mean() / method.low_importance if len(joined) else 0.0
         of_rest = importance_for(method.alpha, unselected, similar, part.importance[rest])
@@ -246,6 +247,8 @@ class TaskCompletion:
         likeness = self.past.likeness[task]
         order = np.argsort(-likeness, kind="stable")
         others = order[(order != task) & (likeness[order] >= self.method.similar_tasks)]
+        # The transport plan has a row for each of these items: their number, not that of tasks,
+        # makes it slow.
         items = len(chosen[task]) + np.cumsum([len(chosen[other]) for other in others])
         return np.append(task, others[items <= self.method.most_items])
 

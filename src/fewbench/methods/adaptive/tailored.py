@@ -261,6 +261,8 @@ class NativeSet:
 
         Only medoids are read, of shape (items,). Values are scores or probabilities, as `level`.
         """
+        # Scores are shifted by 1/2 before the ratio (Eq. 8-9): a medoid that no native source
+        # solves would divide by 0, and a wrong answer would set all items of its cluster to 0.
         ratios = (values[self.medoids] + 0.5) / (self.level[self.medoids] + 0.5)
         return np.asarray((self.share @ ratios) * (self.mean + 0.5) - 0.5)
 

@@ -101,6 +101,8 @@ class FittedAIPW:
             residuals = answers.scores[:, left_out] - expected[:, at[left_out]]
             shares = np.ones_like(residuals)
             if len(self.parts) == 1:
+                # A residual of the fit is too small by its leverage: residual / (1 - leverage) is
+                # the one without the answer (Allen 1974).
                 shares = np.maximum(1 - _leverage(features[at], model.alpha), LEAST_REST)
             without[:, left_out] = answers.scores[:, left_out] - residuals / shares
             unknown += expected @ rest + (n / len(left_out)) * (residuals @ beyond[left_out])

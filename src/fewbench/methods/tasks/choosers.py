@@ -158,6 +158,8 @@ def _exchanged(
     """Make the best exchange of one task for another, while it helps."""
     current = list(chosen)
     while len(current) < len(w):
+        # The same arithmetic as for the exchanges: another order of the sum could make one look
+        # better by rounding.
         cost = float(_errors(weighted, w, full, current[:-1])[current[-1]])
         best = (cost - SMALLEST, -1, -1)
         for place in range(len(current)):

@@ -195,30 +195,28 @@ def _by_content(
         if has_sources
         else [sample for sample in by_id if sample not in ran and sample not in changed]
     )
-    if changed or gone or new:
-        changes = [f"{counted(len(changed), 'sample')} changed: {some(changed)}"] if changed else []
-        changes += [f"{counted(len(gone), 'sample')} missing: {some(gone)}"] if gone else []
-        changes += [f"{counted(len(new), 'sample')} added: {some(new)}"] if new else []
+    changes = "; ".join(
+        f"{counted(len(ids), 'sample')} {what}: {some(ids)}"
+        for what, ids in (("changed", changed), ("missing", gone), ("added", new))
+        if ids
+    )
+    if changes:
         if not has_sources:
             raise RunError(
-                f"task {task!r} has changed since this run began: {'; '.join(changes)} (of "
-                f"{len(own_of)})",
+                f"task {task!r} has changed since this run began: {changes} (of {len(own_of)})",
                 hint="run the task with the data and arguments that it had, or run it in another "
                 "folder",
             )
         raise RunError(
-            f"task {task!r} is not the task that the source models ran: {'; '.join(changes)} (of "
+            f"task {task!r} is not the task that the source models ran: {changes} (of "
             f"{len(own_of)})",
             hint="run the same version of the task and its data, with the same task arguments; or "
             "remove these items from the scores",
         )
-    notes = []
-    if media:
-        notes.append(
-            f"{counted(len(media), 'sample')} of task {task!r} with images or other media are "
-            "compared with the sources by id only"
-        )
-    return of_items, notes
+    if not media:
+        return of_items, []
+    samples = f"{counted(len(media), 'sample')} of task {task!r} with images or other media"
+    return of_items, [f"{samples} are compared with the sources by id only"]
 
 
 def _by_id(

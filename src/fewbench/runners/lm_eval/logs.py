@@ -149,13 +149,12 @@ class Logs:
         """
         from lm_eval.loggers.utils import add_env_info
 
-        means, parts = group_scores(found.tasks, weights, groups, equal)
+        means, tasks_of, parts = group_scores(found.tasks, weights, groups, equal)
         results = {
             task: _entry(f"{task} (estimate)", metrics[task], score)
             for task, score in found.tasks.items()
         }
         entries: dict[str, Any] = {}
-        tasks_of = {group: _tasks_in(group, parts) for group in parts}
         for group, mean in means.items():
             named = {metrics[task] for task in tasks_of[group]}
             if len(named) == 1:  # a mean over several metrics has no name in lm-eval
@@ -177,12 +176,6 @@ class Logs:
 def _entry(alias: str, metric: str, score: float) -> Row:
     name, _, filtered = metric.partition(",")
     return {"alias": alias, metric: score, f"{name}_stderr,{filtered}": "N/A"}
-
-
-def _tasks_in(group: str, parts: Mapping[str, list[str]]) -> list[str]:
-    if group not in parts:
-        return [group]
-    return [task for part in parts[group] for task in _tasks_in(part, parts)]
 
 
 def header_of(tasks: Mapping[str, LmTask], model: Any, setup: Setup, target: str) -> Row:
@@ -287,8 +280,8 @@ def group_scores(
     weights: Mapping[str, float],
     groups: Mapping[str, str],
     equal: Container[str] = (),
-) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """Return each group's score and its direct parts.
+) -> tuple[dict[str, float], dict[str, list[str]], dict[str, list[str]]]:
+    """Return each group's score, its tasks and its direct parts.
 
     lm-eval would weight a group's tasks by the documents that were run; a benchmark weights them
     by all of their documents.
@@ -303,7 +296,7 @@ def group_scores(
 
     Examples
     --------
-    >>> found, parts = group_scores({"a": 0.0, "b": 0.5}, {"a": 8, "b": 4}, {"a": "g", "b": "g"})
+    >>> found, _, parts = group_scores({"a": 0.0, "b": 0.5}, {"a": 8, "b": 4}, {"a": "g", "b": "g"})
     >>> round(found["g"], 3), parts
     (0.167, {'g': ['a', 'b']})
     """
@@ -315,13 +308,14 @@ def group_scores(
             tasks_of.setdefault(above, []).append(task)
             if below not in parts.setdefault(above, []):
                 parts[above].append(below)
-    return {
+    means = {
         group: _mean(
             [scores[task] for task in tasks],
             [1.0 if group in equal else weights[task] for task in tasks],
         )
         for group, tasks in tasks_of.items()
-    }, parts
+    }
+    return means, tasks_of, parts
 
 
 def _mean(values: Iterable[float], weights: Iterable[float]) -> float:

@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -166,24 +166,10 @@ def _parsed(arguments: list[str]) -> Setup:
     seeds = config.seed
     if not isinstance(seeds, list):  # from a file, before 0.4.13
         seeds = [seeds] * len(SEEDS)
-    return Setup(
-        model=str(config.model),
-        model_args=dict(config.model_args or {}),
-        num_fewshot=config.num_fewshot,
-        system_instruction=config.system_instruction,
-        apply_chat_template=config.apply_chat_template,
-        fewshot_as_multiturn=bool(config.fewshot_as_multiturn),
-        gen_kwargs=dict(config.gen_kwargs or {}),
-        seeds=seeds,
-        metadata=dict(config.metadata or {}),
-        include_path=config.include_path,
-        confirm_run_unsafe_code=bool(config.confirm_run_unsafe_code),
-        batch_size=config.batch_size,
-        max_batch_size=config.max_batch_size,
-        device=config.device,
-        use_cache=config.use_cache,
-        tasks=_names(config.tasks),
-    )
+    names = {field.name for field in fields(Setup)} - {"seeds", "tasks"}
+    values = {name: getattr(config, name) for name in names}
+    values = {name: value for name, value in values.items() if value not in (None, "")}
+    return Setup(**values, seeds=seeds, tasks=_names(config.tasks))
 
 
 def _names(tasks: str | Sequence[str] | None) -> list[str]:
