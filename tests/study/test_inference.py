@@ -93,7 +93,7 @@ def test_fewer_than_three_repeats_have_no_interval(repeats):
 
 def test_one_group_of_models_has_no_interval():
     resampled = two_way([names(4)] * 5, dict.fromkeys(names(4), 0))
-    assert not resampled.figure(resampled.mean(resampled.parts([np.ones(4)] * 5))).has_interval
+    assert np.isnan(resampled.figure(resampled.mean(resampled.parts([np.ones(4)] * 5))).low)
 
 
 def test_fixed_targets_get_students_interval():

@@ -12,6 +12,7 @@ from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder
+from fewbench.cli.tell import columns_of
 from fewbench.decide import Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
@@ -189,8 +190,9 @@ def _track(
         "leave them out; give them when you print the curve",
     )
     scores = None if options["scores"] is None else load(options["scores"])
+    columns = columns_of(None, item, score, add, [add])
     words = CellWords(missing or (), right or (), wrong or ())
-    _add(options["checkpoints"], add, answers, Columns(None, item, score), words, scores)
+    _add(options["checkpoints"], add, answers, columns, words, scores)
     return None
 
 
@@ -220,7 +222,7 @@ def _add(
     table, is_whole = None, False
     if answers is not None:
         sources = open_folder(folder, scores)[0].scores
-        table = _told(answers, columns, words, sources, name)
+        table = _told(answers, columns, words, sources)
         is_whole = bool(sources.items.index.isin(table.item_ids).mean() >= 1 - NEARLY_COMPLETE)
     with at_work("choosing items"):
         evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
@@ -240,11 +242,7 @@ def _add(
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
 
 
-def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores, name: str) -> Scores:
-    if columns.item is None and columns.score is None:
-        columns = Columns()
-    else:
-        columns = Columns(None, columns.item, columns.score, only_model=name)
+def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores) -> Scores:
     reading = read_answers(
         answers, columns=columns, like=scores, scale=scores.scale, **asdict(words)
     )

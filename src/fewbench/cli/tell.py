@@ -115,7 +115,7 @@ def tell(
         if transposed:
             columns = Columns(None, item)
         else:
-            columns = _columns(model, item, score, target, evaluation.targets)
+            columns = columns_of(model, item, score, target, evaluation.targets)
         scale = evaluation.scores.scale
         try:
             reading = read(
@@ -226,7 +226,7 @@ def _by_task(scores: "Scores", column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 
-def _columns(
+def columns_of(
     model: str | None,
     item: str | None,
     score: str | None,

@@ -43,11 +43,6 @@ class Figure:
     low: float = math.nan
     high: float = math.nan
 
-    @property
-    def has_interval(self) -> bool:
-        """Whether there is an interval."""
-        return not math.isnan(self.low)
-
 
 @dataclass(frozen=True)
 class Paired:

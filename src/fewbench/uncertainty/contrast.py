@@ -19,7 +19,7 @@ those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -369,8 +369,3 @@ def look_factor(answered: int, budget: int, level: float) -> float:
     reached = max(0, sum(look <= answered for look in looks) - 1)
     wider = look_bounds(looks, level)[reached]
     return wider * math.sqrt(max(1.0, answered / budget))
-
-
-def adjusted(contrasts: Sequence[Contrast]) -> FloatArray:
-    """Return the p-values of several contrasts."""
-    return np.array([contrast.p_value for contrast in contrasts])

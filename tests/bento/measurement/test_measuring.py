@@ -101,6 +101,15 @@ def test_a_model_without_log_probabilities_names_another_metric(design, fake, me
     assert measured(design(metric="exact-match"), Chat(), "written")[0].complete
 
 
+def test_an_answer_that_is_certain_among_others_is_an_answer(design, fake, measured):
+    class Sure(fake):
+        def loglikelihood(self, requests):
+            (_, first), *rest = super().loglikelihood(requests)
+            return [(0.0, first), *rest]
+
+    assert measured(design(), Sure(), batch=8)[0].complete
+
+
 def test_a_loss_needs_a_tokenizer(design, fake, measured):
     with pytest.raises(RunError, match="mean over tokens, and the model has no tokenizer"):
         measured(design(metric="loss"), fake(tokenizer=None))
