@@ -103,12 +103,15 @@ class JsonLines:
     """The rows of a file of JSON lines.
 
     With `salvage`, a truncated last line is skipped, and `torn` holds its number. Iterating raises
-    ReaderError if a line is not whole JSON.
+    ReaderError if a line is not whole JSON: if `parse` raises ValueError.
     """
 
-    def __init__(self, path: Path, salvage: bool = False) -> None:
+    def __init__(
+        self, path: Path, salvage: bool = False, parse: Callable[[str], Any] = loads
+    ) -> None:
         self.path = path
         self.salvage = salvage
+        self._parse = parse
         self.torn: int | None = None
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
@@ -122,7 +125,7 @@ class JsonLines:
                     if broken:
                         raise self._error(*broken)
                     try:
-                        row = loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                        row = self._parse(line.decode("utf-8-sig" if number == 1 else "utf-8"))
                     except RepeatedKeyError as error:
                         raise _repeated(f"{self.path}, line {number}", error) from error
                     except ValueError as error:

@@ -8,6 +8,8 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import read
+from fewbench.readers.harness import LogUnit, Wants
+from fewbench.readers.harnesses.lm_eval import LmEval, samples
 
 
 def sha(document):
@@ -79,6 +81,52 @@ def test_documents_that_do_not_tell_are_noted(logs):
     assert any("--cache_requests" in note for note in read(logs.root).notes)
     logs.write("org/a", "t", rows(logs, range(3)), original=9)
     assert not any("--cache_requests" in note for note in read(logs.root).notes)
+
+
+CHANGES = {
+    "alike": {},
+    "another hash": {"doc_hash": "0" * 64},
+    "no hash of the prompt": {"prompt_hash": None},
+    "no answer's hash": {"target_hash": ""},
+    "fewer responses": {"resps": [[["-1.0", "False"]]]},
+    "responses without numbers": {"resps": [[["?", "False"]]] * 3},
+    "a second document": {"doc": {"question": "Is this another document of the task?"}},
+    "with inputs": {"input": "What is the question that was asked of it?"},
+    "with mutual information": {"metrics": ["acc", "acc_mutual_info"], "acc_mutual_info": 0.0},
+    "not finite": {"acc": "C"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_rows_that_begin_alike_are_read_like_the_first(logs, monkeypatch, change, is_nested):
+    """Whatever they go on with: what is known of the first row's start changes nothing."""
+    own = {"question": 'The question, "resps": of "doc", in a few words'}
+    own |= {"inner": {"a": 1, "resps": [[1]], "b": 2}} if is_nested else {}
+    row = logs.choice(3, "2 + 2", (-1.0, -2.0, -3.0)) | {"doc": own, "doc_hash": sha(own)}
+    first = json.dumps(row)
+    row |= {"resps": [[[str(one), "False"]] for one in (-3, -1, -2)], "acc": 0.0}
+    later = json.dumps(logs.changed(row, CHANGES[change].copy()))
+    if change == "a second document":  # named twice, of which the last counts
+        later = json.dumps(row)[:-1] + "," + json.dumps(CHANGES[change])[1:]
+    folder = logs.write("org/b", "t", [row])
+    unit = LogUnit(next(folder.glob("samples_*")), (next(folder.glob("results_*")),))
+
+    def after(*lines):
+        monkeypatch.setattr(samples, "_known", {})
+        for line in lines:
+            unit.path.write_text(line + "\n")
+            try:
+                (run,) = LmEval().read(unit, Wants())
+            except ReaderError as error:
+                return str(error)
+        columns = {name: run.columns[name].tolist() for name in run.columns}
+        return repr((run.notes, run.unfit, run.layout, columns))
+
+    alone = after(later)
+    assert after(first, later) == alone
+    assert len(samples._known) == (0 if is_nested else 1)
+    assert after(first, later, later) == alone
 
 
 def test_a_torn_row_that_begins_like_another_is_an_error(logs):

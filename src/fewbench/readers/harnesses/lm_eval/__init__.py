@@ -18,14 +18,10 @@ from fewbench.readers.harnesses.lm_eval.samples import (
     DocumentCheck,
     SampleRows,
     answer_of,
-    choices_of,
     content_of,
     filter_of,
-    is_in_context,
     metrics_of,
-    option_table,
     prompt_of,
-    requests_of,
 )
 from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.values import setting
@@ -237,13 +233,12 @@ class LmEval:
         origin = identify(unit)
         results, task = origin.results, origin.task
         delimiter = results.delimiter(task) if results else " "
-        rows = SampleRows(unit.path, wants.salvage)
+        rows = SampleRows(unit.path, delimiter, wants.salvage, wants.key)
         parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
         met: dict[tuple[str | None, int, str], int] = {}
         documents, in_context = DocumentCheck(), False
-        for place, where, row in rows:
-            if not rows.is_table:  # its documents have fields of others
-                documents.add(row, place)
+        for place, where, row, asked in rows:
+            documents.add(row, asked, place)
             named = filter_of(row, where)
             if parts and (named is None) != (next(iter(parts))[0] is None):
                 raise ReaderError(f"{where}: some rows name their filter and some do not")
@@ -264,8 +259,7 @@ class LmEval:
             if (part := parts.get((named, time))) is None:
                 part = parts[named, time] = Rows(unit.path, rows.place_word)
             metrics = metrics_of(row, where)
-            requests = requests_of(row)
-            in_context = in_context or is_in_context(requests)
+            in_context = in_context or asked.in_context
             part.append(
                 content_of(row, wants.key, where),
                 {name: row[name] for name in metrics},
@@ -273,8 +267,8 @@ class LmEval:
                 position=row["doc_id"],
                 prompt=prompt_of(row),
                 answer=answer_of(row),
-                choices=choices_of(requests),
-                options=None if part.options is None else option_table(row, metrics, delimiter),
+                choices=asked.choices,
+                options=None if part.options is None else asked.options_of(row, metrics, delimiter),
             )
         if not parts:
             raise empty(unit.path)

@@ -5,11 +5,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import compress, takewhile
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
+from fewbench._json import loads
 from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, head, load_json, object_at, parquet_rows
 from fewbench.readers.options import OptionTable
@@ -28,11 +30,88 @@ LEAST = 16  # characters of a text that identifies a document
 WORDS = {None: "null", True: "true", False: "false"}
 
 
-class SampleRows:
-    """The rows of a samples file: JSON lines (since 0.4.3), one JSON array, or Parquet."""
+START_FIELDS = ["doc_id", "doc", "target", "arguments"]
+"""Fields before a model's responses."""
+RESPONSES = ', "resps": '
+HASHES = ("doc_hash", "prompt_hash", "target_hash")
+OF_WHOLE_ROWS = {*START_FIELDS, "input", "acc_mutual_info"}
+MOST_KNOWN = 1 << 16
 
-    def __init__(self, path: Path, salvage: bool = False) -> None:
-        self.path, self.lines = path, JsonLines(path, salvage)
+
+@dataclass(slots=True)
+class RowStart:
+    """What follows from a document and its requests, whatever a model responds.
+
+    `document` is the document's hash, "" if it is not an object. `options` are those of the first
+    response, once `is_seen`. `texts` are hashes of the document's texts, of those in its prompt,
+    and whether both have any; None until a row carries another hash of the document.
+    """
+
+    doc_id: int
+    document: str
+    choices: tuple[str, ...]
+    in_context: bool
+    n_responses: int
+    is_seen: bool = False
+    options: OptionTable | None = None
+    texts: tuple[tuple[int, ...], tuple[int, ...], bool] | None = None
+
+    @classmethod
+    def of(cls, row: dict[str, Any], *, with_document: bool) -> "RowStart":
+        """Look at a whole row."""
+        requests, responses = requests_of(row), row.get("resps")
+        document = row.get("doc") if with_document else None
+        return cls(
+            row["doc_id"],
+            _sha256(indented(document)) if isinstance(document, dict) else "",
+            tuple(choices_of(requests)),
+            is_in_context(requests),
+            len(responses) if isinstance(responses, list) else 0,
+        )
+
+    def suits(self, rest: dict[str, Any]) -> bool:
+        """Whether nothing more is needed of a row that begins like this and goes on like `rest`."""
+        responses = rest["resps"]
+        return (
+            self.is_seen
+            and isinstance(responses, list)
+            and len(responses) == self.n_responses
+            and (self.options is not None or self.n_responses < 2)
+            and OF_WHOLE_ROWS.isdisjoint(rest)
+            and all(map(rest.get, HASHES))
+            and {*map(type, map(rest.get, HASHES))} == {str}
+            and (rest["doc_hash"] == self.document or self.texts is not None)
+        )
+
+    def options_of(
+        self, row: dict[str, Any], metrics: list[str], delimiter: str
+    ) -> OptionTable | None:
+        """Return the options of a row, None if it is not multiple choice."""
+        if not self.is_seen:
+            self.is_seen, self.options = True, option_table(row, metrics, delimiter)
+            return self.options
+        likelihoods = None if self.options is None else _likelihoods(row["resps"])
+        if likelihoods is None or self.options is None:
+            return None
+        return OptionTable(likelihoods, self.options.right, self.options.texts)
+
+
+_known: dict[tuple[bytes, str], RowStart] = {}
+
+
+class SampleRows:
+    """The rows of a samples file: JSON lines (since 0.4.3), one JSON array, or Parquet.
+
+    Models that are asked alike have lines that begin alike. Only the first of them is looked at as
+    a whole; the rows of others have no `doc`, `target` and `arguments`. With `key`, a field of the
+    document, all rows are whole.
+    """
+
+    def __init__(
+        self, path: Path, delimiter: str = " ", salvage: bool = False, key: str | None = None
+    ) -> None:
+        self.path, self.delimiter, self.key = path, delimiter, key
+        self.lines = JsonLines(path, salvage, self._parsed)
         self.is_array = re.match(rb"\s*\[\s*[{\]]", head(path)) is not None
         self.is_table = path.suffix.lower() == ".parquet"
 
@@ -41,23 +120,53 @@ class SampleRows:
         """Word for a place in the file."""
         return "row" if self.is_array or self.is_table else "line"
 
-    def __iter__(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """Yield the place as number and in words, and the row.
+    def __iter__(self) -> Iterator[tuple[int, str, dict[str, Any], RowStart]]:
+        """Yield the place as number and in words, the row and what was asked.
 
         ReaderError for a row that is not one of lm-eval.
         """
         rows: Iterable[tuple[int, Any]] = self.lines
         if self.is_table:
             rows = (
-                (place, {key: value for key, value in row.items() if value is not None})
+                (place, ({key: value for key, value in row.items() if value is not None}, None))
                 for place, row in parquet_rows(self.path)
             )
         elif self.is_array:
             data = load_json(self.path)
-            rows = enumerate(data if isinstance(data, list) else [data], start=1)
-        for place, row in rows:
-            where = f"{self.path}, {self.place_word} {place}"
-            yield place, where, _checked(row, where)
+            listed = data if isinstance(data, list) else [data]
+            rows = enumerate(((row, None) for row in listed), start=1)
+        file = f"{self.path}, {self.place_word}"
+        for place, (row, start) in rows:
+            where = f"{file} {place}"
+            row = _checked(row, where)
+            if isinstance(start, RowStart):
+                yield place, where, row, start
+                continue
+            # Documents of a table have fields of others.
+            asked = RowStart.of(row, with_document=not self.is_table)
+            if start is not None:
+                if len(_known) >= MOST_KNOWN:
+                    _known.clear()
+                _known[start] = asked
+            yield place, where, row, asked
+
+    def _parsed(self, line: str) -> tuple[Any, RowStart | tuple[bytes, str] | None]:
+        """Return a row and what its start is known by; or its rest, and what was asked before."""
+        begin, mark, end = line.partition(RESPONSES)
+        if not mark or self.key is not None:
+            return loads(line), None
+        try:
+            rest = loads(f"{{{mark[2:]}{end}")
+            start = hashlib.sha256(begin.encode()).digest(), self.delimiter
+            asked = _known.get(start)
+            if asked is not None and asked.suits(rest):
+                return {"doc_id": asked.doc_id} | rest, asked
+            first = loads(f"{begin}}}")
+        except ValueError:  # the mark is inside of a field, or the line is torn
+            return loads(line), None
+        if list(first) == START_FIELDS and rest.keys().isdisjoint(START_FIELDS):
+            return first | rest, start
+        return loads(line), None
 
 
 def filter_of(row: dict[str, Any], where: str) -> str | None:
@@ -274,11 +383,11 @@ class DocumentCheck:
         self._shown: dict[str, tuple[int, ...]] = {}
         self._with_text: set[str] = set()
 
-    def add(self, row: dict[str, Any], place: int) -> None:
+    def add(self, row: dict[str, Any], asked: RowStart, place: int) -> None:
         """Compare one row."""
-        if not isinstance(row.get("doc"), dict):
+        document = asked.document
+        if not document:
             return
-        document = _sha256(indented(row["doc"]))
         self._n_rows += 1
         if document == row["doc_hash"]:
             self._agreeing.add(document)
@@ -287,7 +396,8 @@ class DocumentCheck:
             self._other[document] = first, times + 1, logged
         else:
             self._other[document] = place, 1, row["doc_hash"]
-            texts, shown, both = _texts_of(row)
+            asked.texts = asked.texts or _texts_of(row)
+            texts, shown, both = asked.texts
             for text in texts:
                 self._texts[text] = self._texts.get(text, 0) + 1
             self._shown[document] = shown
