@@ -100,6 +100,7 @@ def tell(
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
+    from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
@@ -158,6 +159,9 @@ def tell(
         evaluation.skip(target or evaluation.targets[0], skip)
         took.append(f"skipped {counted(len(skip), 'item')}")
     left = {name: f"{len(items):,} more" for name, items in evaluation.ask().items()}
+    for name in left:
+        if (note := leaving_note(evaluation, name)) is not None:
+            say(f"note: {note}")
     after = f"ask {folder} for " if left else f"estimate {folder}"
     if len(evaluation.targets) == 1:
         after += "".join(left.values())
