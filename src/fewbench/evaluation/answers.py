@@ -38,6 +38,10 @@ class Taken(NamedTuple):
         Number of new answers; with `correct`, of changed ones.
     unasked_items, other_models : list of str
         What the table holds beyond the asked items and the targets. It is not used.
+    empty_items : sequence of str
+        Items that the table holds without an answer, of those that a target has left to answer.
+    answers_before : int
+        Number of answers that were recorded already.
     notes : tuple of str
         How prompts and settings differ from the sources', and what could not be compared.
     uncompared : dict of str to sequence of str
@@ -51,6 +55,8 @@ class Taken(NamedTuple):
     answers: int
     unasked_items: list[str]
     other_models: list[str]
+    empty_items: Sequence[str] = ()
+    answers_before: int = 0
     notes: tuple[str, ...] = ()
     unskipped_items: tuple[str, ...] = ()
     renamed: Mapping[str, str] = {}
