@@ -95,7 +95,7 @@ def tell(
     skip
         An item that the target cannot answer. Repeat it for several. The estimate uses the others.
     correct
-        Replace earlier answers. The folder keeps the old ones.
+        Replace earlier answers that differ, and record new ones. The folder keeps the old ones.
     accept_fractions
         Accept scores between right and wrong where the source models have none.
     """
@@ -153,8 +153,10 @@ def tell(
         )
         _say_taken(taken, evaluation, answers, reading.scores.n_items, moved, is_logs)
         whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
-        done = "corrected" if correct else "recorded"
-        took.append(f"{done} {counted(taken.answers, 'answer')}{whose}")
+        if taken.answers or not taken.corrected:
+            took.append(f"recorded {counted(taken.answers, 'answer')}{whose}")
+        if taken.corrected:
+            took.append(f"corrected {counted(taken.corrected, 'answer')}{whose}")
     if skip:
         evaluation.skip(target or evaluation.targets[0], skip)
         took.append(f"skipped {counted(len(skip), 'item')}")
@@ -203,7 +205,7 @@ def _say_taken(
             f"positions from its log: fewbench ask {evaluation.folder} --for lm-eval "
             "--positions LOGS"
         )
-        if not taken.answers:
+        if not taken.answers + taken.corrected:
             raise AnswersError(f"{answers}: {moved}, so no answer is used", hint=advice)
         say(f"warning: {moved}; {advice}")
     unasked = taken.unasked_items

@@ -147,8 +147,6 @@ class Ledger:
         """Check and record answers; `known` sets further fields of `Told`."""
         with self.alone():
             self.book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
-            if correct:
-                self.book.check_known(target, answers)
             if len(answers.items):
                 entry = self.book.to_record(target, answers)
                 self._note(entry.model_copy(update={**known, "corrects": correct}))
@@ -205,15 +203,16 @@ class Ledger:
             book.check(name, answers, **given_as)
             reply_texts = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
             odd[name] = book.odd_replies(name, answers, reply_texts, strict=strict)
-        taken, repeated, asked = 0, 0, set[str]()
+        taken, repeated, corrected, asked = 0, 0, 0, set[str]()
         empty, unskipped = dict[str, None](), dict[str, None]()
         for name, answers in every.items():
             again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
             unskipped |= dict.fromkeys(self._item_ids[again].tolist())
             before = self.record.scores(name)[answers.items]
-            is_new = (answers.scores[0] != before) if correct else np.isnan(before)
+            is_new, repeats = np.isnan(before), answers.scores[0] == before
             taken += int(is_new.sum())
-            repeated += int((~is_new).sum())
+            repeated += int(repeats.sum())
+            corrected += int((~is_new & ~repeats).sum())
             asked.update(self._item_ids[self.record.asked(name)])
             model = "" if is_named else table.model_ids[matched[name]]
             conditions = recorded_conditions(table, self._item_ids[answers.items])
@@ -235,6 +234,7 @@ class Ledger:
             tuple(unskipped),
             {name: model for name, model in renamed.items() if name != model},
             compared.uncompared,
+            corrected,
         )
 
     def skip(self, target: str, items: IntArray) -> None:
