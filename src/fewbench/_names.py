@@ -22,7 +22,7 @@ def some(names: Iterable[object], most: int = 3, *, quotes: bool = True) -> str:
     """
     listed = [str(name) for name in names]
     head = ", ".join(repr(name) if quotes else name for name in listed[:most])
-    return head if len(listed) <= most else f"{head} and {len(listed) - most} more"
+    return head if len(listed) <= most else f"{head} and {len(listed) - most:,} more"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:

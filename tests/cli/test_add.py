@@ -31,7 +31,9 @@ def test_three_runs_from_nothing_serve_the_fourth(ok, cli):
     for row in range(3):
         ran(f"run-{row}", row)
     said = ok("add", "run-0", "run-1", "-o", "scores.parquet")
-    assert said.startswith("scores.parquet: 2 runs added; 2 models × 60 items, 2 tasks, 66.7% of")
+    assert said.startswith(
+        "scores.parquet: has 2 runs from 'run-0', 'run-1'; 2 models × 60 items, 2 tasks, 66.7% of"
+    )
     ok("add", "run-2", "--name", "run-2=third", "-o", "scores.parquet")
     assert load_scores("scores.parquet").model_ids == ["run-0", "run-1", "third"]
     ok("start", "scores.parquet", "-n", 20, "-t", "new", "-o", "new")
@@ -47,8 +49,9 @@ def test_three_runs_from_nothing_serve_the_fourth(ok, cli):
     assert load_scores("scores.parquet").model_ids[-1] == "new"
     assert ok("estimate", "new") == before
     again = cli("add", "run-1", "-o", "scores.parquet")
-    assert again.code == 2
-    assert "in the table already, without answers since: 'run-1 (run-1)'" in again.err
+    assert again.code == 0
+    assert "scores.parquet: no new answers of 'run-1 (run-1)': the table has them all" in again.err
+    assert "has 1 run from 'run-1'; 4 models" in again.out
 
 
 def test_a_table_to_add_to_and_another_file(ok, cli):
@@ -72,7 +75,7 @@ def test_accepted_differences_are_told(ok, cli):
     assert not os.path.exists("scores.parquet")
     taken = cli("add", "a", "b", "-o", "scores.parquet", "--accept-differences")
     assert taken.code == 0
-    assert "note: b: accepted as answers to the same items: " in taken.err
+    assert "note: scores.parquet: b: accepted as answers to the same items: " in taken.err
     assert set(load_scores("scores.parquet").items[PROMPTS]) == {"9f00 1234"}
 
 

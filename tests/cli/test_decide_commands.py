@@ -180,7 +180,7 @@ def checkpoint(cli, scores):
 def test_two_targets_of_one_folder(checkpoint, ok, cli):
     assert checkpoint("ckpt-1", "run", 2, "-n", 12).code == 0
     said = checkpoint("ckpt-2", "run", 3, "-n", 12)
-    assert "note: ckpt-2 joins 'ckpt-1', and is asked the items of ckpt-1 first" in said.err
+    assert "note: ckpt-2 is new here: it runs the items of ckpt-1 first" in said.err
     assert said.out.startswith("ckpt-2 scores ")
     assert "ckpt-1" not in said.out
     kept = json.loads(Path("run", "result.json").read_text())["targets"]

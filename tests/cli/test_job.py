@@ -201,16 +201,6 @@ def test_inspect_takes_item_ids_where_nothing_better_is_known(ok, scores, asked)
     assert ok("ask", "run", "--for", "inspect") == ",".join(named) + "\n"
 
 
-def test_items_not_asked_for_are_noted(cli, scores, answers, asked):
-    cli("start", scores, "-m", "random", "-n", "4", "-o", "run")
-    items = asked()["target"]
-    other = next(f"item-{at}" for at in range(40) if f"item-{at}" not in items)
-    said = cli("tell", "run", answers({items[0]: 1, other: 1, "elsewhere": 0}), *ONE)
-    assert said.out.startswith("recorded 1 answer.")
-    assert "2 items" in said.err
-    assert "not asked" in said.err
-
-
 def test_methods(ok):
     listed = json.loads(ok("methods", "--json"))
     names = [row["name"] for row in listed]
@@ -316,3 +306,22 @@ def test_without_a_method_one_is_chosen_and_named(cli, ok, scores):
     assert len(ok("ask", "chosen").split()) <= 8
     chosen = cli("select", scores, "--method", "auto", "--budget", 8)
     assert f"note: method auto chose {name}: " in chosen.err
+
+
+def test_tell_names_what_it_does_not_use(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "random", "-n", "4", "-t", "a", "-t", "b", "-o", "run")
+    first, second, *_ = items = asked()["a"]
+    other = next(f"item-{at}" for at in range(40) if f"item-{at}" not in items)
+    mixed = answers({first: 1, second: "", other: 1, "no-such": 1})
+    told = cli("tell", "run", mixed, *ONE, "-t", "a")
+    assert "recorded 1 answer of a. Next: fewbench ask run for 3 more of a, 4 more of b" in told.out
+    assert (
+        f"1 item asked for, but without an answer here (an empty cell means not run): {second!r}"
+        in told.err
+    )
+    assert "1 item not in the benchmark, so not used: 'no-such'" in told.err
+    assert f"1 item not asked for, so not used: {other!r}" in told.err
+    assert "recorded already" not in told.err
+    again = cli("tell", "run", mixed, *ONE, "-t", "a")
+    assert "recorded 0 answers of a" in again.out
+    assert "1 answer recorded already" in again.err

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.sampling import NestedSample, permanent_order
-from fewbench.decide.operands import contrast, operand
+from fewbench.decide.operands import contrast, operand, task_contrasts
 from fewbench.decide.random_pairs import items_needed
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Benchmark, from_arrays
@@ -184,6 +185,27 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
         assert made.half(0.9) >= np.hypot(1.64 * error, apart.mean() - made.difference)
         covered.append(abs(made.difference - 0.01) <= made.half(0.9) + 1e-9)
     assert np.mean(covered) > 0.7
+
+
+def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):
+    """One item of a task that differs decides nothing; equal answers leave no difference."""
+    scores, answers, n = world[0]["none"], world[1], 100
+    items = evaluated(scores, "a", answers, n).record.answered("a")
+    copy = answers.copy()
+    copy[items[TASKS[items] == 2][0]] = 1 - copy[items[TASKS[items] == 2][0]]
+    sides = [
+        operand((evaluated(scores, name, row, n), name), scores)
+        for name, row in (("a", copy), ("b", answers))
+    ]
+    differences = task_contrasts(*sides)
+    ran = np.bincount(TASKS[items])
+    for task, made in enumerate(differences):
+        assert abs(made.difference) == pytest.approx((task == 2) / ran[task])
+        assert made.p_value > 0.3
+        apart = np.array([1.0] * (task == 2) + [0.0] * (ran[task] - (task == 2)))
+        variance = (((apart - apart.mean()) ** 2).sum() + 2) / (ran[task] + 1)
+        error = np.sqrt(variance * (1 / ran[task] - 4 / N))
+        assert made.half(0.9) == pytest.approx(student(ran[task] - 1).ppf(0.95) * error)
 
 
 @pytest.mark.slow

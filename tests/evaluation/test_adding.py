@@ -106,15 +106,15 @@ def test_a_run_goes_on_after_a_row_of_its_table_was_replaced(tmp_path):
         assert (~np.isnan(opened.scores.values)).sum() == 40
 
 
-def test_the_same_run_is_refused_until_it_has_more_answers(tmp_path):
+def test_the_same_run_adds_nothing_until_it_has_more_answers(tmp_path):
     runs = [told(tmp_path / f"run{row}", row, list(WHOLE.item_ids[:40])) for row in (0, 1)]
     table = add(runs)
     shutil.copytree(runs[0], tmp_path / "copy")
     for again in (runs, [runs[0]], [tmp_path / "copy"]):
-        with pytest.raises(EvaluationError, match=f"without answers since: '{NAMES[0]} "):
-            add(again, table)
-    with pytest.raises(EvaluationError, match="in the table already"):
-        add([runs[0], runs[0]])
+        with pytest.warns(EstimateWarning, match=f"no new answers of '{NAMES[0]} "):
+            assert add(again, table).fingerprint == table.fingerprint
+    with pytest.warns(EstimateWarning, match="the table has them all"):
+        assert add([runs[0], runs[0]]).n_models == 1
     evaluation = Evaluation.open(runs[0])
     evaluation.tell(NAMES[0], {item: known(0)[item] for item in WHOLE.item_ids[40:60]})
     grown = add(runs[0], table, names={str(runs[0]): "another name"})

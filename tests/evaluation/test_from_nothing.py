@@ -60,6 +60,21 @@ def test_a_benchmark_alone_has_the_exact_interval_of_a_random_sample():
     assert set(found.task_intervals) == {"easy", "hard"}
 
 
+@pytest.mark.parametrize("method", ["fewbench", "random"])
+@pytest.mark.parametrize("answered", [10, 30])
+def test_a_task_s_score_is_the_mean_of_its_answers(method, answered):
+    """Also of a run that was interrupted: nothing else says how hard a task is."""
+    table, known = benchmark(), answers(benchmark())
+    evaluation = Evaluation(table, method, 40, ["new"])
+    items = evaluation.ask()["new"][:answered]
+    evaluation.tell("new", {item: known[item] for item in items})
+    with pytest.warns(match="of 40 items answered"):
+        found = evaluation.estimate()["new"]
+    for task in ("easy", "hard"):
+        of_task = [known[item] for item in items if table.items.loc[item, "task"] == task]
+        assert found.tasks[task] == pytest.approx(np.mean(of_task))
+
+
 def test_every_beginning_is_spread_over_tasks():
     table = benchmark()
     asked = Evaluation(table, budget=100, targets=["new"]).ask()["new"]

@@ -9,6 +9,7 @@ import pytest
 from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation
 from fewbench.methods import Method, Prediction, Session, Subset
+from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.uncertainty.sampling import standard_error
 
@@ -137,13 +138,16 @@ def test_a_correction_replaces_an_answer_and_the_journal_keeps_both(sources, tmp
     assert Evaluation.open(tmp_path, sources).estimate() == after
 
 
-def test_only_answers_can_be_corrected(sources):
+def test_corrections_and_new_answers_come_together(sources):
     evaluation = Evaluation(sources, "random", 5, ["new"])
     asked = evaluation.ask()["new"]
-    evaluation.tell("new", {asked[0]: 1.0})
-    with pytest.raises(AnswersError, match="nothing to correct"):
-        evaluation.tell("new", {asked[0]: 0.0, asked[1]: 0.0}, correct=True)
-    evaluation.tell("new", {asked[0]: 1.0})  # nothing was taken
+    evaluation.tell("new", dict.fromkeys(asked[:2], 1.0))
+    table = from_arrays([[0.0, 1.0, 1.0]], models=["new"], items=asked[:3])
+    with pytest.raises(AnswersError, match="already has another score"):
+        evaluation.tell_table(table)
+    taken = evaluation.tell_table(table, correct=True)
+    assert (taken.answers, taken.corrected, taken.answers_before) == (1, 1, 1)
+    assert evaluation.items("new").loc[asked[:3], "score"].tolist() == [0.0, 1.0, 1.0]
 
 
 def test_finished_targets_and_others(sources, targets, two_rounds):

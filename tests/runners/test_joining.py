@@ -3,6 +3,7 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 
 import fewbench
@@ -129,7 +130,7 @@ def test_a_target_keeps_its_model_and_all_keep_the_settings(go, tmp_path):
     folder = tmp_path / "run"
     go("command", SOURCES, "ckpt-1", folder)
     go("command", SOURCES, "ckpt-2", folder)  # another program: another model
-    with pytest.raises(RunError, match="the answers of ckpt-2 come from program"):
+    with pytest.raises(RunError, match="ckpt-2 ran in another way: program is"):
         go("command", SOURCES, "ckpt-2", folder, model="ckpt-3")
     for change, said in (
         ({"stop": 30}, "at most 40 items; not at most 30 items"),
@@ -157,7 +158,7 @@ def test_settings_that_differ_between_targets_are_refused(tmp_path):
 
     run("a", 5)
     assert list(run("b", 5).targets) == ["b"]
-    with pytest.raises(RunError, match="the answers of b come from num_fewshot 5, not 0"):
+    with pytest.raises(RunError, match="b ran in another way: num_fewshot is 0, was 5"):
         run("c", 0)
     assert list(run("a", 5, targets=["a"]).targets) == ["a"]
     run("d", 0, accept_changes=True)
@@ -197,3 +198,25 @@ def test_a_name_of_a_source_model_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(EvaluationError, match="is a source model already") as error:
         fewbench.run(SOURCES, "random", 5, {name: RIGHT["ckpt-1"].get})
     assert "-t NAME" in str(error.value)
+
+
+def test_a_target_that_leaves_the_shared_items_is_noted(tmp_path):
+    table = simulate(40, 300, 3, seed=2)
+    order = table.full_scores().argsort()
+    weak, near, strong = (order[at] for at in (4, 5, -5))
+    kept = table.take(models=np.delete(order, [4, 5, -5]))
+    results = []
+    for name, row in (("weak", weak), ("near", near), ("strong", strong)):
+        right = dict(zip(table.item_ids, table.values[row], strict=True))
+        results.append(
+            fewbench.run(kept, "fewbench", 40, right.get, targets=[name], folder=tmp_path)
+        )
+    left = [[note for note in result.notes if "of its own" in note] for result in results]
+    assert [len(notes) for notes in left] == [0, 0, 1]
+    opened = fewbench.Evaluation.open(tmp_path, kept)
+    lead, own = (opened.record.rounds(name) for name in ("near", "strong"))
+    pairs = zip(lead, own, strict=False)
+    shared = [ours for theirs, ours in pairs if np.array_equal(theirs, ours)]
+    items = np.concatenate(shared)
+    score = opened.record.scores("strong")[items].mean()
+    assert left[2][0].startswith(f"strong scores {score:.1%} on its first {len(items)} items, ")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.checks import audit
+from fewbench.checks import audit, drop
 from fewbench.errors import ScoresError, StudyError
 from fewbench.evaluation import Evaluation
 from fewbench.packs import pack
@@ -99,7 +99,7 @@ def test_the_forecast_is_what_runs_have(sparse):
 
 
 def test_differences_need_models_that_ran_most_items(sparse):
-    with pytest.raises(StudyError, match="0 models of 30 ran most of the items"):
+    with pytest.raises(StudyError, match="0 models of 30 ran half of the items or more"):
         plan(sparse, difference=0.05)
 
 
@@ -118,8 +118,26 @@ def test_compare_uses_whole_models(mixed):
 
 def test_audit_uses_whole_models(mixed):
     found = audit(mixed)
-    assert found.table["models"] == 24
+    assert found.table["fingerprint"] == mixed.fingerprint
+    assert (found.table["models"], found.table["left_out"], found.table["known"]) == (54, 30, 24)
+    assert "30 models of 54 ran less than half of the items" in str(found)
     assert found.of_kind("left-out").what.startswith("30 of 54 models")
+
+
+def test_where_no_model_ran_nearly_all_items_the_plan_is_of_a_random_sample():
+    holes = table(40, 0, run=260)
+    found = plan(holes, half_width=0.05)
+    assert found.expected == plan(ITEMS, half_width=0.05).expected
+    assert found.notes[0].startswith("0 of 40 models ran 95% of the items or more: too few to")
+    assert found.facts["fingerprint"] == holes.fingerprint
+    with pytest.raises(StudyError, match="0 of 40 models ran 95% of the items or more"):
+        plan(holes, difference=0.05)
+    checked = audit(holes)
+    assert checked.page("t.parquet").next == ["fewbench plan t.parquet --budget 100"]
+    assert "--drop incomplete" not in checked.of_kind("missing").advice
+    with pytest.raises(ScoresError, match="nothing is left") as raised:
+        drop(holes, checked, ["incomplete"])
+    assert raised.value.hint.startswith("every model lacks more than 5% of the items: run what")
 
 
 def test_a_pack_is_made_of_whole_models(mixed):
@@ -137,5 +155,5 @@ def test_a_pack_is_made_of_whole_models(mixed):
 )
 def test_without_whole_models_the_error_says_how_many_there_are(run, least, sparse):
     for scores in (as_scores(ITEMS), sparse):
-        with pytest.raises(ScoresError, match=f"{least} ran most of the items, and there are 0"):
+        with pytest.raises(ScoresError, match=f"{least} ran half of the items or more, and there"):
             run(scores)

@@ -18,7 +18,7 @@ from fewbench.checks.shape import shape_findings
 from fewbench.methods import CATALOGUE, Need
 from fewbench.methods.catalogue import ADVICE, FEW, Advice
 from fewbench.methods.needs import extras_of, needs_of, supply
-from fewbench.methods.sources import whole_sources
+from fewbench.methods.sources import is_known, whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.roles import as_scores
 from fewbench.show.page import Shown, plain
@@ -61,7 +61,9 @@ class Audit(Shown):
     alike : tuple of tuple of str
         Groups of models with one name, identical rows, or near-duplicates, for `with_families`.
     table : dict
-        Size and kind of the table: models, items, tasks, share of missing cells and so on.
+        Size and kind of the table: models, items, tasks, share of missing cells, `left_out` (models
+        that ran too little to be more than compared), `known` (models that ran nearly all items, on
+        which methods can be judged) and so on.
     numbers : dict
         Data of charts: scores of models, sizes of tasks, means and discrimination of items, shares
         of missing cells by model and task.
@@ -148,10 +150,12 @@ def audit(scores: Scores) -> Audit:
         "missing": None if missing is None else [_plain(row) for row in missing.by_task],
     }
     table: dict[str, Any] = {
-        "models": scores.n_models,
+        "models": every.n_models,
+        "left_out": every.n_models - scores.n_models,
         "items": scores.n_items,
         "tasks": len(scores.tasks),
-        "missing": round(float((~scores.run).mean()), 6),
+        "missing": round(float(every.missing_shares.mean()), 6),
+        "known": int(is_known(scores).sum()),
         "binary": scores.is_binary,
         "probabilities": scores.probabilities is not None,
         "range": [scores.scale.low, scores.scale.high],
@@ -159,7 +163,7 @@ def audit(scores: Scores) -> Audit:
         "average": scores.average,
         "distinct": round(kin.distinct, 1),
         "independent": round(float(kin.independent.sum()), 1),
-        "fingerprint": scores.fingerprint,
+        "fingerprint": every.fingerprint,
     }
     fitting = _fits(scores, kin.distinct)
     use = _advice(fitting, kin.distinct)

@@ -9,6 +9,7 @@ from fewbench.checks.audit import Audit
 from fewbench.checks.duplicates import kinship, spare_twins
 from fewbench.checks.missing import cost_of_dropping, incomplete
 from fewbench.errors import ScoresError
+from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores
 
 DROPS: dict[str, tuple[str, ...]] = {
@@ -87,7 +88,13 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     left = np.array([at for at, m in enumerate(scores.model_ids) if m not in gone["models"]])
     kept = np.array([at for at, i in enumerate(scores.item_ids) if i not in gone["items"]])
     if not len(left) or not len(kept):
-        raise ScoresError("nothing is left", hint="drop fewer kinds")
+        raise ScoresError(
+            "nothing is left",
+            hint="drop fewer kinds"
+            if is_known(scores).any()
+            else f"every model lacks more than {NEARLY_COMPLETE:.0%} of the items: run what is "
+            "missing, or keep the table; fewbench plan and start take missing cells",
+        )
     ran = scores.run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
     if alone.any():

@@ -68,12 +68,14 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
             f"; {counted(much, 'model lacks', 'models lack')} more than {share(NEARLY_COMPLETE)}: "
             "methods learn from such models, but no errors are measured on them"
         )
-    cost = cost_of_dropping(scores, *incomplete(scores, range(scores.n_models)))
+    if much < scores.n_models:
+        cost = cost_of_dropping(scores, *incomplete(scores, range(scores.n_models)))
+        advice += f". --drop incomplete would leave out {cost}"
     return Finding(
         "missing",
         "caution" if much else "fact",
         what,
-        f"{advice}. --drop incomplete would leave out {cost}",
+        advice,
         "models",
         tuple(scores.model_ids[m] for m in lacking),
         table=Details(

@@ -7,6 +7,7 @@ from typing import Any
 from fewbench._names import counted, fixed, some
 from fewbench.checks.audit import Audit
 from fewbench.checks.finding import Cell, Finding
+from fewbench.methods.sources import LEAST_KNOWN, NEARLY_COMPLETE
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import auditing
 from fewbench.show.page import Page, Section, Table, page_of
@@ -26,6 +27,11 @@ def audit_page(found: Audit, source: str = "") -> Page:
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
     lesser = [_shape(shape)]
     n = severities.count("fact")
+    if out := shape["left_out"]:
+        lesser.append(
+            f"{counted(out, 'model')} of {shape['models']:,} ran less than half of the items: only "
+            "checked for duplicates and left out of all else below."
+        )
     if found.changed:
         lesser.append(f"This is the audit of {found.changed['written']}, after the changes.")
     path = shlex.quote(source) if source else "SCORES"
@@ -118,7 +124,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
         f"{problems} and {cautions} in {counted(shape['models'], 'model')}".capitalize(),
         lesser,
         sections=[s for s in sections if s.tables or s.charts or s.lines or s.facts],
-        next=[_compare(found, path)],
+        next=[_next(found, path)],
         hint=f"{counted(n, 'fact')} about these scores: fewbench audit {path} --details."
         if n
         else "",
@@ -186,11 +192,16 @@ def _methods(audit: Audit) -> list[Section]:
     can = sum(fit.verdict != "cannot" for fit in audit.methods)
     lack = sum(fit.verdict == "works, but" for fit in audit.methods)
     head = [("For", False), ("Methods", False), ("Because", False)]
+    advice = "Use only methods that beat random sampling in fewbench compare."
+    if (known := audit.table["known"]) < LEAST_KNOWN:
+        advice = f"fewbench compare cannot judge methods here: {known} of "
+        advice += f"{counted(audit.table['models'], 'model')} ran {1 - NEARLY_COMPLETE:.0%} of the "
+        advice += "items or more. Without --method, fewbench start takes a random sample."
     return [
         Section(
             "use",
             "Use these methods",
-            ["Use only methods that beat random sampling in fewbench compare."],
+            [advice],
             f"Use these methods; {counted(can, 'method')} can run"
             f"{f', {lack} of them with a limitation' if lack else ''}.",
             tables=[Table("Methods", head, rows)],
@@ -205,10 +216,12 @@ def _methods(audit: Audit) -> list[Section]:
     ]
 
 
-def _compare(audit: Audit, path: str) -> str:
-    """Return the command that checks the methods to use."""
-    first = dict.fromkeys(advice.methods[0] for advice in audit.use if advice.methods)
+def _next(audit: Audit, path: str) -> str:
+    """Return the command that checks the methods to use, or plans without them."""
     n_items = audit.table["items"]
+    if audit.table["known"] < LEAST_KNOWN:
+        return f"fewbench plan {path} --budget {min(100, -(-n_items // 2))}"
+    first = dict.fromkeys(advice.methods[0] for advice in audit.use if advice.methods)
     budgets = [str(n) for n in (20, 50) if n < n_items] or [str(-(-n_items // 2))]
     return f"fewbench compare {path} -m {','.join(first)} -n {','.join(budgets)}"
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fewbench._names import counted
 from fewbench._text import say
 from fewbench.checks import Audit, with_families
 from fewbench.checks import audit as run_audit
@@ -48,7 +49,8 @@ def _audit(
         notes.append(named)
     checked = run_audit(left)  # of what is left: the changes need no advice
     written = save_scores(left, output)
-    say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
+    size = f"{counted(left.n_models, 'model')} × {counted(left.n_items, 'item')}"
+    say(f"wrote {written}: {size}")
     return replace(checked, changed={"said": notes, "written": str(written)})
 
 

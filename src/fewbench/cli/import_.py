@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fewbench._files import only_process, written_whole
-from fewbench._names import as_cell, counted
+from fewbench._names import as_cell, counted, some
 from fewbench._progress import at_work
 from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
@@ -15,10 +15,12 @@ from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import EstimateWarning, FewbenchError, ReaderError
 from fewbench.evaluation import add as add_runs
+from fewbench.evaluation.journal import Journal
 from fewbench.readers import Columns, Reading, join_attributes, read
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
 from fewbench.scores import Scores, load_scores, save_scores
+from fewbench.scores.table import RUN
 
 LONG = 10.0
 """Seconds of reading after which a failed import keeps what was read."""
@@ -185,9 +187,11 @@ def _add(call: Call, *, output: Path) -> None:
         table: Scores = call(scores=load_scores(output)) if grows else call()
         save_scores(table, output)
     for note in accepted:
-        say(f"note: {note.message}")
-    runs = counted(len(call.given["runs"]), "run")
-    echo(f"{output}: {runs} added; {described(table)}")
+        say(f"note: {output}: {note.message}")
+    ids = [f"{Journal(run).header().id}:" for run in call.given["runs"]]
+    n_runs = sum(source.startswith(tuple(ids)) for source in table.models[RUN])
+    runs = f"{counted(n_runs, 'run')} from {some(call.given['runs'])}"
+    echo(f"{output}: has {runs}; {described(table)}")
 
 
 def _named(_: Call, typed: list[str]) -> dict[str, str]:

@@ -95,11 +95,12 @@ def tell(
     skip
         An item that the target cannot answer. Repeat it for several. The estimate uses the others.
     correct
-        Replace earlier answers. The folder keeps the old ones.
+        Replace earlier answers that differ, and record new ones. The folder keeps the old ones.
     accept_fractions
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
+    from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
@@ -150,15 +151,24 @@ def tell(
             correct=correct,
             strict=strict,
         )
-        _say_taken(taken, folder, answers, reading.scores.n_items, moved, is_logs)
+        _say_taken(taken, evaluation, answers, reading.scores.n_items, moved, is_logs)
         whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
-        done = "corrected" if correct else "recorded"
-        took.append(f"{done} {counted(taken.answers, 'answer')}{whose}")
+        if taken.answers or not taken.corrected:
+            took.append(f"recorded {counted(taken.answers, 'answer')}{whose}")
+        if taken.corrected:
+            took.append(f"corrected {counted(taken.corrected, 'answer')}{whose}")
     if skip:
         evaluation.skip(target or evaluation.targets[0], skip)
         took.append(f"skipped {counted(len(skip), 'item')}")
-    left = sum(len(items) for items in evaluation.ask().values())
-    after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
+    left = {name: f"{len(items):,} more" for name, items in evaluation.ask().items()}
+    for name in left:
+        if (note := leaving_note(evaluation, name)) is not None:
+            say(f"note: {note}")
+    after = f"ask {folder} for " if left else f"estimate {folder}"
+    if len(evaluation.targets) == 1:
+        after += "".join(left.values())
+    else:
+        after += some((f"{n} of {name}" for name, n in left.items()), quotes=False)
     echo(f"{', '.join(took)}. Next: fewbench {after}")
 
 
@@ -172,7 +182,12 @@ def _moved(evaluation: "Evaluation", answers: "Scores") -> str:
 
 
 def _say_taken(
-    taken: "Taken", folder: Path, answers: Path, n_items: int, moved: str, is_logs: bool
+    taken: "Taken",
+    evaluation: "Evaluation",
+    answers: Path,
+    n_items: int,
+    moved: str,
+    is_logs: bool,
 ) -> None:
     """Print what was not used; AnswersError if nothing was."""
     from fewbench.scores.conditions import count_uncompared
@@ -187,21 +202,31 @@ def _say_taken(
         advice = (
             "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, "
             "run all documents of these tasks with any model (--model dummy is free) and take "
-            f"positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
+            f"positions from its log: fewbench ask {evaluation.folder} --for lm-eval "
+            "--positions LOGS"
         )
-        if not taken.answers:
+        if not taken.answers + taken.corrected:
             raise AnswersError(f"{answers}: {moved}, so no answer is used", hint=advice)
         say(f"warning: {moved}; {advice}")
     unasked = taken.unasked_items
     if unasked and not taken.answers and len(unasked) == n_items:
         raise AnswersError(
-            f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
-            hint=f"fewbench ask {folder} lists the ids",
+            f"{answers}: {counted(n_items, 'item')}, none of them asked for: {some(unasked)}",
+            hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if taken.other_models:
         say(f"note: {answers}: {some(taken.other_models)} not used: no target of this evaluation")
-    if unasked:
-        say(f"note: {answers}: {len(unasked)} items not used: not asked for")
+    ids = evaluation.scores.items.index
+    unknown = [item for item in unasked if item not in ids]
+    for items, why in (
+        (taken.empty_items, "asked for, but without an answer here (an empty cell means not run)"),
+        (unknown, "not in the benchmark, so not used"),
+        ([item for item in unasked if item in ids], "not asked for, so not used"),
+    ):
+        if items:
+            say(f"note: {answers}: {counted(len(items), 'item')} {why}: {some(items)}")
+    if taken.answers_before:
+        say(f"note: {answers}: {counted(taken.answers_before, 'answer')} recorded already")
 
 
 def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:

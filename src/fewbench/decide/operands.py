@@ -130,10 +130,10 @@ def contrast(
 
 def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
     """Return the difference of every task; None where nothing is known of one."""
-    correlation = _correlation(one, other)
+    correlation, pairs = _correlation(one, other), _near_copies_by_task(one, other)
     return [
-        None if a is None or b is None else Contrast(a, b, correlation)
-        for a, b in zip(one.tasks, other.tasks, strict=True)
+        None if a is None or b is None else Contrast(a, b, correlation, alike=alike)
+        for a, b, alike in zip(one.tasks, other.tasks, pairs, strict=True)
     ]
 
 
@@ -253,6 +253,14 @@ def _near_copies(first: Operand, other: Operand) -> NearCopies | None:
         return None
     weights = first.evaluation.scores.item_weights
     return near_copies(first.scored.answers, other.scored.answers, weights)
+
+
+def _near_copies_by_task(first: Operand, other: Operand) -> "list[NearCopies | None]":
+    alike = _near_copies(first, other)
+    if alike is None or first.evaluation is None or first.scored is None or other.scored is None:
+        return [None] * len(first.tasks)
+    answers, weights = (first.scored.answers, other.scored.answers), first.evaluation.scores
+    return [near_copies(*answers, of_task, alike.share) for of_task in weights.task_weights.T]
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:

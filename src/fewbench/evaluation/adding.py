@@ -62,8 +62,13 @@ def add(
     Raises
     ------
     EvaluationError
-        If a folder contains no evaluation or no answers, a run is in the table already, a name is
-        taken, or the run's items or conditions differ from the table's.
+        If a folder contains no evaluation or no answers, a name is taken, or the run's items or
+        conditions differ from the table's.
+
+    Warns
+    -----
+    EstimateWarning
+        If runs are in the table already, with the same answers, or differences are accepted.
 
     Examples
     --------
@@ -104,10 +109,7 @@ def add(
             for difference in differences
         ]
     if again:
-        raise EvaluationError(
-            f"in the table already, without answers since: {some(again)}",
-            hint="leave these runs out",
-        )
+        accepted.append(f"no new answers of {some(again)}: the table has them all")
     issue(accepted)
     return table
 

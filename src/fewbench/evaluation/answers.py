@@ -35,9 +35,13 @@ class Taken(NamedTuple):
     Attributes
     ----------
     answers : int
-        Number of new answers; with `correct`, of changed ones.
+        Number of new answers.
     unasked_items, other_models : list of str
         What the table holds beyond the asked items and the targets. It is not used.
+    empty_items : sequence of str
+        Items that the table holds without an answer, of those that a target has left to answer.
+    answers_before : int
+        Number of answers that were recorded already.
     notes : tuple of str
         How prompts and settings differ from the sources', and what could not be compared.
     uncompared : dict of str to sequence of str
@@ -46,15 +50,20 @@ class Taken(NamedTuple):
         Items that a target had skipped and has answered now.
     renamed : dict of str to str
         Targets whose answers the table has under another name, and that name.
+    corrected : int
+        Number of earlier answers that new ones replaced.
     """
 
     answers: int
     unasked_items: list[str]
     other_models: list[str]
+    empty_items: Sequence[str] = ()
+    answers_before: int = 0
     notes: tuple[str, ...] = ()
     unskipped_items: tuple[str, ...] = ()
     renamed: Mapping[str, str] = {}
     uncompared: Mapping[str, Sequence[str]] = {}
+    corrected: int = 0
 
 
 class AnswerBook:
@@ -154,16 +163,6 @@ class AnswerBook:
                 "Python strict=False) to use them with a warning",
             )
         return odd
-
-    def check_known(self, target: str, answers: Answers) -> None:
-        """Raise AnswersError unless every answer replaces an earlier one."""
-        new = answers.items[np.isnan(self._record.scores(target)[answers.items])]
-        if len(new):
-            raise AnswersError(
-                f"{target!r}: {some(self._sources.item_ids[new].tolist())} not answered yet: "
-                "nothing to correct",
-                hint="give new answers without --correct (in Python correct=False)",
-            )
 
     def to_record(self, target: str, answers: Answers) -> Told:
         """Return answers as a line of the journal."""

@@ -411,7 +411,7 @@ class Evaluation:
             Accept scores between right and wrong where the sources have none in the task, such
             as means over runs of an item. The estimate then carries a warning.
         correct : bool
-            Replace earlier answers. The folder keeps the old ones.
+            Replace earlier answers that differ. The folder keeps the old ones.
         strict : bool
             Refuse such replies, unless they are right and only cut or filtered.
 

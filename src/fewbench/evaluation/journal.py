@@ -56,7 +56,7 @@ class Told(Frozen):
     where the user accepted that. `replies` are the kinds of replies that deserve a warning, by item
     (see `fewbench.scores.replies`), `texts` the beginnings of replies, where a runner has them.
     `model` is the model that the answers' table names, where the user did not say whose they are.
-    `corrects` marks answers that replace earlier ones. Unknown
+    `corrects` marks answers that replace earlier ones of the same items. Unknown
     probabilities are null in the file. `conditions` say how the items were asked and scored, as
     far as the answers' table does (see `fewbench.scores.conditions`): column → value → places in
     `items`.

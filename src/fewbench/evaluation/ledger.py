@@ -147,8 +147,6 @@ class Ledger:
         """Check and record answers; `known` sets further fields of `Told`."""
         with self.alone():
             self.book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
-            if correct:
-                self.book.check_known(target, answers)
             if len(answers.items):
                 entry = self.book.to_record(target, answers)
                 self._note(entry.model_copy(update={**known, "corrects": correct}))
@@ -205,15 +203,21 @@ class Ledger:
             book.check(name, answers, **given_as)
             reply_texts = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
             odd[name] = book.odd_replies(name, answers, reply_texts, strict=strict)
-        taken, asked, unskipped = 0, set[str](), dict[str, None]()
+        taken, repeated, corrected, asked = 0, 0, 0, set[str]()
+        empty, unskipped = dict[str, None](), dict[str, None]()
         for name, answers in every.items():
             again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
             unskipped |= dict.fromkeys(self._item_ids[again].tolist())
             before = self.record.scores(name)[answers.items]
-            taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
+            is_new, repeats = np.isnan(before), answers.scores[0] == before
+            taken += int(is_new.sum())
+            repeated += int(repeats.sum())
+            corrected += int((~is_new & ~repeats).sum())
             asked.update(self._item_ids[self.record.asked(name)])
             model = "" if is_named else table.model_ids[matched[name]]
             conditions = recorded_conditions(table, self._item_ids[answers.items])
+            left = self._item_ids[np.setdiff1d(self.record.open(name), answers.items)].tolist()
+            empty |= dict.fromkeys(item for item in left if item in table.items.index)
             self.tell(
                 name, answers, **given_as, conditions=conditions,
                 differences=compared.differences, replies=odd[name], texts=texts, model=model,
@@ -224,10 +228,13 @@ class Ledger:
             taken,
             [item for item in table.item_ids if item not in asked],
             [model for row, model in enumerate(table.model_ids) if row not in rows],
+            tuple(empty),
+            repeated,
             (*compared.differences, *compared.notes),
             tuple(unskipped),
             {name: model for name, model in renamed.items() if name != model},
             compared.uncompared,
+            corrected,
         )
 
     def skip(self, target: str, items: IntArray) -> None:

@@ -22,6 +22,8 @@ NEARLY_COMPLETE = 0.05
 """A model that lacks up to this share of the full score is judged by what it ran. Of 5% of the
 cells, drawn at random or the harder ones, the full scores of four real tables moved by .16 to .48
 percentage points (root mean square); methods err by 2 to 5."""
+LEAST_KNOWN = 4
+"""Models with known full scores that can be divided into sources and targets."""
 _GROUPS: WeakKeyDictionary[Scores, tuple[IntArray, IntArray]] = WeakKeyDictionary()
 
 
@@ -43,7 +45,7 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
     rest = scores.n_models - whole.n_models
     if whole.n_models < least and (rest or not whole.n_models):
         raise ScoresError(
-            f"{what} needs {counted(least, 'model')} that ran most of the items, and there "
+            f"{what} needs {counted(least, 'model')} that ran half of the items or more, and there "
             f"{'is' if whole.n_models == 1 else 'are'} {whole.n_models}",
             hint="run more models in full; fewbench start and plan need none",
         )

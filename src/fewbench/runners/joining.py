@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fewbench._files import folder_name
-from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
@@ -16,7 +17,7 @@ from fewbench.evaluation.opening import check_followed, started_scores
 from fewbench.methods import Method
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batches
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Unit
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,26 @@ def join_targets(
         elif name not in before:
             leader = evaluation.most_complete()
             evaluation.follow(name, leader)
-            notes.append(f"{name} joins {some(before)}, and is asked the items of {leader} first")
+            notes.append(f"{name} is new here: it runs the items of {leader} first")
     return notes
+
+
+def leaving_note(evaluation: Evaluation, target: str) -> str | None:
+    """Say that a target runs items of its own from this round on, not those of another target."""
+    lead, rounds = evaluation.record.lead(target), evaluation.record.rounds(target)
+    n_led = 0 if lead is None else lead.followed(rounds)
+    if lead is None or not n_led or n_led == len(lead.rounds) or len(rounds) != n_led + 1:
+        return None
+    items, scale = np.concatenate(lead.rounds[:n_led]), evaluation.scores.scale
+    own, other = (
+        Unit(scale).score(scale.from_unit(float(np.nanmean(scores[items]))))
+        for scores in (evaluation.record.scores(target), lead.scores)
+    )
+    return (
+        f"{target} scores {own} on its first {len(items):,} items, the target that ran them before "
+        f"{other}. Items chosen for that one suit {target} badly, so it runs items of its own from "
+        "here on. The two share fewer items: versus, rank and track compare them less precisely"
+    )
 
 
 def unnamed_target(

@@ -24,7 +24,7 @@ from fewbench.evaluation.opening import COST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
 from fewbench.runners.batches import Batch, Batches
-from fewbench.runners.joining import opened
+from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.runners.run_folder import limits_of, locked
 from fewbench.scores import Benchmark, Scores
@@ -249,6 +249,8 @@ class Run:
             if self._is_over(target):
                 return []
             items = self.evaluation.ask(targets=[target]).get(target, [])
+            if (note := leaving_note(self.evaluation, target)) is not None:
+                self._note_once(note)
             if not items and len(self._silent[target]) >= LAST:
                 self._give_up(target)
             failures = self._batches.failures(target)

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from fewbench._names import did_you_mean, some
+from fewbench._names import counted, did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench._version import __version__
 from fewbench.errors import StudyError
@@ -16,7 +16,15 @@ from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.executors import Executor, open_pool
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
-from fewbench.methods.sources import RELIABLE, missing_note, reliability, whole_sources
+from fewbench.methods.sources import (
+    LEAST_KNOWN,
+    NEARLY_COMPLETE,
+    RELIABLE,
+    is_known,
+    missing_note,
+    reliability,
+    whole_sources,
+)
 from fewbench.scores import Benchmark, Scores, read_costs
 from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
@@ -34,8 +42,6 @@ MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
 MOST_TARGETS = 15
 """Targets of a repeat: more repeats say more than more targets."""
-LEAST = 4
-"""Models that can be divided into sources and targets."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
 
@@ -97,7 +103,7 @@ def plan(
     answer, then checks the chosen methods on other held-out models. Give one of `budget`, `error`,
     `difference` and `half_width`.
 
-    Without source models, or with too few that ran most of the items, the plan is for a random
+    Without source models, or with too few that ran nearly all items, the plan is for a random
     sample and says what to expect at every score.
 
     Parameters
@@ -177,9 +183,14 @@ def plan(
     if price is not None and not 0 < price < math.inf:
         raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
     prices = read_costs(scores, costs) * (1.0 if price is None else price)
-    if not learns_from_whole(scores) or scores.whole.n_models < LEAST:
+    if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
         return plan_sample(scores, goal, wanted, level, power, prices, price)
-    scores, of_whole = whole_sources(scores, LEAST, "plan")
+    known = int(is_known(scores).sum())
+    if known < LEAST_KNOWN:
+        why = f"{known} of {counted(scores.n_models, 'model')} ran {1 - NEARLY_COMPLETE:.0%} of "
+        why += "the items or more: too few to judge methods"
+        return plan_sample(scores, goal, wanted, level, power, prices, price, why)
+    scores, of_whole = whole_sources(scores, LEAST_KNOWN, "plan")
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
     margin = wanted / span if goal == "difference" else 0.0

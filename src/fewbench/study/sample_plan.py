@@ -20,6 +20,7 @@ from fewbench.errors import StudyError
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scores, Unit
+from fewbench.scores.roles import as_sources
 from fewbench.study.forecast import Expected, Plan, bytes_per_item
 from fewbench.uncertainty.intervals import NORMAL, wilson
 from fewbench.uncertainty.sampling import expected_random_error, interval_at
@@ -109,6 +110,7 @@ def plan_sample(
     power: float,
     prices: FloatArray,
     price: float | None,
+    without: str = "",
 ) -> Plan:
     """Plan a random sample, assisted by what models ran of the items.
 
@@ -122,22 +124,25 @@ def plan_sample(
     prices : ndarray, shape (items,)
         Costs of the items, at the price of a unit if there is one.
     price : float or None
+    without : str
+        Why nothing is learned from the models: the sample is then a plain one.
 
     Raises
     ------
     StudyError
         For a difference of two models: that needs models that ran all items.
     """
-    n_items, whole = scores.n_items, scores.whole.n_models
+    n_items, whole = scores.n_items, 0 if without else scores.whole.n_models
     if goal == "difference":
+        few = f"{counted(whole, 'model')} of {scores.n_models} ran half of the items or more"
         raise StudyError(
-            f"{counted(whole, 'model')} of {scores.n_models} ran most of the items: too few to "
-            "plan for a difference",
+            without or f"{few}: too few to plan for a difference",
             hint=f"run {FEW} models in full, or give a half width (--half-width)",
         )
     span = scores.scale.span
     unit = wanted if goal == "budget" else wanted / span
-    forecast = _Forecast(scores, level)
+    used = as_sources(scores.benchmark) if without else scores
+    forecast = _Forecast(used, level)
 
     def expected(score: float) -> Expected:
         n = forecast.needed(goal, unit, score)
@@ -152,19 +157,19 @@ def plan_sample(
     answer = expected(forecast.typical)
     facts = {
         "models": str(scores.n_models),
-        "models that ran most items": str(whole),
+        "models that ran most items": str(scores.whole.n_models),
         "items": str(n_items),
         "fingerprint": scores.fingerprint,
         "version": __version__,
     }
     return Plan(
-        goal, wanted, level, power, n_items, scores.n_models, bytes_per_item(scores), price,
-        scores.scale, facts, _notes(scores, answer),
+        goal, wanted, level, power, n_items, used.n_models, bytes_per_item(scores), price,
+        scores.scale, facts, _notes(used, answer, without or "nothing is known of the items"),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip
 
 
-def _notes(scores: Scores, expected: Expected) -> tuple[str, ...]:
+def _notes(scores: Scores, expected: Expected, without: str) -> tuple[str, ...]:
     """Say what the models of the table are worth, and when it pays to run models in full."""
     if expected.items >= scores.n_items:
         return ()
@@ -173,8 +178,8 @@ def _notes(scores: Scores, expected: Expected) -> tuple[str, ...]:
         f"what {counted(scores.n_models, 'model')} ran makes intervals {ratio:.2f} times as wide "
         f"as random sampling's (±{Unit(scores.scale).points(expected.random_half_width)})"
         if scores.n_models
-        else "nothing is known of the items, so these are the exact intervals of a random sample "
-        "of right and wrong answers"
+        else f"{without}. These are the exact intervals of a random sample of right and wrong "
+        "answers"
     )
     full = (
         f"{FEW} models run in full made intervals .41 to .75 times as wide as random "

@@ -56,7 +56,8 @@ def fit_tasks(
 ) -> FloatArray:
     """Return predicted task scores, shifted until their weighted mean is the full score.
 
-    All tasks shift by the same amount, each within its own bounds.
+    All tasks shift by the same amount, each within its own bounds. Without sources they are only
+    kept within these: a task's score is then the mean of its answers.
 
     Parameters
     ----------
@@ -67,6 +68,8 @@ def fit_tasks(
     """
     shares = np.bincount(scores.task_of, scores.item_weights)
     least, most = task_bounds(scores, items, answers)
+    if not scores.n_models:
+        return np.clip(tasks, least, most)
     # The mean is piecewise linear in the shift: a task moves from its least to its most.
     shifts = np.concatenate([least - tasks, most - tasks])
     order = np.argsort(shifts, kind="stable")

@@ -12,7 +12,7 @@ sources, it is measured on pairs of them. Else r is 0. Targets that answered all
 may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
 Of near copies no pair of sources says how far they may differ: their interval is at least that of
-the paired answers (`NearCopies`).
+the paired answers (`NearCopies`), of the full score and of every task.
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
@@ -73,10 +73,12 @@ class NearCopies:
         return self.share * math.hypot(student(self.error, self.freedom)(level), apart)
 
 
-def near_copies(one: Answers, other: Answers, weights: FloatArray) -> NearCopies | None:
+def near_copies(
+    one: Answers, other: Answers, weights: FloatArray, share: float | None = None
+) -> NearCopies | None:
     """Return what the common items say of two targets that answer nearly alike, or None.
 
-    None as well if they share less than half of a target's items.
+    None as well if they share less than half of a target's items, or none.
 
     The standard error counts two more items on which they differ, as Agresti & Min 2005 do
     (Biometrics 61(2)), and shrinks as fewer items are left to differ on:
@@ -88,7 +90,9 @@ def near_copies(one: Answers, other: Answers, weights: FloatArray) -> NearCopies
     one, other : Answers
         One row each.
     weights : ndarray, shape (items,)
-        Of the items in the full score.
+        Of the items in the full score, or in that of a task: 0 for the items of others.
+    share : float, optional
+        How far they count as near copies, if that does not follow from these items.
 
     Examples
     --------
@@ -98,18 +102,21 @@ def near_copies(one: Answers, other: Answers, weights: FloatArray) -> NearCopies
     0.033
     """
     items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
-    n = len(items)
-    if n < max(2, FEW_COMMON * min(len(one.items), len(other.items))):
+    counts = weights[items] > 0
+    items, apart = items[counts], (one.scores[0][at] - other.scores[0][there])[counts]
+    n, size = len(items), np.count_nonzero(weights)
+    fewest = min(np.count_nonzero(weights[answers.items]) for answers in (one, other))
+    if n < max(1, FEW_COMMON * fewest):
         return None
-    apart = one.scores[0][at] - other.scores[0][there]
-    low, high = ALIKE
-    share = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
+    if share is None:
+        low, high = ALIKE
+        share = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
     if not share:
         return None
-    apart = apart * weights[items] / weights.mean()
+    apart = apart * weights[items] * size / weights.sum()
     squares = float(((apart - apart.mean()) ** 2).sum()) + EXTRA_ITEMS
-    error = math.sqrt(squares / (n + 1) * (1 / n - 1 / len(weights)))
-    return NearCopies(float(apart.mean()), error, n - 1.0, share)
+    error = math.sqrt(squares / (n + 1) * (1 / n - 1 / size))
+    return NearCopies(float(apart.mean()), error, max(n - 1.0, 1.0), share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,7 +130,7 @@ class Scored:
     def of(cls, prediction: Prediction, row: int, answers: Answers, scores: Scores) -> Self:
         """Return a target's estimates, each one that the answers leave possible.
 
-        Task scores are shifted until their weighted mean is the full score.
+        With sources, task scores are shifted until their weighted mean is the full score.
         """
         items, replies = answers.items, answers.scores[0]
         full, tasks = bound_score(float(prediction.scores[row]), scores, items, replies), []

@@ -219,8 +219,10 @@ class SampledRun:
         if self.counts_as_sample:
             drawn, sample = self.sampled()
             seen = np.isfinite(drawn.errors)
+            # Without sources nothing but its own answers says how hard a task is.
+            by_sample = seen | (model.is_flat & (weights > 0).any(axis=1))
             estimate = Estimated(
-                np.where(seen, drawn.scores, scores),
+                np.where(by_sample, drawn.scores, scores),
                 np.where(seen, drawn.errors, estimate.errors),
                 0.0,
                 np.where(seen, drawn.freedom, np.nan),
