@@ -49,7 +49,7 @@ def test_another_program_in_the_same_folder_is_refused(cli, scores):
     assert "no tokens reported" in run(cli, scores, *few).err
     said = run(cli, scores, *few, program=PROGRAM + "#")
     assert said.code == 2
-    assert "the answers of python come from program" in said.err
+    assert "python ran in another way: program is " in said.err
     assert run(cli, scores, *few, "--accept-changes", program=PROGRAM + "#").code == 0
 
 
@@ -91,7 +91,7 @@ def test_a_changed_file_of_the_program_is_refused_by_name(cli, scores, tmp_path,
         path.write_text(path.read_text() + " ")
         said = cli(*words[:-1], *program)
         assert said.code == 2
-        assert f"file {path.name if path == script else path} with the hash" in said.err
+        assert f"file {path.name if path == script else path} is with the hash" in said.err
         assert cli(*words, *program).code == 0
         assert cli(*words[:-1], *program).code == 0
 
@@ -210,3 +210,31 @@ def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     assert "reported no cost for 10 items, so the limit on cost cannot be kept" in said.out
     said = ok("start", "priced.parquet", "-m", "fewbench", "--cost", "20 $", "-o", "own")
     assert 2 <= len(ok("ask", "own").split()) <= 5
+
+
+def test_a_program_that_is_missing_or_dies_claims_nothing(cli, scores, tmp_path):
+    few = ("run", "command", scores, "-m", "random", "-n", 5, "-o", "run", "--")
+    missing = cli(*few, sys.executable, "slo.py")
+    assert missing.code == 2
+    assert (
+        missing.err
+        == "fewbench: error: slo.py: no such program (hint: give the path of the script)\n"
+    )
+    assert not (tmp_path / "run").exists()
+    dies = cli(*few, sys.executable, "-c", "exit(2)")
+    assert dies.code == 1
+    assert "No estimate: no target has answers" in dies.out
+    assert "saved" not in dies.out
+    assert "fewbench estimate" not in dies.err
+
+
+def test_another_script_is_named_without_hashes_of_its_file(cli, scores):
+    few = ("run", "command", scores, "-m", "random", "-n", 5, "-t", "new", "-o", "run", "--")
+    for script in ("one.py", "two.py"):
+        Path(script).write_text(PROGRAM)
+    assert cli(*few, sys.executable, "one.py").code == 0
+    program = shlex.quote(sys.executable)
+    said = cli(*few, sys.executable, "two.py").err
+    assert (
+        f"run: new ran in another way: program is {program} two.py, was {program} one.py (" in said
+    )

@@ -130,7 +130,7 @@ def test_a_target_keeps_its_model_and_all_keep_the_settings(go, tmp_path):
     folder = tmp_path / "run"
     go("command", SOURCES, "ckpt-1", folder)
     go("command", SOURCES, "ckpt-2", folder)  # another program: another model
-    with pytest.raises(RunError, match="the answers of ckpt-2 come from program"):
+    with pytest.raises(RunError, match="ckpt-2 ran in another way: program is"):
         go("command", SOURCES, "ckpt-2", folder, model="ckpt-3")
     for change, said in (
         ({"stop": 30}, "at most 40 items; not at most 30 items"),
@@ -158,7 +158,7 @@ def test_settings_that_differ_between_targets_are_refused(tmp_path):
 
     run("a", 5)
     assert list(run("b", 5).targets) == ["b"]
-    with pytest.raises(RunError, match="the answers of b come from num_fewshot 5, not 0"):
+    with pytest.raises(RunError, match="b ran in another way: num_fewshot is 0, was 5"):
         run("c", 0)
     assert list(run("a", 5, targets=["a"]).targets) == ["a"]
     run("d", 0, accept_changes=True)

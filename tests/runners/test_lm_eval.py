@@ -712,7 +712,7 @@ def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
     result, model = run(scores, zoo, 10, folder=tmp_path / "run")
     assert result.targets["new"].items_run == 10
     assert not model.asked
-    with pytest.raises(RunError, match="come from num_fewshot not set, not 1"):
+    with pytest.raises(RunError, match="another way: num_fewshot is 1, was not set"):
         run(scores, zoo, 10, folder=tmp_path / "run", more=["--num_fewshot", "1"])
 
 

@@ -257,7 +257,8 @@ def print_result(
         opened = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
         write(result.page(opened, source=source), result, options.report)
-    say(f"result: {path}. More answers, other levels: fewbench estimate {options.output}")
+    more = f". More answers, other levels: fewbench estimate {options.output}"
+    say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:
         say("Rerun the command to resume.")
         raise typer.Exit(INTERRUPTED_CODE)

@@ -123,12 +123,14 @@ class Batches:
             hint = "use the same settings, or another folder; to compare them nevertheless, pass"
         text = None
         if before is not None and before != now:
-            differ = "; ".join(
-                f"{name} {before.get(name, 'not set')}, not {now.get(name, 'not set')}"
-                for name in {**before, **now}
-                if before.get(name) != now.get(name)
-            )
-            text = f"{self._folder}: the answers of {whose} come from {differ}"
+            differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+            if "program" in differ:  # its files differ with it
+                differ = [name for name in differ if not name.startswith("file ")]
+            changes = []
+            for name in differ:
+                unset = "not there" if name.startswith("file ") else "not set"
+                changes.append(f"{name} is {now.get(name, unset)}, was {before.get(name, unset)}")
+            text = f"{self._folder}: {whose} ran in another way: {'; '.join(changes)}"
             if not accept:
                 hint += " --accept-changes (in Python accept_changes=True)"
                 raise RunError(text, hint=hint)

@@ -88,6 +88,9 @@ class CommandRunner:
     def __init__(self, command: Sequence[str], *, timeout: float | None = None) -> None:
         if not command:
             raise RunError("no program to run", hint="give it after --, as in -- python answer.py")
+        script = command[1] if Path(command[0]).stem.startswith("python") and command[1:] else ""
+        if script.endswith(".py") and not os.path.isfile(script):
+            raise RunError(f"{script}: no such program", hint="give the path of the script")
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout

@@ -252,6 +252,16 @@ class RunResult(Shown, Frozen):
         head += [("Tokens", True), ("In full", True), ("Tokens saved", True)] if tokens else []
         rows, lines, reasons = [], [], []
         for name, of_target in self.targets.items():
+            reasons += [[name, item, why] for item, why in of_target.failed.items()]
+            if of_target.failed:
+                item, why = next(iter(of_target.failed.items()))
+                failed = f"{counted(len(of_target.failed), 'item')} failed and skipped"
+                lines.append(
+                    f"{name}: {failed}: {some(of_target.failed)}; {item!r}: {why}. To ask again, "
+                    "pass --retry-skipped (in Python retry_skipped=True)"
+                )
+            if not of_target.items_run:
+                continue  # nothing was saved where nothing ran
             row = [
                 name,
                 f"{of_target.items_run:,}",
@@ -268,21 +278,13 @@ class RunResult(Shown, Frozen):
                 )
                 row += [f"{value:,}" for value in used]
             rows.append(row)
-            reasons += [[name, item, why] for item, why in of_target.failed.items()]
-            if of_target.failed:
-                item, why = next(iter(of_target.failed.items()))
-                failed = f"{counted(len(of_target.failed), 'item')} failed and skipped"
-                lines.append(
-                    f"{name}: {failed}: {some(of_target.failed)}; {item!r}: {why}. To ask again, "
-                    "pass --retry-skipped (in Python retry_skipped=True)"
-                )
         time = self.spent
         text = (
             f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "
             f"{time.own_seconds:,.1f} s."
         )
         title = "What it cost and saved"
-        tables = [Table(title, head, rows)]
+        tables = [Table(title, head, rows)] if rows else []
         if reasons:
             names = [("Target", False), ("Item", False), ("Reason", False)]
             tables.append(Table("Failed items", names, reasons, "an item", "Failed items"))
