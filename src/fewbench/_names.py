@@ -130,6 +130,17 @@ def p_value(value: float) -> str:
     return "<0.001" if value < 0.001 else fixed(value, 3)
 
 
+def probability(value: float) -> str:
+    """A probability with two decimals; never 0 or 1, which no estimate makes sure.
+
+    >>> probability(0.961), probability(0.996), probability(0.0)
+    ('0.96', '>0.99', '<0.01')
+    """
+    if not 0.005 <= value < 0.995:
+        return "<0.01" if value < 0.5 else ">0.99"
+    return fixed(value)
+
+
 def split_names(text: str) -> list[str]:
     """Split at commas outside parentheses, which hold settings.
 

@@ -53,7 +53,9 @@ def test_a_gate_exits_by_its_verdict(run, cli, tmp_path):
 
 def test_mistakes(run, cli, scores):
     for words, said in (
-        (("gate", "run", "--at-least", "0.5"), "2 targets"),
+        (("gate", "run", "--at-least", "0.5"), "name one: run:new"),
+        (("gate", "run", "-t", "new", "--at-least", "0.5"), "name the target as DIR:TARGET"),
+        (("versus", "runs", "new", "step:2"), "runs: no such folder of an evaluation (hint: did"),
         (("gate", "nowhere", "--at-least", "0.5"), "nowhere"),
         (("gate", "run:new"), "no condition to check"),
         (("gate", "run:new", "--at-least", "0.5", "--report", "x.txt"), ".json or .csv"),
@@ -90,6 +92,8 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
     said = next(line for line in text.splitlines() if line.startswith("Next items for both: "))
     more = said.removeprefix("Next items for both: ").split(", ")
     assert ok("ask", "run").split() == more
+    ok("tell", "run", answers({more[0]: 1}), *ONE, "-t", "a")
+    assert "13 of 15 items answered" in ok("estimate", "run", "-t", "a")
     for name in ("a", "b"):
         ok("tell", "run", answers(dict.fromkeys(more, 1)), *ONE, "-t", name)
     assert json.loads(ok("versus", "run:a", "run:b", "--json"))["items_common"] == 15
@@ -101,7 +105,7 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
             ("start", scores, "--purpose", "difference", "-m", "random", "-n", "5", "-o", "x"),
             "by the method fewbench",
         ),
-        (("versus", "a", "b", "--", "python"), "needs a folder"),
+        (("versus", "a", "b", "--", "python", "a.py"), "needs a folder"),
         (("versus", "a", "b", "--run", "x", "--ask", "--", "python"), "leave them out"),
         (("rank", "run", "--ask"), "--next-items"),
     ):

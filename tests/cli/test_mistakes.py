@@ -102,7 +102,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         (f"tell run nope.csv {ONE}", "nope.csv: no such file"),
         ("tell run results.csv", "no columns named; its columns are "),
         ("tell run results.csv --item id --score right", "no column 'right'"),
-        (f"tell run results.csv {ONE}", "rows repeat a cell"),
+        (f"tell run results.csv {ONE}", " a cell with "),
         (f"tell run results.csv {LONG}", "on the scale of the source models, 0 to 1"),
         ("estimate nowhere", "no evaluation here"),
         ("estimate run", "no target has answered any item"),

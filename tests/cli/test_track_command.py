@@ -74,6 +74,24 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
         assert "Traceback" not in wrong.err
 
 
+def test_the_first_checkpoint_in_full_and_tests_against_it(ok, cli, sources, told):
+    ok("start", sources, "-n", "20", "-m", "random", "-t", "step-100", "-o", "follow/step-100")
+    whole = cli("track", "follow", "--add", "step-100", told(0), *ONE)
+    assert "recorded 60 answers of step-100" in whole.out
+    assert "note: the file has all items: step-100 ran in full" in whole.err
+    items = ok("track", "follow", "--add", "step-200").split()
+    assert len(items) == 20
+    ok("track", "follow", "--add", "step-200", told(1, items), *ONE)
+    text = ok("versus", "follow/step-200", "follow/step-100")
+    assert "Items: step-200 20, step-100 60, both 20, of 60" in text
+    assert ok("versus", "follow/step-200", "step-100") == text  # by its name beside
+    ranks = ok("rank", "follow/step-200", "follow/step-100")
+    assert ok("rank", "follow/step-200", "--models", "step-100") == ranks
+    assert "ranked twice" in cli("rank", "follow/step-200", "--models", "step-200").err
+    gate = cli("gate", "follow/step-200", "--not-below", "step-100", "--margin", "0.5")
+    assert "not worse than step-100" in gate.out
+
+
 def test_checkpoints_in_the_scores_file(ok, tmp_path):
     path = save_scores(TABLE, tmp_path / "all.parquet")
     text = ok("track", path, "--run", "run")

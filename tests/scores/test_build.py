@@ -126,8 +126,12 @@ def test_from_long_says_what_does_not_fit(change, says):
 
 def test_from_long_says_which_cell_is_there_twice():
     twice = pd.concat([LONG, LONG.iloc[[1]]])
-    with pytest.raises(ScoresError, match="repeat a cell, first: model 'a', item '2'"):
+    says = "1 row repeats a cell with the same score, first: model 'a', item '2'"
+    with pytest.raises(ScoresError, match=says):
         from_long(twice, **NAMES)
+    other = twice.assign(ok=[*twice["ok"].iloc[:-1], 1 - twice["ok"].iloc[-1]])
+    with pytest.raises(ScoresError, match="1 row repeats a cell with another score"):
+        from_long(other, **NAMES)
     with pytest.raises(ScoresError, match="no rows"):
         from_long(LONG.iloc[:0], **NAMES)
     with pytest.raises(ScoresError, match="two columns named 'ok'"):

@@ -57,6 +57,8 @@ def test_at_a_score_the_interval_is_as_wide_as_that_of_a_sample_with_it(n, n_ite
 def test_at_a_score_the_interval_holds_it_and_grows_with_the_variance(score, n, level, effect):
     low, high = interval_at(score, n, 100, level, effect)
     assert 0 <= low <= score <= high <= 1
+    if n < 100 and level >= 0.9 and effect >= 1:
+        assert error_within(low, high, n, 100) < (high - low) / 2
     wider = interval_at(score, n, 100, level, 2 * effect)
     assert wider[0] <= low
     assert high <= wider[1]

@@ -49,7 +49,11 @@ def main() -> None:
             error.show()  # the help
             sys.exit(2)
         command = error.ctx.command_path if error.ctx else "fewbench"
-        _fail(error.format_message(), f"see {command} --help")
+        hint = f"see {command} --help"
+        by_folder = command.split()[-1] in ("gate", "versus")
+        if by_folder and getattr(error, "option_name", "") in ("-t", "--target"):
+            hint = f"name the target as DIR:TARGET; {hint}"
+        _fail(error.format_message(), hint)
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code
         say("fewbench: stopped; no file is damaged")
     sys.exit(code or 0)

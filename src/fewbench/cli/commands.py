@@ -24,9 +24,10 @@ from fewbench.cli.documented import (
 )
 from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
+from fewbench.decide.track_folder import full_or_part
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import folder_and_target
+from fewbench.evaluation.journal import HEADER, folder_and_target
 from fewbench.scores import Benchmark, Scores
 from fewbench.study.cache import is_folder
 
@@ -123,6 +124,8 @@ class Call:
 
     def operand(self, name: str) -> Evaluation | tuple[Evaluation, str] | str:
         """Read an evaluation's folder or DIR:TARGET; other names stay."""
+        if (full_or_part(Path(name)) / HEADER).is_file():
+            return self.evaluation(name)
         if (named := folder_and_target(name)) is None:
             return name
         folder, target = named
@@ -135,10 +138,11 @@ class Call:
         return self.evaluation(name) if isinstance(operand, str) else operand
 
     def evaluation(self, folder: str) -> Evaluation:
-        """Open an evaluation's folder, once."""
-        key = Path(folder).resolve()
+        """Open an evaluation's folder, once; of a checkpoint that ran all items, that one."""
+        place = full_or_part(Path(folder))
+        key = place.resolve()
         if key not in self._opened:
-            self._opened[key] = open_evaluation(Path(folder), self.given["scores"])
+            self._opened[key] = open_evaluation(place, self.given["scores"])
         return self._opened[key]
 
     def scores(self, path: Path, *, items: bool = False) -> Scores | None:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fewbench._names import counted
+from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
 from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
@@ -72,6 +72,13 @@ def _run(
         "on a run, which chooses the items and stops once it is decided",
         "leave them out, or compare two evaluations that exist",
     )
+    if run is None and len(program or ()) == 1:  # a folder and two targets, as it seems
+        folders = [str(path.parent) for path in Path(given["a"]).parent.glob(f"*/{HEADER}")]
+        others = "name the folder of both targets, or add --run DIR and --scores SCORES"
+        raise EvaluationError(
+            f"{given['a']}: no such folder of an evaluation",
+            hint=did_you_mean(given["a"], folders, others),
+        )
     if run is None or not program or scores_path is None:
         raise EvaluationError(
             "a run needs a folder, the source models and a program",
@@ -237,6 +244,8 @@ def _add(
         )
         return
     taken = _tell(evaluation, table, name)
+    if is_whole:
+        say(f"note: the file has all items: {name} ran in full, and is a source model of the rest")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")

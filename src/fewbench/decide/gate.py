@@ -326,7 +326,7 @@ def _check(
         verdict = "fail"
     needed = if_known = None
     if verdict == "undecided":
-        distance = abs(made.difference - least)
+        distance = made.difference - least
         needed, if_known = items_to_decide(made, (side, other), level, distance, scores.n_items)
     interval = Interval.between(scale.difference_from_unit((low, high)))
     value = float(scale.difference_from_unit(made.difference))

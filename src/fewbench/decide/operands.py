@@ -16,6 +16,7 @@ from fewbench._json import Frozen
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
+from fewbench.decide.track_folder import checkpoint_beside
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
@@ -339,7 +340,7 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
     scores : Scores
         The sources.
     others : sequence of Given
-        Evaluations that a name may be a target of.
+        Evaluations that a name may be a target of, or a checkpoint beside.
 
     Raises
     ------
@@ -350,7 +351,8 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         if len(given.targets) > 1:
             raise EvaluationError(
                 f"the evaluation has {len(given.targets)} targets: {some(given.targets)}",
-                hint="name one: DIR:TARGET, in Python (evaluation, target)",
+                hint=f"name one: {given.folder or 'DIR'}:{given.targets[0]}, in Python "
+                "(evaluation, target)",
             )
         return _estimated(given, given.targets[0], scores)
     if isinstance(given, tuple):
@@ -362,6 +364,8 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
             return _estimated(evaluation, given, scores)
     if given in scores.models.index:
         return _known(given, scores)
+    if (beside := checkpoint_beside(given, evaluations)) is not None:
+        return _estimated(beside, given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
     names = [*dict.fromkeys(targets), *scores.model_ids]
     raise EvaluationError(

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from fewbench._json import Frozen
-from fewbench._names import counted, some
+from fewbench._names import counted, probability, some
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, chances_of_top
@@ -129,8 +129,8 @@ class Ranking(Shown, Frozen):
                 *(target.target, str(target.rank), f"{target.rank_low} to {target.rank_high}"),
                 *(
                     unit.score(target.score),
-                    f"{target.chance_best:.2f}",
-                    f"{target.chance_top:.2f}",
+                    probability(target.chance_best),
+                    probability(target.chance_top),
                 ),
                 *(f"{target.items_run:,}", some(target.tied_with, quotes=False)),
             ]
@@ -238,7 +238,7 @@ def rank(
             hint="record answers of more targets, or name source models to rank with them",
         )
     scores = scores_of(*evaluations)
-    sides = [operand(target, scores) for target in (*targets, *models)]
+    sides = [operand(target, scores, evaluations) for target in (*targets, *models)]
     names = [side.name for side in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

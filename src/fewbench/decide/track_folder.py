@@ -5,6 +5,7 @@ DIR/step-1000` add a checkpoint. Further ones are evaluated like the first.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from fewbench._files import folder_name
@@ -32,17 +33,10 @@ def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
     if (folder / HEADER).is_file():
         return [Evaluation.open(folder, scores)]
     evaluations: dict[tuple[str, ...], Evaluation] = {}
-    for path in sorted(folder.glob(f"*/{HEADER}")):
-        evaluation = _opened(path.parent, scores)
+    for evaluation in _opened_in(folder, scores):
         other = evaluations.get(evaluation.targets)
         if other is None or _answered(evaluation) > _answered(other):
             evaluations[evaluation.targets] = evaluation
-    if not evaluations:
-        raise EvaluationError(
-            f"{folder}: no checkpoints here",
-            hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
-            f"{folder}/NAME, or name a scores file and --run",
-        )
     return list(evaluations.values())
 
 
@@ -86,14 +80,14 @@ def add_checkpoint(
                 hint="choose a name that differs in more than its punctuation",
             )
         return evaluation
-    first = next(
-        (evaluation for evaluation in open_folder(root, scores) if not _is_whole(evaluation)), None
-    )
-    if first is None:
+    # Of every evaluation there: that of some items stays beside that of all.
+    starts = [evaluation for evaluation in _opened_in(root, scores) if not _is_whole(evaluation)]
+    if not starts:
         raise EvaluationError(
             f"{root}: no checkpoint that runs some of the items",
             hint="start the first one with fewbench start",
         )
+    first = starts[0]
     assert first.folder is not None
     if is_whole:
         evaluation = Evaluation(first.scores, WHOLE, first.scores.n_items, [name])
@@ -108,8 +102,37 @@ def add_checkpoint(
     return evaluation
 
 
+def full_or_part(folder: Path) -> Path:
+    """Return where a checkpoint of this folder ran all items, if it did, else the folder."""
+    whole = folder.parent / (folder.name + ALL)
+    return whole if (whole / HEADER).is_file() else folder
+
+
+def checkpoint_beside(name: str, evaluations: Sequence[Evaluation]) -> Evaluation | None:
+    """Return the evaluation of a checkpoint in the folder of a run that these are in, if any."""
+    for evaluation in evaluations:
+        if evaluation.folder is not None:
+            place = full_or_part(evaluation.folder.parent / folder_name(name))
+            if (place / HEADER).is_file():
+                beside = _opened(place, evaluation.scores)
+                if name in beside.targets:
+                    return beside
+    return None
+
+
 def _is_whole(evaluation: Evaluation) -> bool:
     return evaluation.provenance.budget == evaluation.scores.n_items
+
+
+def _opened_in(folder: Path, scores: Scores | None) -> list[Evaluation]:
+    evaluations = [_opened(path.parent, scores) for path in sorted(folder.glob(f"*/{HEADER}"))]
+    if not evaluations:
+        raise EvaluationError(
+            f"{folder}: no checkpoints here",
+            hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
+            f"{folder}/NAME, or name a scores file and --run",
+        )
+    return evaluations
 
 
 def _opened(place: Path, scores: Scores | None) -> Evaluation:

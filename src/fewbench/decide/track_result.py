@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ConfigDict
 
 from fewbench._json import Frozen
-from fewbench._names import p_value
+from fewbench._names import p_value, probability
 from fewbench.decide.operands import frame_of
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
@@ -143,7 +143,7 @@ class Track(Shown, Frozen):
             [
                 *(point.checkpoint, f"{point.step:,.10g}", unit.score(point.score)),
                 "known" if point.is_known else unit.scores(point.interval),
-                *(f"{point.items_run:,}", f"{point.chance_best:.2f}"),
+                *(f"{point.items_run:,}", probability(point.chance_best)),
             ]
             for point in self.points
         ]
@@ -179,8 +179,8 @@ class Track(Shown, Frozen):
         return Page(
             "track",
             self.run or "A training run",
-            f"{best.checkpoint} is the best with probability {best.chance_best:.2f}: it scores "
-            f"{unit.score(best.score)}",
+            f"{best.checkpoint} is the best with probability {probability(best.chance_best)}: "
+            f"it scores {unit.score(best.score)}",
             lesser,
             self.warnings,
             [

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ConfigDict
 
 from fewbench._json import Frozen
-from fewbench._names import p_value
+from fewbench._names import p_value, probability
 from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.interval import Interval
@@ -178,7 +178,9 @@ class Versus(Shown, Frozen):
         ]
         head = [("Task", False), ("Difference", True), ("Interval", True)]
         head += [("Verdict", False), ("p", True), ("adjusted p", True)]
-        notes = [f"{self.a} minus {self.b}. An interval that excludes 0 decides."]
+        notes = [
+            f"{self.a} minus {self.b}. For the full score, an interval that excludes 0 decides."
+        ]
         if tasks:
             notes.append(
                 "The verdicts on tasks use p values that are adjusted for their number "
@@ -210,7 +212,7 @@ class Versus(Shown, Frozen):
         answer = self.answer
         if self.verdict == "undecided":
             answer = f"It is undecided whether {self.a} or {self.b} is better"
-        sure = f"{self.a} is better with probability {self.chance_a_better:.2f}"
+        sure = f"{self.a} is better with probability {probability(self.chance_a_better)}"
         if self.kind == "known":
             sure = "both scores are known, so it has no error on these items"
         return Page(

@@ -242,8 +242,8 @@ def progress_notes(
         )
     elif left or is_waiting:
         notes.append(
-            f"{answered} of {budget} items answered: the method asks for more items before "
-            "its estimate is final"
+            f"{answered} of {max(budget, asked)} items answered: the method asks for more items "
+            "before its estimate is final"
         )
     elif method.whole_budget and asked < budget:
         notes.append(f"only {asked} of {budget} items were asked: the others were lost or changed")

@@ -89,12 +89,17 @@ def from_long(
     filled = np.zeros(shape[0] * shape[1], dtype=bool)
     filled[cell] = True
     if np.count_nonzero(filled) < len(cell):
-        twice = pd.Series(cell).duplicated().to_numpy()
+        cells = pd.Series(cell)
+        twice = cells.duplicated().to_numpy()
+        agree = table[score].astype(str).groupby(cells.to_numpy()).nunique().max() == 1
         at = int(np.flatnonzero(twice)[0])
         raise ScoresError(
-            f"{int(twice.sum())} rows repeat a cell, first: model {model_ids[rows[at]]!r}, item "
-            f"{item_ids[columns[at]]!r}",
-            hint="keep one row per model and item, or use an item column with more distinct ids",
+            f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
+            f"{'the same score' if agree else 'another score'}, first: "
+            f"model {model_ids[rows[at]]!r}, item {item_ids[columns[at]]!r}",
+            hint="delete the repeated rows"
+            if agree
+            else "keep one row per model and item, or use an item column with more distinct ids",
         )
     values = np.full(shape, np.nan)
     reader = CellReader(CellWords(missing, right, wrong), scale or Scale())

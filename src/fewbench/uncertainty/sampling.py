@@ -155,19 +155,31 @@ def interval_at(
 ) -> tuple[float, float]:
     """Return the interval of n random items around a score, as wide as `random` makes it.
 
-    That of the nearest number of right answers, widened by sqrt(`effect`), the `sampling_effect`.
+    That of the nearest number of right answers, widened by sqrt(`effect`), the `sampling_effect`,
+    and moved to the score. Where that exceeds 0 or 1 and is cut off, it also holds the interval
+    interpolated between the numbers of right answers below and above: else it would be too narrow.
 
     Examples
     --------
     >>> [round(end, 3) for end in interval_at(0.7, 30, 1000, 0.9)]
     [0.538, 0.832]
+    >>> [round(end, 3) for end in interval_at(0.4, 1, 1000, 0.9)]
+    [0.02, 1.0]
     """
     if n >= n_items:
         return score, score
-    hits = round(score * n)
-    low, high = exact_interval(hits, n, n_items, level)
     wider = math.sqrt(effect)
-    low, high = score - wider * (hits / n - low), score + wider * (high - hits / n)
+
+    def around(hits: int, score: float) -> tuple[float, float]:
+        low, high = exact_interval(hits, n, n_items, level)
+        return score - wider * (hits / n - low), score + wider * (high - hits / n)
+
+    low, high = around(round(score * n), score)
+    if low < 0 or high > 1:
+        below = math.floor(score * n)
+        ends = [np.clip(around(hits, hits / n), 0, 1) for hits in (below, min(below + 1, n))]
+        between = (ends[0] + (score * n - below) * (ends[1] - ends[0])).tolist()
+        low, high = min(low, between[0]), max(high, between[1])
     return max(0.0, min(low, score)), min(1.0, max(high, score))
 
 
