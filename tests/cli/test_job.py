@@ -38,6 +38,15 @@ def test_lower_is_better(ok, tmp_path):
     assert load_scores(tmp_path / "s.parquet").values.tolist() == [[0.75, 1], [0, 0]]
 
 
+def test_import_says_how_to_name_tasks(cli, long_csv, tmp_path):
+    (tmp_path / "r.csv").write_text("m,q1,q2\na,0,0\nb,1,1\n")
+    wide = cli("import", "r.csv", "--model", "m", "-o", "s.parquet").err
+    assert "all items count as one task. To name tasks, pass --items FILE with the columns" in wide
+    words = ("import", long_csv, *LONG, "--range", "0,100", "-o", "s.parquet")
+    assert "pass --task COLUMN, or --items FILE" in cli(*words, "--force").err
+    assert "one task" not in cli(*words, "--task", "subject", "--force").err
+
+
 def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_path):
     ok("import", long_csv, *LONG, "--task", "subject", "--range", "0,100", "-o", "s.parquet")
     started = ok("start", "s.parquet", "-m", "kmedoids-ridge", "-n", "9", "-t", "new", "-o", "run")

@@ -244,7 +244,7 @@ def test_texts_of_tasks(ok, wrong, here, tmp_path):
     found = json.loads(ok(*words))
     assert found["facts"]["rows"] == "BM25"
     assert "quarks" in [row["task"] for row in found["chosen"]]
-    assert "1 tasks have no text: 'quarks'" in wrong(*words[:-2])
+    assert "1 task without a text: 'quarks'" in wrong(*words[:-2])
 
 
 # What a matrix in a .csv does not say, losses, and models that chose the tasks.

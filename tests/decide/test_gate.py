@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fewbench
@@ -55,6 +56,16 @@ def test_a_baseline_that_ran_all_items_decides_sooner(sources, targets, play):
                     advised += 1
     assert passed["known"] > 1.3 * passed["estimated"] > 0
     assert advised > 10
+
+
+def test_exact_intervals_name_more_items_than_were_run():
+    """Of a model that is always right, all of the interval is below the value."""
+    items = pd.DataFrame({"task": "t"}, index=[f"q{at}" for at in range(1000)])
+    evaluation = Evaluation(fewbench.Benchmark(items), "random", 100)
+    evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
+    check = fewbench.gate(evaluation, at_least=0.98).checks[0]
+    assert check.verdict == "undecided"
+    assert 120 < check.items_needed < 500
 
 
 def test_conditions_and_codes(sources, targets, play):

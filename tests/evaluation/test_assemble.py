@@ -122,6 +122,8 @@ def test_the_more_a_target_may_be_beyond_the_sources_the_nearer_to_random_sampli
     # As many right on the hardest items fit no source: half of random sampling's width and more.
     unfit = estimated(0.8, range(15), right_on(easiest[::-1], 9), held)
     assert unfit.score - unfit.interval.low >= 0.5 * half - 1e-9
+    # The error to expect rises for targets beyond the sources, not for those that fit badly.
+    assert unfit.expected_error < 0.02 < right[-1].expected_error
 
 
 def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():

@@ -279,7 +279,7 @@ def test_probabilities_that_do_not_fit(with_options, row, says):
     with pytest.raises(AnswersError) as caught:
         evaluation.tell("model-13", {item: 1.0}, {item: row})
     assert says in str(caught.value)
-    with pytest.raises(AnswersError, match="1 answers lack probabilities"):
+    with pytest.raises(AnswersError, match="1 answer without probabilities"):
         evaluation.tell("model-13", {item: 1.0}, {})
     assert len(evaluation.ask()["model-13"]) == 6
 

@@ -167,5 +167,5 @@ def test_whole_models_are_used_by_themselves_where_they_are_enough():
 def test_an_item_that_no_model_ran_has_its_tasks_mean():
     scores = from_arrays([[1, np.nan, 0, 0]], models=["a"], tasks=["x", "x", "y", "y"])
     assert scores.filled[0].tolist() == [1, 1, 0, 0]
-    with pytest.raises(ScoresError, match="no answer at all"):
+    with pytest.raises(ScoresError, match="without any answer"):
         from_arrays([[np.nan, np.nan]], models=["a"])

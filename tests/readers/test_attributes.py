@@ -87,7 +87,7 @@ def test_positions_may_be_unknown(tmp_path):
         ("models", "model,x,x\norg/a,1,1\n7,2,2\n", "'x' twice"),
         ("models", "model,x\norg/a\n", "cannot be read as csv"),
         ("models", "", "the file is empty"),
-        ("items", "item,task\n007,t\n7,\nx y,u\n", "1 items have no task: '7'"),
+        ("items", "item,task\n007,t\n7,\nx y,u\n", "1 item without a task: '7'"),
         ("items", "item,doc_id\n007,1\n7,2.5\nx y,3\n", "'2.5' at row 2, not a position"),
         ("items", "item,doc_id\n007,1\n7,b\nx y,\n", "'b' at row 2, not a position"),
         ("items", "item,doc_id\n007,-1\n7,2\nx y,3\n", "'-1' at row 1, not a position"),

@@ -193,10 +193,16 @@ MALFORMED = {
         text("bad.csv", "m,i,s,t\na,q,1,x\nb,q,1,y\n", WITH_TASK),
         "one item has two values in column 't'",
     ),
-    "csv no task for an item": (text("bad.csv", "m,i,s,t\na,q,1,\n", WITH_TASK), "no task: 'q'"),
+    "csv no task for an item": (
+        text("bad.csv", "m,i,s,t\na,q,1,\n", WITH_TASK),
+        "without a task: 'q'",
+    ),
     "csv empty model": (text("bad.csv", HEAD + ",q,1\n"), "model ids are empty"),
     "csv blank item": (text("bad.csv", HEAD + "a, ,1\n"), "item ids are empty"),
-    "csv model without answers": (text("bad.csv", HEAD + "a,q,1\nb,q,\n"), "no answer at all: 'b'"),
+    "csv model without answers": (
+        text("bad.csv", HEAD + "a,q,1\nb,q,\n"),
+        "without any answer: 'b'",
+    ),
     "csv not UTF-8": (text("bad.csv", HEAD.encode() + b"a\xff,q,1\n"), "bad.csv"),
     "csv header not UTF-8": (text("bad.csv", b"m\xff,i,s\na,q,1\n"), "bad.csv"),
     "csv binary junk": (text("bad.csv", JUNK), "bad.csv"),
@@ -223,10 +229,13 @@ MALFORMED = {
     "jsonl numbers": (text("bad.jsonl", "1\n2\n"), "line 1 is not a JSON object"),
     "jsonl not UTF-8": (text("bad.jsonl", b'{"m":"\xff","i":"q","s":1}\n'), "bad.jsonl"),
     "jsonl score is a list": (text("bad.jsonl", '{"m":"a","i":"q","s":[1]}\n'), "lists or objects"),
-    "jsonl item is an object": (text("bad.jsonl", '{"m":"a","i":{"x":1},"s":1}'), "'i' has 1"),
+    "jsonl item is an object": (
+        text("bad.jsonl", '{"m":"a","i":{"x":1},"s":1}'),
+        "in 1 row, first",
+    ),
     "jsonl task is a list": (
         text("bad.jsonl", '{"m":"a","i":"q","s":1,"t":["x"]}', WITH_TASK),
-        "'t' has 1 values that are lists",
+        "'t' contains lists or objects in 1 row",
     ),
     "jsonl NaN id": (text("bad.jsonl", '{"m":NaN,"i":"q","s":1}\n'), "column 'm' is empty in 1"),
     "jsonl null item": (

@@ -220,6 +220,8 @@ def test_answers_that_are_all_wrong_or_all_right_are_a_warning(tmp_path, score, 
     assert said in found.estimates["target"].warnings
     again = Evaluation.open(tmp_path, SOURCES)
     assert said in again.estimate()["target"].warnings
+    compared = fewbench.versus(again, SOURCES.model_ids[0])
+    assert any(said in one for one in compared.warnings) == (what == "wrong")
     mixed = fewbench.run(SOURCES, "random", 40, TRUTH.get)
     assert not any("all 40" in one for one in mixed.estimates["target"].warnings)
 

@@ -113,7 +113,7 @@ def test_take_keeps_labels_attributes_and_probabilities():
 
 
 def test_take_names_what_would_be_empty():
-    with pytest.raises(ScoresError, match="models have no answer at all: 'b'"):
+    with pytest.raises(ScoresError, match="model without any answer: 'b'"):
         small().take(items=[2])
     with pytest.raises(ScoresError, match="model ids appear more than once"):
         small().take(models=[0, 0])

@@ -160,8 +160,8 @@ def start(
     n_sources = evaluation.scores.n_models
     sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
     echo(
-        f"{output}: {method} on {sources}{scores.n_items} items; "
-        f"{len(first)} items to run now. Next: fewbench ask {output}"
+        f"{output}: {method} on {sources}{counted(scores.n_items, 'item')}; "
+        f"{counted(len(first), 'item')} to run now. Next: fewbench ask {output}"
     )
 
 
@@ -243,7 +243,7 @@ def ask(
         sources, items = _positions_now(sources, items, positions, harness)
     text = export_items(sources, items, harness)
     echo(text)
-    say(f"{len(items)} items for {', '.join(pending)}")
+    say(f"{counted(len(items), 'item')} for {', '.join(pending)}")
     if harness == "lm-eval":
         say(f"run exactly these tasks with --log_samples: {','.join(json.loads(text))}")
         say(f"--samples needs lm-eval 0.4.9 or newer{_ran_with(sources, items)}")
@@ -275,13 +275,13 @@ def _positions_now(
     sources, lacking = positions_in(sources, now, items)
     if len(lacking) == len(items):
         raise EvaluationError(
-            f"{logs}: contains none of the {len(items)} items to run, or no positions",
+            f"{logs}: contains none of the {len(items):,} items to run, or no positions",
             hint="give logs of a complete run; if the documents changed, import source models that "
             "ran the new documents",
         )
     if lacking:
         say(
-            f"warning: {logs}: lacks {len(lacking)} of {len(items)} items, not printed here: "
+            f"warning: {logs}: lacks {len(lacking):,} of {len(items):,} items, not printed here: "
             f"{some(lacking)}"
         )
     return sources, [item for item in items if item not in set(lacking)]
@@ -333,7 +333,7 @@ def estimate(
         if name not in estimates:
             answered = len(evaluation.record.answered(name))
             asked = len(evaluation.record.asked(name))
-            say(f"not finished: {name}, {answered} of {asked} items answered")
+            say(f"not finished: {name}, {answered:,} of {asked:,} items answered")
     if report is not None:
         from fewbench.evaluation.journal import Journal
         from fewbench.runners.result import RunResult

@@ -20,7 +20,7 @@ from fewbench.readers import Columns, Reading, join_attributes, read
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
 from fewbench.scores import Scores, load_scores, save_scores
-from fewbench.scores.table import RUN
+from fewbench.scores.table import NO_TASK, RUN
 
 LONG = 10.0
 """Seconds of reading after which a failed import keeps what was read."""
@@ -97,6 +97,12 @@ def _import(
             written = save_scores(scores, output)
         if len(reading.files):
             _report_files(reading, report)
+    if (scores.items["task"] == NO_TASK).all():
+        way = "--task COLUMN, or " if score is not None else ""
+        say(
+            "note: all items count as one task. To name tasks, pass "
+            f"{way}--items FILE with the columns item and task"
+        )
     echo(f"{written}: {described(scores)}")
 
 

@@ -49,7 +49,7 @@ def give_subset(
         return
     with written_whole(output) as temporary:
         temporary.write_text(subset.to_json() + "\n", encoding="utf-8")
-    say(f"{output}: {len(subset.items)} items of {scores.n_items}; {then}")
+    say(f"{output}: {len(subset.items):,} items of {scores.n_items:,}; {then}")
 
 
 select = command(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fewbench._names import did_you_mean, some
+from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import EvaluationError
@@ -130,7 +130,7 @@ def read_run(
     checkpoints = [checkpoint for checkpoint in checkpoints if len(checkpoint.items)]
     if len(checkpoints) < 2:
         raise EvaluationError(
-            f"{len(checkpoints)} checkpoints with answers, and a curve needs 2",
+            f"{counted(len(checkpoints), 'checkpoint')} with answers; a curve needs 2",
             hint="record the answers of more checkpoints",
         )
     known_steps = _column(scores, rows) | dict(steps or {})

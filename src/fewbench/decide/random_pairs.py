@@ -69,7 +69,7 @@ def _nearest(full: FloatArray, score: float) -> IntArray:
 
 
 def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
-    """Return how many items make a half width as small as a distance.
+    """Return how many items make a half width as small as a distance, more than the n so far.
 
     Half widths shrink with sqrt(1/n - 1/N).
 
@@ -78,7 +78,7 @@ def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
     >>> items_needed(0.06, 0.03, 50, 1000)
     174
     """
-    return max(n, items_of_width(half, distance, n, n_items))
+    return min(n_items, max(n + 1, items_of_width(half, distance, n, n_items)))
 
 
 def items_to_decide(
@@ -86,17 +86,19 @@ def items_to_decide(
 ) -> tuple[int | None, int | None]:
     """Return how many items would decide a contrast, and how many if the other score were known.
 
-    `distance` is that of the difference from the bound that it must clear. None if both scores are
-    known, so that more items change nothing.
+    `distance` is how far the difference is above the bound that it must clear, or below it if
+    negative. None if both scores are known, so that more items change nothing.
     """
     n = min((len(side.items) for side in sides if not side.is_known), default=0)
     if not n:
         return None, None
     low, high = made.interval(level)
     pairs = if_paired(made, *sides)
-    half = (high - low) / 2 if pairs is made else pairs.half(level)
-    if_known = items_if_known(made, level, distance, n, n_items)
-    return items_needed(half, distance, n, n_items), if_known
+    half = pairs.half(level)
+    if pairs is made:  # exact intervals are longer towards the middle of the scale
+        half = made.difference - low if distance > 0 else high - made.difference
+    if_known = items_if_known(made, level, abs(distance), n, n_items)
+    return items_needed(half, abs(distance), n, n_items), if_known
 
 
 def items_if_known(

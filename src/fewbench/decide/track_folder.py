@@ -37,12 +37,6 @@ def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
         other = evaluations.get(evaluation.targets)
         if other is None or _answered(evaluation) > _answered(other):
             evaluations[evaluation.targets] = evaluation
-    if not evaluations:
-        raise EvaluationError(
-            f"{folder}: no checkpoints here",
-            hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
-            f"{folder}/NAME, or name a scores file and --run",
-        )
     return list(evaluations.values())
 
 
@@ -131,7 +125,14 @@ def _is_whole(evaluation: Evaluation) -> bool:
 
 
 def _opened_in(folder: Path, scores: Scores | None) -> list[Evaluation]:
-    return [_opened(path.parent, scores) for path in sorted(folder.glob(f"*/{HEADER}"))]
+    evaluations = [_opened(path.parent, scores) for path in sorted(folder.glob(f"*/{HEADER}"))]
+    if not evaluations:
+        raise EvaluationError(
+            f"{folder}: no checkpoints here",
+            hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
+            f"{folder}/NAME, or name a scores file and --run",
+        )
+    return evaluations
 
 
 def _opened(place: Path, scores: Scores | None) -> Evaluation:

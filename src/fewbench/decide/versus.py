@@ -149,7 +149,7 @@ def _result(
     open_ = [side for side in (first, other) if not side.is_known]
     if verdict in ("undecided", "not worse") and open_:
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
-        distance = abs(difference.difference - edge)
+        distance = difference.difference - edge
         needed, if_known = items_to_decide(
             difference, (first, other), level, distance, scores.n_items
         )

@@ -206,7 +206,9 @@ class AnswerBook:
         if probabilities is not None:
             lacking = [item for item in answers if item not in probabilities]
             if lacking:
-                raise AnswersError(f"{len(lacking)} answers lack probabilities: {some(lacking)}")
+                raise AnswersError(
+                    f"{counted(len(lacking), 'answer')} without probabilities: {some(lacking)}"
+                )
             options = self.options([probabilities[item] for item in answers])
         scores = []
         for item, score in answers.items():

@@ -659,7 +659,7 @@ class Evaluation:
 
     def answer_notes(self, target: str) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
-        return self._ledger.notes(target)
+        return self._ledger.notes(target, is_compared=True)
 
 
 def select_items(
@@ -704,9 +704,9 @@ def select_items(
     provenance = evaluation.provenance
     then = ""
     if len(items) < provenance.budget:
-        then = f" of {provenance.budget}, and chooses the others after the answers"
+        then = f" of {provenance.budget:,}, and chooses the others after the answers"
     note = (
-        f"{provenance.method} asks for these {len(items)} items{then}. Use fewbench start SCORES "
+        f"{provenance.method} asks for these {len(items):,} items{then}. Use fewbench start SCORES "
         f"--method '{provenance.method}' --budget {provenance.budget} --seed {provenance.seed} "
         f"--average {provenance.average} -o DIR, then ask and tell"
     )

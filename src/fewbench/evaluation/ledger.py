@@ -278,15 +278,21 @@ class Ledger:
             entry for entry in self.entries if isinstance(entry, Told) and entry.target == target
         ]
 
-    def notes(self, target: str) -> tuple[str, ...]:
-        """Return warnings on a target's answers: cut replies, fractions, other prompts."""
+    def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
+        """Return warnings on a target's answers: cut replies, fractions, other prompts.
+
+        That all answers are right is said of estimates, and not again where targets are compared.
+        """
         entries = self.told(target)
         odd = describe_replies(kept_replies(entries), len(self.record.answered(target)))
         answers = self.record.answers(target)
         ids, texts = self._item_ids[answers.items].tolist(), {}
         for entry in entries:
             texts.update(entry.texts)
-        odd += describe_alike(dict(zip(ids, answers.scores[0].tolist(), strict=True)), texts)
+        scores = dict(zip(ids, answers.scores[0].tolist(), strict=True))
+        odd += describe_alike(
+            {} if is_compared and set(scores.values()) == {1.0} else scores, texts
+        )
         differences = dict.fromkeys(
             difference for entry in entries for difference in entry.differences
         )

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from fewbench._blocks import is_large
 from fewbench._json import Frozen
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.algorithms.sampling import LEAST_OF_TASK, items_of_share
@@ -228,8 +228,8 @@ def check_budget(budget: int, n_items: int) -> None:
     """Raise MethodError unless 1 <= budget <= n_items."""
     if not 1 <= budget <= n_items:
         raise MethodError(
-            f"budget of {budget}: the benchmark has {n_items} items",
-            hint=f"use a budget from 1 to {n_items}",
+            f"budget of {budget:,}: the benchmark has {counted(n_items, 'item')}",
+            hint=f"use a budget from 1 to {n_items:,}",
         )
 
 
@@ -240,7 +240,8 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
     """
     if len(subset.items) != wanted.budget:
         raise EvaluationError(
-            f"the subset has {len(subset.items)} items, but the budget is {wanted.budget}"
+            f"the subset has {counted(len(subset.items), 'item')}, but the budget is "
+            f"{wanted.budget:,}"
         )
     provenance = subset.provenance
     if provenance is not None and provenance.fingerprint != wanted.fingerprint:

@@ -38,7 +38,7 @@ def provenance_of(origin: Origin, n_items: int) -> Provenance:
     items = provenance.budget if subset is None else len(subset.get("items", ()))
     if provenance.budget != items or not 1 <= provenance.budget <= n_items:
         raise PackError(
-            f"the pack is for {provenance.budget} items and contains {items} of {n_items}",
+            f"the pack is for {provenance.budget:,} items and contains {items:,} of {n_items:,}",
             hint="make the pack again",
         )
     return provenance

@@ -170,7 +170,7 @@ def _lack(need: Need, scores: Scores) -> MethodError:
         texts = item_texts(scores)
         blank = [item for item, text in zip(scores.item_ids, texts, strict=True) if not text]
         return MethodError(
-            f"{len(blank)} of {scores.n_items} items have no text: {some(blank)}",
+            f"{len(blank):,} of {scores.n_items:,} items have no text: {some(blank)}",
             hint="import the scores with --items FILE, a table with columns item and text",
         )
     if need.what == "probabilities":

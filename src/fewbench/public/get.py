@@ -220,7 +220,7 @@ class PublicResults:
         return replace(self, path=written)
 
     def __repr__(self) -> str:
-        size = f"{self.scores.n_models} models × {self.scores.n_items} items"
+        size = f"{self.scores.n_models:,} models × {self.scores.n_items:,} items"
         lines = [f"{size} of {self.files!r}", *(f"note: {note}" for note in self.notes)]
         return "\n".join([*lines, f"cite: {self.files.source.cite}"])
 

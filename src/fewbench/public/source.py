@@ -288,11 +288,11 @@ def from_rows(
         lines.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
     empty = averaged.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:
-        lines.append(f"{len(without)} models without a score left out: {some(without)}")
+        lines.append(f"{counted(len(without), 'model')} without a score left out: {some(without)}")
         averaged = averaged[~averaged["model"].isin(without)]
     unrun = averaged.groupby("item")["score"].count()
     if (nobody := unrun.index[unrun == 0]).size:
-        lines.append(f"{len(nobody)} items without a score left out: {some(nobody)}")
+        lines.append(f"{counted(len(nobody), 'item')} without a score left out: {some(nobody)}")
         averaged = averaged[~averaged["item"].isin(nobody)]
     scores = from_long(
         averaged, model="model", item="item", score="score", task="task", item_columns=columns[1:]

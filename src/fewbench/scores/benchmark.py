@@ -36,7 +36,8 @@ class ItemTable:
         if _not_text(tasks):
             bad = [item for item, task in tasks.items() if _not_text([task])]
             raise ScoresError(
-                f"{len(bad)} items have no task: {some(bad)}", hint="give every item a task"
+                f"{counted(len(bad), 'item')} without a task: {some(bad)}",
+                hint="give every item a task",
             )
         check_forms(pd.Index(tasks.unique()), "task")
         if WEIGHT in self.items:
@@ -169,7 +170,7 @@ def _check_weights(weights: "pd.Series[Any]") -> None:
     numbers = pd.to_numeric(weights, errors="coerce").to_numpy(dtype=np.float64)
     if len(bad := np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))):
         raise ScoresError(
-            f"{len(bad)} items have no weight above 0: {some(weights.index[bad])}",
+            f"{counted(len(bad), 'item')} without a weight above 0: {some(weights.index[bad])}",
             hint=f"give every item a number above 0 in the column {WEIGHT}, or leave it out",
         )
 

@@ -75,7 +75,8 @@ def from_long(
         absent = np.flatnonzero(table[name].isna())
         if len(absent):
             raise ScoresError(
-                f"column {name!r} is empty in {len(absent)} rows, first at row {absent[0] + 1}"
+                f"column {name!r} is empty in {counted(len(absent), 'row')}, first at row "
+                f"{absent[0] + 1}"
             )
     rows, model_ids = _codes(table[model])
     columns, item_ids = _codes(table[item])
@@ -220,8 +221,8 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
     nested = [at for at, value in enumerate(column) if not pd.api.types.is_scalar(value)]
     if nested:
         raise ScoresError(
-            f"column {name!r} has {len(nested)} values that are lists or objects, first at row "
-            f"{nested[0] + 1}",
+            f"column {name!r} contains lists or objects in {counted(len(nested), 'row')}, first at "
+            f"row {nested[0] + 1}",
             hint="keep one plain value per cell",
         )
 

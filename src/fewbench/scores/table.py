@@ -476,13 +476,13 @@ def _check_cells(
         lacking.append(gone.all(axis=1))
     if outside:
         raise RangeError(
-            f"{counted(outside, 'score lies', 'scores lie')} outside the range {scale.low:g} to "
+            f"{counted(outside, 'score')} outside the range {scale.low:g} to "
             f"{scale.high:g}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
             hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",
         )
     empty = np.flatnonzero(np.concatenate(lacking))
     if len(empty):
         raise ScoresError(
-            f"{len(empty)} models have no answer at all: {some(models[empty])}",
+            f"{counted(len(empty), 'model')} without any answer: {some(models[empty])}",
             hint="leave them out",
         )

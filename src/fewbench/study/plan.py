@@ -65,7 +65,7 @@ def _read_goal(
         check_budget(int(wanted), scores.n_items)
         if int(wanted) == scores.n_items:
             raise StudyError(
-                f"a budget of all {scores.n_items} items needs no plan",
+                f"a budget of all {scores.n_items:,} items needs no plan",
                 hint="give a smaller budget",
             )
     elif not 0 < wanted < span:

@@ -222,7 +222,10 @@ class Judge:
         unit = float(units_of(score, self.scores)[0])
         quantiles = self.quantiles(n)
         plain, as_random = NORMAL * self._plain_error(estimate, n), self._as_random(estimate, n)
-        share, why = (0.0, None) if quantiles is None else self._random_share(score.answers)
+        beyond, by_fit, why = 0.0, 0.0, None
+        if quantiles is not None:
+            beyond, by_fit, why = self._random_shares(score.answers)
+        share = max(beyond, by_fit)
         if quantiles is None or (unit > 0 and quantiles.mean < TINY):
             return Uncertainty(
                 estimate, "random", as_random, around(estimate, as_random), least, most, plain,
@@ -230,8 +233,9 @@ class Judge:
                 warnings=(_too_few(self.scores) if quantiles is None else SCORE_ALIKE,),
             )  # fmt: skip
         half = _held_out_half(quantiles, unit, _widened_to(share, as_random, quantiles, unit))
-        # The expected error is held up with the interval: neither may promise more than the other.
-        error = max(quantiles.mean * unit, share * plain)
+        # A target beyond the sources errs more. Most that fit badly are like the sources all the
+        # same: the interval widens for the others, and the error to expect stays as measured.
+        error = max(quantiles.mean * unit, beyond * plain)
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
@@ -243,23 +247,24 @@ class Judge:
         error = standard_error(estimate, n, self.scores.n_items)
         return error * math.sqrt(sampling_effect(self.scores, self.budget))
 
-    def _random_share(self, answers: Answers) -> tuple[float, str | None]:
-        """Return the least share of random sampling's width, and why it is whole, or None.
+    def _random_shares(self, answers: Answers) -> tuple[float, float, str | None]:
+        """Return the least shares of random sampling's width, and why it is whole, or None.
 
-        Whole for a target unlike the sources.
+        As the target may be beyond the sources, and as its answers fit; whole where it is unlike
+        them.
         """
         items, replies = np.asarray(answers.items), answers.scores[0]
         theirs, places = self.scores.columns(items, filled=True), np.arange(len(items))
         abilities = fit_abilities(theirs, self.scores.full_scores(), self.scores.n_items)
         why = abilities.beyond(theirs, places, replies, self.method.reach)
         if why is not None:
-            return 1.0, why
+            return 1.0, 1.0, why
         fit = abilities.fit_p_value(theirs, places, replies)
         novelty = novelty_p_value(theirs, replies)
         if min(fit, novelty) <= MISFIT:
-            return 1.0, "misfit"
+            return 1.0, 1.0, "misfit"
         chance = abilities.chance_beyond(abilities.posterior(places, replies))
-        return max(BEYOND * chance, least_by_fit(fit, novelty)), None
+        return BEYOND * chance, least_by_fit(fit, novelty), None
 
     def _as_random(self, estimate: float, n: int) -> Callable[[float], float]:
         """Return the half width of as many random items by level, at least that of `random_at`."""

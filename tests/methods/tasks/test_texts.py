@@ -63,7 +63,7 @@ def test_texts_of_items_are_those_of_their_task():
 
 
 def test_texts_that_lack():
-    with pytest.raises(MethodError, match="2 tasks have no text: 'b', 'c'"):
+    with pytest.raises(MethodError, match="2 tasks without a text: 'b', 'c'"):
         of_texts({"a": "x"}, ("a", "b", "c"), np.ones(3, dtype=int))
     with pytest.raises(MethodError, match=r"has no words: the '2'\. of 3"):
         bm25(["a", " - !", "b"])

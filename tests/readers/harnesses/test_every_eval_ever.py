@@ -267,7 +267,7 @@ class TestRows:
         rows = [row_of("s1"), row_of("s2", 0.0, error="timeout"), row_of("s3")]
         run = runs_in(write_rows(tmp_path / "a", rows))[0]
         assert run.columns["own_id"].tolist() == ["s1", "s3"]
-        assert noted(run, r"1 rows with an error are left out \(samples 's2'\)")
+        assert noted(run, r"1 row with an error left out \(samples 's2'\)")
         with pytest.raises(ReaderError, match=r"every sample has an error \(s2"):
             runs_in(write_rows(tmp_path / "b", rows[1:2]))
 

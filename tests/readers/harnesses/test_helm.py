@@ -130,7 +130,7 @@ class TestTable:
         change(sums / "per_instance_stats.json", lambda data: data[:-1])
         reading = joined(sums, metric="exact_match")
         assert noted(reading, "has 7 documents, but its results file says 8")
-        assert noted(reading, "1 instances have no score and are left out: 'id7'")
+        assert noted(reading, "1 instance left out, without a score: 'id7'")
 
 
 class TestRuns:

@@ -120,7 +120,7 @@ class TestParts:
         path = changed(tmp_path, lambda rows: rows[1].update(metric={"em": None}))
         (run,) = Lighteval().read(LogUnit(path), Wants())
         assert run.n_rows == 7
-        assert run.notes == ("1 rows have no score and count as not run: '2'",)
+        assert run.notes == ("1 row without a score, taken as not run: '2'",)
 
     def test_a_score_that_is_no_number_is_named_when_taken(self, tmp_path):
         def both(rows):

@@ -335,4 +335,4 @@ def test_items_without_a_score_are_left_out_and_named(copy):
     (run,) = runs_of(folder)
     assert (run.n_rows, run.ran, run.total) == (7, 7, 8)
     assert run.columns["position"].tolist() == [0, 1, 2, 4, 5, 6, 7]
-    assert noted(run.notes, "1 items have no score and are left out: '3'")
+    assert noted(run.notes, "1 item left out, without a score: '3'")

@@ -227,7 +227,7 @@ class TestScores:
     def test_items_without_a_score_are_left_out_and_named(self, sheet):
         run = only(sheet(rows(hit=[1, None, 0])))
         assert run.columns["own_id"].tolist() == ["0", "2"]
-        assert noted(run.notes, "1 items have no score and are left out: '1'")
+        assert noted(run.notes, "1 item left out, without a score: '1'")
 
     def test_failures_of_a_server_are_told(self, sheet):
         run = only(sheet(rows(prediction=["B", "Failed to obtain answer via API.", "A"])))

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import eigenmaps, row_cosines, spectral_clusters
 from fewbench.errors import MethodError, MissingExtraError
@@ -180,7 +180,7 @@ def bm25(texts: Sequence[str]) -> FloatArray:
 def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: IntArray) -> TaskMatrix:
     """Compare tasks by their whole texts, by name; MethodError if a task has none."""
     if lacking := [name for name in names if name not in texts]:
-        raise MethodError(f"{len(lacking)} tasks have no text: {some(lacking)}")
+        raise MethodError(f"{counted(len(lacking), 'task')} without a text: {some(lacking)}")
     return TaskMatrix(bm25([texts[name] for name in names]), tuple(names), sizes, None, "BM25")
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, head, load_object, object_at
 from fewbench.readers.harness import MIXED_UP, UNKNOWN, LogRun, LogUnit, Rows, Wants
@@ -368,5 +368,5 @@ def _notes(unit: LogUnit, record: _EvalRecord, count: int, errors: list[str]) ->
         notes.append(f"has {count} rows, but its record says {record.n_rows}: an incomplete copy")
     if errors:
         listed = some(dict.fromkeys(errors))
-        notes.append(f"{len(errors)} rows with an error are left out (samples {listed})")
+        notes.append(f"{counted(len(errors), 'row')} with an error left out (samples {listed})")
     return notes

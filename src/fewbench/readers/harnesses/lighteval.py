@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.files import JsonObject, object_at, parquet_rows, starts_as_results
 from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
@@ -375,7 +375,7 @@ class Lighteval:
                 choices=detail.choices if len(detail.choices) > 1 else (),
                 options=_options(detail, texts),
             )
-        note = f"{len(lacking)} rows have no score and count as not run: {some(lacking)}"
+        note = f"{counted(len(lacking), 'row')} without a score, taken as not run: {some(lacking)}"
         total, ran = results.sizes(task, len(details))
         return [
             rows.run(

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head, load_json, load_object
 from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants, empty
@@ -466,7 +466,9 @@ def _run(
             options=item.options,
         )
     if unscored:
-        notes.append(f"{len(unscored)} items have no score and are left out: {some(unscored)}")
+        notes.append(
+            f"{counted(len(unscored), 'item')} left out, without a score: {some(unscored)}"
+        )
     if nameless and not wants.key:
         notes.append(
             f"{nameless} items have no prompt and are identified by their position; keep the "

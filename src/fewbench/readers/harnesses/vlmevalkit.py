@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fewbench._json import loads
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head, load_json
 from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants, empty
@@ -310,7 +310,9 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
             choices=options,
         )
     if unscored:
-        notes.append(f"{len(unscored)} items have no score and are left out: {some(unscored)}")
+        notes.append(
+            f"{counted(len(unscored), 'item')} left out, without a score: {some(unscored)}"
+        )
     if turned:
         notes.append(
             f"{turned} items were asked with rotated options; an item is right if every rotation is"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import at, head, load_json, load_object, object_at
 from fewbench.readers.harness import UNKNOWN, LogRun, LogUnit, Rows, Wants
@@ -299,7 +299,9 @@ def _notes(
         notes.append(f"{repeated} instances were run in several trials, which are averaged")
     unscored = [own_id for own_id in instances.known if own_id not in answers.by_id]
     if unscored:
-        notes.append(f"{len(unscored)} instances have no score and are left out: {some(unscored)}")
+        notes.append(
+            f"{counted(len(unscored), 'instance')} left out, without a score: {some(unscored)}"
+        )
     if instances.wordless:
         notes.append(
             f"{len(instances.wordless)} instances contain more than text (pictures, sound) and are "
