@@ -70,6 +70,25 @@ def test_mistakes(run, cli, scores):
         assert "Traceback" not in found.err
 
 
+def test_an_undecided_gate_goes_on_in_the_same_folder(run, ok, cli, answers, asked):
+    gate = ("gate", "run:step:2", "--at-least", "0.5")
+    assert "fewbench gate run:step:2 … --next-items " in cli(*gate).out
+    assert "is missing" in cli(*gate, "--ask").err
+    assert "Next: fewbench ask run --target step:2" in cli(*gate, "--next-items", "5", "--ask").out
+    items = asked()["step:2"]
+    assert len(items) == 5
+    bar = (*gate[:2], "--at-least", "0.01")
+    ok("tell", "run", answers({items[0]: 1}), *ONE, "-t", "step:2")
+    early = cli(*bar)
+    assert (early.code, "13 answers so far" in early.out) == (0, True)
+    ok("tell", "run", answers({items[2]: 1}), *ONE, "-t", "step:2")
+    gaps = cli(*bar)
+    assert (gaps.code, "there is no verdict until they are recorded" in gaps.out) == (3, True)
+    ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE, "-t", "step:2")
+    assert cli(*bar).code == 0
+    assert "17 of " in cli(*bar).out
+
+
 def test_a_ranking(run, ok, cli, tmp_path):
     text = ok("rank", "run", "--models", "model-01", "--report", "ranks.csv")
     assert text.startswith("new ranks first")

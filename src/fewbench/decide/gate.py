@@ -8,11 +8,14 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._names import counted
 from fewbench._warned import issue
+from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
+    ONE_LOOK,
     Given,
     Operand,
     Pairing,
     at_score,
+    check_next,
     checked_at,
     contrast,
     frame_of,
@@ -24,7 +27,7 @@ from fewbench.decide.operands import (
 )
 from fewbench.decide.random_pairs import items_to_decide
 from fewbench.decide.versus import check_margin
-from fewbench.decide.versus_result import needed
+from fewbench.decide.versus_result import more_items, needed
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
@@ -40,6 +43,10 @@ Verdict = Literal["pass", "fail", "undecided"]
 CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}
 """Exit codes; 2 is an error."""
 ROUNDING = 1e-9
+GAPS = (
+    "items asked before answered ones have no answer, perhaps because they are hard: there is no "
+    "verdict until they are recorded, or skipped (fewbench tell --skip ID)"
+)
 
 
 class Check(Frozen):
@@ -152,7 +159,8 @@ class Gate(Shown, Frozen):
         ]
         facts, further = {}, []
         if self.verdict == "undecided":
-            if most := max(check.items_needed or 0 for check in self.checks):
+            most = max(check.items_needed or 0 for check in self.checks)
+            if most:
                 paired = any(check.is_paired for check in self.checks)
                 facts["If the value stays"] = needed(most, self.items_total, is_paired=paired)
             if any(check.items_if_known for check in self.checks):
@@ -162,7 +170,7 @@ class Gate(Shown, Frozen):
                 facts["If the baseline ran all items once"] = (
                     f"about {most_known:,} items decide it"
                 )
-            further = ["start an evaluation with a larger budget: all asked items are answered"]
+            further = [more_items(f"gate {folder}:{self.target}", most - self.items_run)]
             if self.items_open:
                 further = [f"fewbench ask {folder} --target {self.target}"]
         if self.pairing is not None:
@@ -196,6 +204,8 @@ def gate(
     margin: float | None = None,
     level: float = 0.9,
     sequential: bool = False,
+    next_items: int | None = None,
+    ask: bool = False,
 ) -> Gate:
     """Pass or fail a target by a threshold or a baseline.
 
@@ -219,6 +229,11 @@ def gate(
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until pass or fail: the
         interval is valid for all of these checks together.
+    next_items : int, optional
+        Number of further items to ask for, even above the budget. A baseline that is estimated is
+        asked the same ones. All answers are kept.
+    ask : bool
+        With `next_items`: ask for these items. fewbench ask DIR then lists them.
 
     Raises
     ------
@@ -236,6 +251,7 @@ def gate(
     'pass'
     """
     check_level(level)
+    check_next(next_items, ask=ask)
     if at_least is None and not_below is None:
         raise EvaluationError(
             "there is no condition to check",
@@ -281,14 +297,26 @@ def gate(
         sign = 1 if scale.lower_is_better else -1
         loss = margin or 0.0
         checks.append(check(baseline, rule, sign * loss, margin=loss))
-    warnings = warnings_of(sides)
+    warnings = list(warnings_of(sides))
+    has_gaps = any(side.has_gaps for side in sides)
+    if has_gaps:
+        warnings.append(GAPS)
+    if ask and next_items is not None:
+        targets = [side for side in sides if not side.is_known]
+        chosen = scores.item_ids[choose_next(targets, next_items, scores)].tolist()
+        for one_side in targets:
+            assert one_side.evaluation is not None
+            one_side.evaluation.ask_more({one_side.name: chosen})
+        warnings += [] if sequential else [ONE_LOOK]
     issue(warnings)
     verdicts = {check.verdict for check in checks}
     overall: Verdict = "pass" if verdicts == {"pass"} else "undecided"
+    if "fail" in verdicts:
+        overall = "fail"
     return Gate(
         target=side.name,
         scale=scale,
-        verdict="fail" if "fail" in verdicts else overall,
+        verdict="undecided" if has_gaps else overall,
         checks=tuple(checks),
         level=level,
         checked_at=checked_at(side) if sequential else (),
@@ -296,7 +324,7 @@ def gate(
         items_total=scores.n_items,
         items_open=0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ())),
         pairing=pairing(sides),
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
 
 

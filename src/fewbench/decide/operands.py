@@ -22,6 +22,7 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import Journal
 from fewbench.methods.sources import is_known
+from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
@@ -101,6 +102,19 @@ class Operand:
         return self.evaluation is None
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether an item waits for its answer that was asked before an answered one.
+
+        Not where the width of the interval ends a run: it may end within a batch.
+        """
+        if self.evaluation is None or self.evaluation.stop.half_width is not None:
+            return False
+        record = self.evaluation.record
+        asked, answered = record.asked(self.name), record.answered(self.name)
+        begun = asked[: 1 + int(np.flatnonzero(np.isin(asked, answered)).max(initial=-1))]
+        return bool(np.isin(begun, record.open(self.name)).any())
+
+    @property
     def budget(self) -> int:
         """Number of items that the target may run."""
         return len(self.items) if self.evaluation is None else self.evaluation.provenance.budget
@@ -162,6 +176,15 @@ def judged(
         "p_adjusted": p_adjusted,
         "verdict": verdict,
     }
+
+
+def check_next(next_items: int | None, *, ask: bool) -> None:
+    """Raise FewbenchError for a number of items to ask for that is missing or negative."""
+    check_number("next_items", next_items, 0)
+    if ask and next_items is None:
+        raise EvaluationError(
+            "the number of items to ask for is missing", hint="add it, as in --next-items 50"
+        )
 
 
 class Pairing(Frozen):
@@ -380,7 +403,11 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     notes = (*prediction.notes, *evaluation.answer_notes(target))
     n_open = len(evaluation.record.open(target))
     if n_open and evaluation.stop.half_width is None:  # otherwise the width decides
-        notes = (*notes, f"{counted(n_open, 'asked item')} not answered yet")
+        notes = (
+            *notes,
+            f"{counted(n_open, 'asked item')} not answered yet: the interval is for the "
+            f"{counted(len(answers.items), 'answer')} so far",
+        )
     return Operand(
         target, score.estimates, answers.items, answers.scores[0], evaluation, score, notes
     )

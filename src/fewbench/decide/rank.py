@@ -20,6 +20,7 @@ from fewbench.decide.operands import (
     Given,
     Operand,
     Pairing,
+    check_next,
     contrast,
     operand,
     pairing,
@@ -28,7 +29,6 @@ from fewbench.decide.operands import (
 )
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
@@ -221,11 +221,7 @@ def rank(
     (['b', 'a'], True)
     """
     check_level(level)
-    check_number("next_items", next_items, 0)
-    if ask and next_items is None:
-        raise EvaluationError(
-            "the number of items to ask for is missing", hint="add it, as in --next-items 50"
-        )
+    check_next(next_items, ask=ask)
     targets: list[Given] = [
         (evaluation, name)
         for evaluation in evaluations

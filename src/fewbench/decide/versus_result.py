@@ -212,6 +212,9 @@ class Versus(Shown, Frozen):
         answer = self.answer
         if self.verdict == "undecided":
             answer = f"It is undecided whether {self.a} or {self.b} is better"
+        more = []
+        if self.verdict == "undecided" and self.items_needed is not None:
+            more = [more_items("versus", self.items_needed - min(self.items_a, self.items_b))]
         sure = f"{self.a} is better with probability {probability(self.chance_a_better)}"
         if self.kind == "known":
             sure = "both scores are known, so it has no error on these items"
@@ -225,7 +228,7 @@ class Versus(Shown, Frozen):
             ],
             self.warnings,
             sections,
-            [self.pairing.command] if self.pairing else [],
+            [self.pairing.command] if self.pairing else more,
             first=self.pairing.note if self.pairing else "",
         )
 
@@ -270,6 +273,14 @@ class Versus(Shown, Frozen):
             text = f" and {more:,} more" if more else ""
             facts["Next items for both"] = f"{', '.join(shown)}{text}"
         return facts
+
+
+def more_items(command: str, items: int) -> str:
+    """Return the command that asks for more items of an evaluation."""
+    return (
+        f"fewbench {command} … --next-items {max(items, 1)} --ask: asks for as many more items in "
+        "the same folder, and keeps all answers"
+    )
 
 
 def needed(items: int, n_items: int, *, is_paired: bool) -> str:

@@ -179,7 +179,8 @@ def reopened(
     if differ:
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
-            hint="use the same settings, or another folder with the items of this one: --items-of "
-            f"{folder} (in Python items_of=)",
+            hint="use the same settings; for more items, add --next-items NUMBER --ask to fewbench "
+            "gate, versus or rank; or use another folder, which runs the items of this one anew: "
+            f"--items-of {folder} (in Python items_of=)",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
