@@ -128,7 +128,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
         # import
-        (f"import results.csv {LONG} -o x.parquet", "outside the stated range"),
+        (f"import results.csv {LONG} -o x.parquet", "outside the range"),
         (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
         (f"import results.csv {LONG} --range 100,0 -o x.parquet", "in order"),
         (f"import results.csv {LONG} --range 0,inf -o x.parquet", "finite"),
@@ -177,7 +177,7 @@ def test_a_subset_comes_with_its_method(ok, wrong, folder):
 def test_answers_out_of_range(wrong, folder, answers, asked):
     items = asked()["target"]
     err = wrong("tell", "run", answers(dict.fromkeys(items, 7)), *ONE.split())
-    assert "outside the stated range" in err
+    assert "outside the range" in err
     assert asked()["target"] == items
 
 

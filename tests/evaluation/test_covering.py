@@ -201,3 +201,20 @@ def test_equal_answers_leave_their_exact_interval():
         for method in ("fewbench", "greedy-ridge"):
             [estimate], covered = judged(method, sources, target, 30)
             assert covered.all(), (method, right, estimate.interval)
+
+
+def test_an_estimate_says_when_fewbench_switched_to_a_sample():
+    table = simulate(60, 400, seed=1)
+    for answers, switches in (
+        (np.random.default_rng(0).permutation(table.values[5]), True),
+        (table.values[5], False),
+    ):
+        known = dict(zip(table.item_ids, answers, strict=True))
+        evaluation = Evaluation(table, "fewbench", 60, targets=["new"])
+        while asked := evaluation.ask():
+            evaluation.tell("new", {item: known[item] for item in asked["new"]})
+        estimate = evaluation.estimate(warn=False)["new"]
+        assert (estimate.interval_kind == "sampled") is switches
+        assert any("the interval is of this sample" in each for each in estimate.warnings) is (
+            switches
+        )

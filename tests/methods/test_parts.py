@@ -82,6 +82,9 @@ def test_settings_are_typed():
     ("text", "says"),
     [
         ("nonsense", "unknown method 'nonsense'"),
+        ("tinyBenchmarks", "did you mean gp-irt-anchor, or a variant: anchor-irt, p-irt"),
+        ("anchor points", "did you mean anchor-points?"),
+        ("disko", "did you mean disco-pds-rf, or a variant: disco-pds-knn"),
         ("auto", "auto is not a method"),
         ("random+nonsense", "unknown method or part 'nonsense'"),
         ("", "cannot read"),

@@ -410,7 +410,7 @@ def test_numbers_that_would_be_wrong(site):
         ("openeval", "fits 2 items"),
         ("measurement-db", "continuous"),
         ("swe-bench", "2 files data/test"),
-        ("alpaca-eval", "outside the stated range"),
+        ("alpaca-eval", "outside the range"),
     ):
         with pytest.raises(FewbenchError, match=said):
             fewbench.get(name, **LAYOUTS[name][0])

@@ -113,7 +113,7 @@ def test_from_wide_both_ways():
         ({"model_columns": ["hard"]}, "two values in column 'hard': 0.1 and 0.9 (row 2)"),
         ({"task": "kin"}, "one item has two values in column 'kin'"),
         ({"score": "kin"}, "4 values that are not numbers: 'f' (2, first at row 1); 'g' (2, "),
-        ({"score": "size"}, "outside the stated range"),
+        ({"score": "size"}, "outside the range"),
         ({"item": "topic", "model": "kin", "score": "when"}, "not numbers"),
         ({"model": "when"}, "column 'when' is empty in 2 rows, first at row 3"),
     ],
@@ -157,8 +157,8 @@ def test_from_wide_says_what_does_not_fit(table, says):
 @pytest.mark.parametrize(
     ("values", "more", "says"),
     [
-        ([[0, 2]], {}, "1 score outside the stated range, first: model 'a', item 'item-1'"),
-        ([[0, -0.1]], {}, "outside the stated range"),
+        ([[0, 2]], {}, "1 score outside the range 0 to 1, first: model 'a', item 'item-1'"),
+        ([[0, -0.1]], {}, "outside the range"),
         ([[0, np.inf]], {}, "model 'a' has an infinite score on item 'item-1'"),
         ([[np.nan, np.nan]], {}, "1 model without any answer: 'a'"),
         ([["x", 0]], {}, "not numbers"),
@@ -199,3 +199,9 @@ def test_float16_probabilities_of_many_options_sum_to_one_closely_enough():
 def test_a_scale_needs_two_bounds_in_order(bounds):
     with pytest.raises(ScoresError, match="two finite numbers in order"):
         Scale(*bounds)
+
+
+def test_from_wide_names_columns_of_texts():
+    table = pd.DataFrame({"role": ["source", "target"], "q1": [1, 0]}, index=["a", "b"])
+    with pytest.raises(ScoresError, match=r"texts and no score in 'role'.*--models FILE"):
+        from_wide(table)

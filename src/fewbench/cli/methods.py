@@ -20,6 +20,7 @@ from fewbench.methods.catalogue import (
     ADAPTIVE,
     ADVICE,
     AUTO_SAYS,
+    FIRST,
     WITH_FILE,
     Entry,
     published_as,
@@ -30,12 +31,6 @@ from fewbench.methods.parts import STAGES, parts_of
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
 from fewbench.scores import Scores
-
-FIRST = (
-    "fewbench", "fewbench-static", "greedy-ridge", "aipw", "random", "tailored", "collaborative",
-    "disco-pds-rf", "bento-sim", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
-)  # fmt: skip
-"""The methods to choose from, and one of each paper; the others are variants."""
 
 
 @documented

@@ -15,6 +15,7 @@ from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
+from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Unit
 from fewbench.scores.conditions import disagreements
@@ -27,6 +28,10 @@ from fewbench.uncertainty.sampling import error_within, sampling_effect
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score outside "
     "their range: compare with random-ridge or random-linear"
+)
+SWITCHED = (
+    "the target does not answer like the source models, so the remaining items are a random "
+    "sample: the interval is of this sample, not of errors on held-out source models"
 )
 
 
@@ -106,6 +111,8 @@ class Estimating:
             if not score.is_sampled:
                 general = self.method_notes() if general is None else general
                 notes += general
+            elif self.judge.method.reach and not prediction.notes and learns_from_whole(scores):
+                notes.append(SWITCHED)
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
             notes += [*choosing.notes, *self._mixed_sources]

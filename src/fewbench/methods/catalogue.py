@@ -5,6 +5,7 @@ A new method is one file with its class, one line in `fewbench.methods.parts` an
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, cast
 
@@ -374,6 +375,12 @@ WITH_FILE: dict[str, Entry] = {
 OUTSIDE = ("flash-helm", "ucbe-lrf", "sort-and-search", "assessor", "clustering-semantic")
 """Methods of the papers' tables alone: in the repository, benchmarks/papers/methods."""
 
+FIRST = (
+    "fewbench", "fewbench-static", "greedy-ridge", "aipw", "random", "tailored", "collaborative",
+    "disco-pds-rf", "bento-sim", "anchor-points", "gp-irt-anchor", "metabench", "fluid",
+)  # fmt: skip
+"""The methods to choose from, and one of each paper; the others are variants."""
+
 SHORTEST = 3
 NOT_NAMES = re.compile(r"\bet al\b\.?|\b(19|20)\d\d\b|[^a-z0-9]")
 """What neither tells apart nor hides a published name: authors' company, years, punctuation."""
@@ -411,10 +418,16 @@ def suggested(name: str, otherwise: str) -> str:
     if len(sought) >= SHORTEST and any(sought in NOT_NAMES.sub("", key) for key in OUTSIDE):
         return "it is in the repository alone, in benchmarks/papers/methods"
     entries = CATALOGUE | WITH_FILE
-    methods = [key if key in CATALOGUE else entries[key].parts for key in published_as(name)]
-    if not methods:
+    keys = published_as(name)
+    if not keys and not get_close_matches(name, CATALOGUE, n=1):
+        close = get_close_matches(sought, {key.partition("-")[0] for key in entries}, n=1)
+        keys = published_as(close[0]) if close else ()
+    if not keys:
         return did_you_mean(name, CATALOGUE, otherwise)
-    return f"did you mean {' or '.join(methods[:MOST_SUGGESTED])}? {otherwise}"
+    keys = sorted(keys, key=lambda key: key not in FIRST)  # stable
+    methods = [key if key in CATALOGUE else entries[key].parts for key in keys]
+    others = f", or a variant: {', '.join(methods[1:MOST_SUGGESTED])}" if methods[1:] else ""
+    return f"did you mean {methods[0]}{others}? {otherwise}"
 
 
 def find_method(text: str) -> Method:

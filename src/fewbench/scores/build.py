@@ -178,10 +178,20 @@ def from_wide(
         f"a table of {counted(table.shape[0], 'model')} × {counted(table.shape[1], 'item')}",
     )
     reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
-    values = np.empty(table.shape)
+    values, texts = np.empty(table.shape), list[str]()
     for at, name in enumerate(table.columns):
+        unread = sum(map(len, reader.places.values()))
         _scalars(table.iloc[:, at], str(name))
         values[:, at] = reader.numbers(table.iloc[:, at], f" of column {str(name)!r}")
+        if np.isnan(values[:, at]).all() and sum(map(len, reader.places.values())) > unread:
+            texts.append(str(name))
+    if texts and not np.isnan(values).all():
+        raise ScoresError(
+            f"the table has texts and no score in {some(texts)}",
+            hint="a wide table has only scores: leave out other columns, and move attributes of "
+            "models to a file of their own (--models FILE); or say what these texts mean: "
+            "--missing 'n/a,-' --right PASS --wrong FAIL (in Python missing=, right=, wrong=)",
+        )
     reader.refuse("the table")
     return from_arrays(
         values,

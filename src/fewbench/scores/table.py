@@ -126,7 +126,7 @@ class Scores(ItemTable):
         check_labels(self.models.index, "model")
         self._check_items()
         if not isinstance(self._given, Unread):
-            _check_cells(self.cells, self.models.index, self.items.index)
+            _check_cells(self.cells, self.models.index, self.items.index, self.scale)
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
@@ -441,7 +441,9 @@ def _is_binary(values: FloatArray) -> bool:
     return bool(((run == 0) | (run == 1)).all())
 
 
-def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]") -> None:
+def _check_cells(
+    cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]", scale: Scale
+) -> None:
     if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
             f"scores have shape {cells.shape}, but there are {len(models)} models "
@@ -474,8 +476,8 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
         lacking.append(gone.all(axis=1))
     if outside:
         raise RangeError(
-            f"{counted(outside, 'score')} outside the stated range, first: model "
-            f"{models[first[0]]!r}, item {items[first[1]]!r}",
+            f"{counted(outside, 'score')} outside the range {scale.low:g} to "
+            f"{scale.high:g}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
             hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",
         )
     empty = np.flatnonzero(np.concatenate(lacking))

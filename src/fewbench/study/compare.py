@@ -63,8 +63,8 @@ def compare(
     scores : Scores
         All models. Each split divides them into source models and targets.
     methods : str or Method, or several
-        Method names, parts joined by +, or your own methods. auto chooses a method in each repeat
-        from the source models alone.
+        Method names, parts joined by +, or in Python your own methods. auto chooses a method in
+        each repeat from the source models alone.
     budgets : int or str, or several, optional
         Numbers of items (default: 20, 50 and 100, if fewer than all). Or shares of each task's
         items, such as 10%: at least 20 of each task, or all of a smaller one.

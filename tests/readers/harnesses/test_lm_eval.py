@@ -255,7 +255,7 @@ class TestMetricAndFilter:
 
     def test_scores_in_percent_need_a_scale(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 25.0)])
-        with pytest.raises(ScoresError, match="outside the stated range"):
+        with pytest.raises(ScoresError, match="outside the range"):
             read(logs.root)
         assert read(logs.root, scale=Scale(0, 100)).scores.values.tolist() == [[0.25]]
 
