@@ -78,7 +78,7 @@ def test_the_first_checkpoint_in_full_and_tests_against_it(ok, cli, sources, tol
     ok("start", sources, "-n", "20", "-m", "random", "-t", "step-100", "-o", "follow/step-100")
     whole = cli("track", "follow", "--add", "step-100", told(0), *ONE)
     assert "recorded 60 answers of step-100" in whole.out
-    assert "note: the file has all items: step-100 ran in full" in whole.err
+    assert "note: the file has 100% of the items: step-100 ran in full" in whole.err
     items = ok("track", "follow", "--add", "step-200").split()
     assert len(items) == 20
     ok("track", "follow", "--add", "step-200", told(1, items), *ONE)

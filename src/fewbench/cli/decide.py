@@ -226,11 +226,13 @@ def _add(
     words: CellWords,
     scores: Scores | None,
 ) -> None:
-    table, is_whole = None, False
+    table, share, is_whole = None, 0.0, False
     if answers is not None:
         sources = open_folder(folder, scores)[0].scores
         table = _told(answers, columns, words, sources)
-        is_whole = bool(sources.items.index.isin(table.item_ids).mean() >= 1 - NEARLY_COMPLETE)
+        share = float(sources.items.index.isin(table.item_ids).mean())
+        # The targets of one evaluation run the items that it asks for.
+        is_whole = not (folder / HEADER).is_file() and share >= 1 - NEARLY_COMPLETE
     with at_work("choosing items"):
         evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
     place = evaluation.folder
@@ -245,7 +247,7 @@ def _add(
         return
     taken = _tell(evaluation, table, name)
     if is_whole:
-        say(f"note: the file has all items: {name} ran in full, and is a source model of the rest")
+        say(f"note: the file has {share:.0%} of the items: {name} ran in full, as a source model")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
