@@ -213,7 +213,7 @@ def test_two_targets_of_one_folder(checkpoint, ok, cli):
     }
     assert len(json.loads(ok("track", "run", "--json"))["points"]) == 2
     assert "'ckpt-9' is not a target" in cli("versus", "run", "ckpt-1", "ckpt-9").err
-    assert "at most 12 items; not at most 9 items" in checkpoint("x", "run", 2, "-n", 9).err
+    assert "limits: at most 12 items, now at most 9 items" in checkpoint("x", "run", 2, "-n", 9).err
 
 
 def test_targets_that_share_few_items_are_named_first(checkpoint, ok, cli, tmp_path):

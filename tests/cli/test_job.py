@@ -310,11 +310,11 @@ def test_without_a_method_one_is_chosen_and_named(cli, ok, scores):
     said = cli("start", scores, "--budget", 8, "-o", "chosen")
     assert said.code == 0
     assert "note: method auto chose " in said.err
-    name = said.err.split("note: method auto chose ")[1].split(":")[0]
+    name = said.err.split("note: method auto chose ")[1].split(" (")[0]
     assert said.out.startswith(f"chosen: {name} on 20 models")
     assert len(ok("ask", "chosen").split()) <= 8
     chosen = cli("select", scores, "--method", "auto", "--budget", 8)
-    assert f"note: method auto chose {name}: " in chosen.err
+    assert f"note: method auto chose {name} (" in chosen.err
 
 
 def test_tell_names_what_it_does_not_use(ok, cli, scores, answers, asked):

@@ -69,7 +69,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("select s.parquet -m random -n 0", "budget of 0"),
         ("select s.parquet -m random -n -1", "budget of -1"),
         ("select s.parquet -m random -n 41", "from 1 to 40"),
-        ("select s.parquet -m random -n many", "budget 'many': no number of items"),
+        ("select s.parquet -m random -n many", "the budget 'many' is not a number of items"),
         ("select s.parquet -m random -n 4 --for nope", "unknown harness 'nope'"),
         ("select s.parquet -m random -n 4 --for lm-eval", "doc_id"),
         ("select s.parquet -m random", "--budget"),
@@ -113,7 +113,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("estimate run -t nobody", "'nobody' is not a target"),
         # compare
         (f"compare s.parquet -m nope -n 4 {QUICK}", "unknown method 'nope'"),
-        (f"compare s.parquet -m random -n a,b {QUICK}", "budget 'a': no number of items"),
+        (f"compare s.parquet -m random -n a,b {QUICK}", "the budget 'a' is not a number of items"),
         (f"compare s.parquet -m random -n 4,4 {QUICK}", "given twice"),
         (f"compare s.parquet -m random -n 4,99 {QUICK}", "budget of 99"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split nope", "unknown split 'nope'"),

@@ -38,10 +38,10 @@ def test_a_run_that_is_killed_loses_nothing_and_repeats_only_its_last_batch(tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"method": "stratified"}, "method random, not stratified"),
-        ({"method": "auto"}, "method random, not auto"),
-        ({"stop": Stop(items=8)}, "at most 9 items; not at most 8 items"),
-        ({"seed": 4}, "seed 0, not 4"),
+        ({"method": "stratified"}, "method: random, now stratified"),
+        ({"method": "auto"}, "method: random, now auto"),
+        ({"stop": Stop(items=8)}, "limits: at most 9 items, now at most 8 items"),
+        ({"seed": 4}, "seed: 0, now 4"),
     ],
 )
 def test_other_settings_do_not_go_on(tmp_path, change, said):
@@ -59,7 +59,7 @@ def test_another_level_goes_on_unless_it_decides_when_to_stop(tmp_path):
         given = {"score": TRUTH.get, "folder": tmp_path / name}
         fewbench.run(SOURCES, "random", stop=stop, **given)
         if name == "width":
-            with pytest.raises(RunError, match=r"±0\.1 at 90%; not .* ±0\.1 at 80%"):
+            with pytest.raises(RunError, match=r"±0\.1 at 90%, now .* ±0\.1 at 80%"):
                 fewbench.run(SOURCES, "random", stop=other, score=TRUTH.get, folder=tmp_path / name)
             continue
         found = fewbench.run(SOURCES, "random", stop=other, score=TRUTH.get, folder=tmp_path / name)

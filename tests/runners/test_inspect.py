@@ -395,7 +395,7 @@ class TestFaults:
         again = run(scores, tmp_path / "run", method="random")
         assert len(asked()) == 8
         assert len(logs_of(tmp_path / "run")) == 1  # a log without samples is of no use
-        with pytest.raises(RunError, match="model scripted/new-9, not scripted/other-3"):
+        with pytest.raises(RunError, match="model is scripted/other-3, was scripted/new-9"):
             run(scores, tmp_path / "run", method="random", model="scripted/other-3", targets=[name])
         assert again.estimates[name].score == first.estimates[name].score
         assert run(scores, tmp_path / "run", method="random").targets[name].items_run == 8

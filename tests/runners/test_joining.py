@@ -133,9 +133,9 @@ def test_a_target_keeps_its_model_and_all_keep_the_settings(go, tmp_path):
     with pytest.raises(RunError, match="ckpt-2 ran in another way: program is"):
         go("command", SOURCES, "ckpt-2", folder, model="ckpt-3")
     for change, said in (
-        ({"stop": 30}, "at most 40 items; not at most 30 items"),
-        ({"method": "random"}, "method fewbench, not random"),
-        ({"seed": 3}, "seed 0, not 3"),
+        ({"stop": 30}, "limits: at most 40 items, now at most 30 items"),
+        ({"method": "random"}, "method: fewbench, now random"),
+        ({"seed": 3}, "seed: 0, now 3"),
     ):
         with pytest.raises(RunError, match=said) as error:
             go("command", SOURCES, "ckpt-3", folder, **change)

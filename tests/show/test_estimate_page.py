@@ -116,6 +116,19 @@ def test_without_sources_or_with_several_targets(done, body, tmp_path):
         )
     )
     assert "other is first of 2 targets" in both
+    text = str(fewbench.Estimates(new=one, other=other))
+    half = (one.interval.high - one.interval.low) / 2
+    assert re.search(
+        rf"^new .*± {100 * half:.1f} pp +± {100 * one.random.half_width:.1f} pp", text, re.M
+    )
+    unranked = fewbench.Estimates(
+        {
+            name: each.model_copy(update={"rank": None})
+            for name, each in {"a": one, "b": other}.items()
+        }
+    )
+    assert "Half width  Expected error" in str(unranked)
+    assert not re.search("Rank|Random sampling", str(unranked))
     with pytest.raises(FewbenchError, match="no page for a int"):
         write_report(3, tmp_path / "c.html")
     assert not (tmp_path / "c.html").exists()

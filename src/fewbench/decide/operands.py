@@ -44,8 +44,8 @@ Given = Evaluation | tuple[Evaluation, str] | str
 PRIOR_PAIRS = 10.0
 """So many pairs of answers count for errors that do not move together, where few are common."""
 ONE_LOOK = (
-    "this result counts one look only. If you look again after these items, pass --sequential at "
-    "every look"
+    "this interval holds for one look at the results. If you run more items and look again, pass "
+    "--sequential at every look"
 )
 """Of a result whose items are asked for."""
 

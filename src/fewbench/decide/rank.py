@@ -239,7 +239,8 @@ def rank(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
-            f"{twice!r} is ranked twice", hint="rank each target once, under a name of its own"
+            f"{twice!r} is ranked twice",
+            hint="rank each target once, or give the targets different names",
         )
     if not 1 <= top < len(sides):
         raise EvaluationError(

@@ -161,11 +161,11 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
 
 def _without_whole(scores: Scores) -> str:
     if not scores.n_models:
-        return "there are no source models: the items are a random sample, spread over tasks"
+        return "there are no source models, so the items are a random sample, spread over tasks"
     return (
         f"{scores.whole.n_models} of {counted(scores.n_models, 'source model')} ran most of the "
-        "items: the items are a random sample, and what the source models ran makes the estimate "
-        "more precise"
+        "items, so the items are a random sample, and what the source models ran makes the "
+        "estimate more precise"
     )
 
 

@@ -715,4 +715,4 @@ def select_items(
 
 def chosen_note(evaluation: Evaluation) -> str:
     """Return which method `auto` chose, and why."""
-    return f"method auto chose {evaluation.provenance.method}: {evaluation.reason}"
+    return f"method auto chose {evaluation.provenance.method} ({evaluation.reason})"

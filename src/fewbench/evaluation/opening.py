@@ -200,7 +200,8 @@ def count_items(budget: int | str, scores: Scores | None) -> int:
         share = math.nan
     if not 0 < share <= 1:
         raise MethodError(
-            f"budget {text!r}: no number of items", hint="write a number, or a share as in 10%"
+            f"the budget {text!r} is not a number of items",
+            hint="write a number, or a share as in 10%",
         )
     if scores is None:
         raise MethodError(

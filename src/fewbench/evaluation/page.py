@@ -123,21 +123,27 @@ def _run(estimate: Estimate) -> str:
 def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     """Return a row for each target."""
     head = [("Target", False), ("Score", True), (f"{ranked[0].level:.0%} interval", True)]
-    head += [("Random items", True), ("Expected error", True), ("Rank", True)]
-    head += [("Items run", True), ("Answers", False)]
+    head += [("Half width", True), ("Random sampling", True), ("Expected error", True)]
+    head += [("Rank", True), ("Items run", True), ("Answers", False)]
     rows = [
         [
             *(estimate.target, unit.score(estimate.score), unit.scores(estimate.interval)),
+            f"± {unit.points((estimate.interval.high - estimate.interval.low) / 2)}",
             f"± {unit.points(estimate.random.half_width)}",
             *(unit.points(estimate.expected_error), str(estimate.rank or "–")),
             *(f"{estimate.items_run:,}", estimate.answered),
         ]
         for estimate in ranked
     ]
-    notes = [
-        "Random items: the half width with as many random items at this score. "
-        "fewbench versus says which of two targets is better."
-    ]
+    notes = ["fewbench versus says which of two targets is better."]
+    if any(estimate.rank is not None for estimate in ranked):
+        text = (
+            "Random sampling: the half width with as many random items at this score. Rank: among "
+        )
+        notes.insert(0, f"{text}the source models.")
+    else:  # without source models, the items are a random sample themselves
+        kept = [at for at, (name, _) in enumerate(head) if not name.startswith("Ran")]
+        head, rows = [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
     drawn = [("", lambda: several(ranked))]
     return Section("targets", "All targets", notes, "", drawn, [Table("All targets", head, rows)])
 

@@ -87,12 +87,12 @@ def opened(
     if lead is not None and method == AUTO:
         method = lead.header.provenance.method
     if folder is not None and (folder / HEADER).exists():
-        evaluation = reopened(folder, scores, method, stop, seed)
+        evaluation, notes = reopened(folder, scores, method, stop, seed), []
     else:
         evaluation = Evaluation(scores, method, targets=targets, seed=seed, stop=stop, **new)
         if lead is not None:
             lead.check(evaluation)
-    notes = [] if evaluation.reason is None else [chosen_note(evaluation)]
+        notes = [] if evaluation.reason is None else [chosen_note(evaluation)]
     return evaluation, [*notes, *evaluation.notes, *join_targets(evaluation, targets, lead)]
 
 
@@ -168,17 +168,17 @@ def reopened(
     named = method if isinstance(method, str) else method.describe()
     differ = []
     if named != provenance.method and not (was_auto and named == AUTO):
-        differ.append(f"method {AUTO if was_auto else provenance.method}, not {named}")
+        differ.append(f"method: {AUTO if was_auto else provenance.method}, now {named}")
     before = header.stop or Stop(items=provenance.budget)
     if before.half_width is None:  # then no level decides when to stop
         before = before.model_copy(update={"level": stop.level})
     if before != stop:
-        differ.append(f"limits {before.describe()}; not {stop.describe()}")
+        differ.append(f"limits: {before.describe()}, now {stop.describe()}")
     if provenance.seed != seed:
-        differ.append(f"seed {provenance.seed}, not {seed}")
+        differ.append(f"seed: {provenance.seed}, now {seed}")
     if differ:
         raise RunError(
-            f"{folder}: the evaluation there has {' and '.join(differ)}",
+            f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
             hint="use the same settings; for more items, add --next-items NUMBER --ask to fewbench "
             "gate, versus or rank; or use another folder, which runs the items of this one anew: "
             f"--items-of {folder} (in Python items_of=)",

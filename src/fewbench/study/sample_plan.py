@@ -183,11 +183,12 @@ def _notes(scores: Scores, expected: Expected, without: str) -> tuple[str, ...]:
     )
     full = (
         f"{FEW} models run in full made intervals .41 to .75 times as wide as random "
-        "sampling's on eight benchmarks, and .94 times on the bundled images; what is there "
-        f"now gives {ratio:.2f}"
+        "sampling's on eight benchmarks, and .94 times on the bundled images; this table makes "
+        f"them {ratio:.2f} times as wide"
     )
     if expected.pays_after is not None:
         runs = counted(FEW - scores.whole.n_models, "full run")
-        full += f". At {FULL:g}, {runs} of {scores.n_items:,} items pay after about "
+        full += f". If full runs make intervals {FULL:g} times as wide, {runs} of "
+        full += f"{scores.n_items:,} items pay off after about "
         full += counted(expected.pays_after, "new model")
     return first, full
