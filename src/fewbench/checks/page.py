@@ -45,6 +45,9 @@ def audit_page(found: Audit, source: str = "") -> Page:
     wrong, suspect = (_marked(numbers[f"item_{kind}"]) for kind in ("wrong_way", "suspect"))
     low, high = shape["range"]
     unit = Unit(Scale(low, high, shape["lower_is_better"]))
+    alike: dict[tuple[str, str], list[str]] = {}
+    for fit in found.methods:
+        alike.setdefault((fit.verdict, "; ".join(fit.because)), []).append(fit.method)
     sections = [
         Section(
             "changed", "What was changed", lines=found.changed["said"] if found.changed else ()
@@ -70,7 +73,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
         Section(
             "items",
             "Items",
-            [
+            legend=[
                 "The dots are items: the mean score across, and up how their scores correlate with "
                 "the models' ranks on all other items. Below the line better models do worse.",
                 *(
@@ -99,8 +102,8 @@ def audit_page(found: Audit, source: str = "") -> Page:
             tables=[
                 Table(
                     "Methods",
-                    [("Method", False), ("On these scores", False), ("Because", False)],
-                    [(fit.method, fit.verdict, "; ".join(fit.because)) for fit in found.methods],
+                    [("Methods", False), ("On these scores", False), ("Because", False)],
+                    [(", ".join(names), *of) for of, names in alike.items()],
                     "a method or verdict",
                 )
             ],

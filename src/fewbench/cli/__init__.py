@@ -50,6 +50,10 @@ def main() -> None:
             sys.exit(2)
         command = error.ctx.command_path if error.ctx else "fewbench"
         hint = f"see {command} --help"
+        percentages = [word for word in sys.argv if re.fullmatch(r"(--\S+=)?[\d.]+%", word)]
+        if percentages and "number" in error.format_message():
+            share = float(percentages[0].rpartition("=")[2][:-1]) / 100
+            hint = f"write {percentages[0].rpartition('=')[2]} as {share:g}; {hint}"
         by_folder = command.split()[-1] in ("gate", "versus")
         if by_folder and getattr(error, "option_name", "") in ("-t", "--target"):
             hint = f"name the target as DIR:TARGET; {hint}"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from fewbench._names import split_names
-from fewbench._text import echo
+from fewbench._text import echo, wrapped
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import say_shares
 from fewbench.cli.outputs import check_outputs, write
@@ -116,7 +116,8 @@ def _plan(call: Call) -> Plan:
     """Also print a first answer."""
 
     def early(first: Plan) -> None:
-        echo(f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n")
+        echo(wrapped(f"First answer, from a few held-out models: {first.answer}"))
+        echo("Judging it on others …\n")
 
     result: Plan = call(on_first=None if call.given["as_json"] else early)
     return result

@@ -402,6 +402,7 @@ def repair(folder: Folder) -> None:
             f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
             "answers.jsonl.damaged. Items of dropped answers are asked again. If a dropped line "
             "corrected an answer, the earlier answer counts: correct it again."
+            + ("" if measured else f" Next: fewbench ask {folder}")
         )
     else:
         echo(f"{folder}: nothing is damaged")

@@ -114,7 +114,7 @@ def _make(call: Call, *, output: Path) -> Pack:
 pack.command("make")(
     command(
         make_pack,
-        work="packing:",
+        work="packing",
         writes=["output"],
         around=_make,
         examples="""

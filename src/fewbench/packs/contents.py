@@ -170,7 +170,7 @@ class Pack(Shown):
         facts = {
             "License": values["license"] or "not stated",
             "Cite": values["cite"] or "not stated",
-            "Source models": "anonymous" if values["is_anonymous"] else "named",
+            "Names of source models": "left out" if values["is_anonymous"] else "included",
         }
         use = [f"fewbench start {path} -o run", f"fewbench run command {path} -o run -- PROGRAM"]
         answer = f"{rows[0]['items']:,} of {counted(rows[0]['of_items'], 'item')} in place of all"

@@ -199,7 +199,9 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
                 raise ValueError(f"the array {name!r} has numbers that are not finite")
     except KeyError as error:
         raise _damaged(source, f"it has no {error}") from error
-    except (SafetensorError, OSError, TypeError, ValueError) as error:
+    except SafetensorError as error:
+        raise _damaged(source, "the file is cut off or of another kind") from error
+    except (OSError, TypeError, ValueError) as error:
         raise _damaged(source, first_line(error)) from error
     record = _described(source, text)
     parts = []

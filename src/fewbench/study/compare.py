@@ -174,6 +174,7 @@ def compare(
         | (facts or {}),
         warnings,
         seed,
+        metrics,
     )
     return replace(outcome, metrics=tuple(metrics))
 

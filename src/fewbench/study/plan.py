@@ -70,7 +70,7 @@ def _read_goal(
             )
     elif not 0 < wanted < span:
         raise StudyError(
-            f"{goal} is {wanted:g}, and the scores range over {span:g}",
+            f"the {goal.replace('_', ' ')} is {wanted:g}, and the scores range over {span:g}",
             hint=f"give a number between 0 and {span:g}, on the scale of the scores",
         )
     return goal, float(wanted)

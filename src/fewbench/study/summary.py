@@ -42,8 +42,12 @@ def summarise(
     facts: dict[str, str],
     warnings: list[str],
     seed: int,
+    metrics: Sequence[str],
 ) -> Comparison:
-    """Return the tables of cells and their results, given in the same order."""
+    """Return the tables of cells and their results, given in the same order.
+
+    `metrics` are those to show, of which warnings tell where they are undefined.
+    """
     both = list(zip(cells, results, strict=True))
     done = [(cell, result) for cell, result in both if isinstance(result, CellResult)]
     repeats = [
@@ -66,7 +70,7 @@ def summarise(
         study = _OfSplit(scores, [cell for cell, _ in of_split], groups, seed)
         resampled[name] = study.resampled
         mine = study.rows(of_split)
-        warnings = warnings + study.warnings(mine)
+        warnings = warnings + study.warnings(mine, metrics)
         rows += mine
     table = pd.DataFrame(rows)
     table["tied_with_best"] = table["tied_with_best"].astype("boolean")
@@ -238,7 +242,7 @@ class _OfSplit:
         errors[every] = expected_random_mae(self.scores, budget, every, self.seed)
         return self.resampled.parts([errors[split.targets] for split in self.splits])
 
-    def warnings(self, rows: Sequence[dict[str, Any]]) -> list[str]:
+    def warnings(self, rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[str]:
         """Warn of missing intervals, and of means over some repeats or tasks only."""
         warnings = []
         few = too_few_repeats(len(self.splits))
@@ -254,7 +258,7 @@ class _OfSplit:
                 (row[column], column.removesuffix(f"_{of}"), row)
                 for row in rows
                 for column in row
-                if column.endswith(f"_{of}") and column != "n_repeats"
+                if column.endswith(f"_{of}") and column.removesuffix(f"_{of}") in metrics
             ]
             if not lacking:
                 continue
