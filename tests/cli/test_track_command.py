@@ -85,6 +85,8 @@ def test_the_first_checkpoint_in_full_and_tests_against_it(ok, cli, sources, tol
     text = ok("versus", "follow/step-200", "follow/step-100")
     assert "Items: step-200 20, step-100 60, both 20, of 60" in text
     assert ok("versus", "follow/step-200", "step-100") == text  # by its name beside
+    ok("versus", "follow/step-200", "step-100", "--next-items", "3", "--ask")
+    assert len(ok("ask", "follow/step-200").split()) == 3
     ranks = ok("rank", "follow/step-200", "follow/step-100")
     assert ok("rank", "follow/step-200", "--models", "step-100") == ranks
     assert "ranked twice" in cli("rank", "follow/step-200", "--models", "step-200").err

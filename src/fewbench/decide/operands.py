@@ -99,7 +99,7 @@ class Operand:
     @property
     def is_known(self) -> bool:
         """Whether the full score is known, so that it has no error."""
-        return self.evaluation is None
+        return self.evaluation is None or len(self.items) == self.evaluation.scores.n_items
 
     @property
     def has_gaps(self) -> bool:
