@@ -99,7 +99,7 @@ def write_pages(docs: Path) -> None:
         text = path.read_text(encoding="utf-8").replace(".ipynb)", ".md)")
         for page, source in REPOSITORY_PAGES.items():  # which is above docs/ in the repository
             text = text.replace(
-                f"]({relative(docs.parent / source, path)})", f"]({relative(docs / page, path)})"
+                f"]({relative(docs.parent / source, path)}", f"]({relative(docs / page, path)}"
             )
         if path != docs / "glossary.md":
             to = relative(docs / "glossary.md", path)
