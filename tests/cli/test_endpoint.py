@@ -136,7 +136,7 @@ def test_what_is_asked_and_what_it_took(run, plain, tmp_path):
     assert "Which has the number 0?\n\nA) this\nB) that" in "".join(asked)
     again, asked = run(())
     assert (again.code, asked) == (2, [])
-    assert "server http://127.0.0.1:" in again.err
+    assert "server is http://127.0.0.1:" in again.err
     again, asked = run((), "--accept-changes")
     assert (again.code, asked) == (0, [])
 

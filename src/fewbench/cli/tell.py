@@ -162,8 +162,8 @@ def tell(
         took.append(f"skipped {counted(len(skip), 'item')}")
     left = {name: f"{len(items):,} more" for name, items in evaluation.ask().items()}
     for name in left:
-        if (note := leaving_note(evaluation, name)) is not None:
-            say(f"note: {note}")
+        if (leaves := leaving_note(evaluation, name)) is not None:
+            say(f"note: {leaves}")
     after = f"ask {folder} for " if left else f"estimate {folder}"
     if len(evaluation.targets) == 1:
         after += "".join(left.values())

@@ -424,7 +424,7 @@ def suggested(name: str, otherwise: str) -> str:
         keys = published_as(close[0]) if close else ()
     if not keys:
         return did_you_mean(name, CATALOGUE, otherwise)
-    keys = sorted(keys, key=lambda key: key not in FIRST)  # stable
+    keys = tuple(sorted(keys, key=lambda key: key not in FIRST))  # stable
     methods = [key if key in CATALOGUE else entries[key].parts for key in keys]
     others = f", or a variant: {', '.join(methods[1:MOST_SUGGESTED])}" if methods[1:] else ""
     return f"did you mean {methods[0]}{others}? {otherwise}"

@@ -126,7 +126,7 @@ def leaving_note(evaluation: Evaluation, target: str) -> str | None:
         return None
     items, scale = np.concatenate(lead.rounds[:n_led]), evaluation.scores.scale
     own, other = (
-        Unit(scale).score(scale.from_unit(float(np.nanmean(scores[items]))))
+        Unit(scale).score(float(scale.from_unit(np.nanmean(scores[items]))))
         for scores in (evaluation.record.scores(target), lead.scores)
     )
     return (
