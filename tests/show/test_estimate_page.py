@@ -56,7 +56,9 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
     for task, score in one.tasks.items():
         ends = one.task_intervals[task]
         ends = "–" if ends is None else f"{ends.low:.1%} to {ends.high:.1%}"
-        assert f"{task} {score:.1%} {ends} {one.task_items[task]}" in said
+        of_sources = done.scores.task_scores()[:, list(done.scores.tasks).index(task)]
+        row = f"{task} {score:.1%} {ends} {one.task_items[task]} {one.task_ranks[task]}"
+        assert f"{row} {np.median(of_sources):.1%}" in said
     table = re.search(r'<table[^>]*id="sources-1".*?</table>', text, re.S)[0]
     assert table.count("<tr>") == 1 + one.ranked_among
     assert "this model" in table

@@ -12,7 +12,13 @@ from fewbench import compare
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import metrics
-from fewbench.study.metrics import METRICS, Metric, find_metric, point_metrics
+from fewbench.study.metrics import (
+    METRICS,
+    Metric,
+    find_metric,
+    point_metrics,
+    weighted_metrics,
+)
 from fewbench.testing import simulate
 
 RNG = np.random.default_rng(0)
@@ -140,6 +146,23 @@ def test_the_truth_itself_is_perfect(pair, sources):
     for name in ("kendall_tau", "spearman", "pearson", "pairwise_accuracy", "ndcg"):
         assert math.isnan(found[name]) or found[name] == pytest.approx(1)
     assert found["top10_recall"] == 1
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.function])
+def test_every_metric_is_in_its_unit_and_counts_its_weights(name):
+    """Differences of scores halve with the scores; a weight of 2 is the target twice."""
+    rng = np.random.default_rng(0)
+    truth, sources = rng.random(9), rng.random(20)
+    estimate = truth + rng.normal(0, 0.3, 9)
+    whole, half = (
+        point_metrics(*(share * scores for scores in (truth, estimate, sources)))[name]
+        for share in (1.0, 0.5)
+    )
+    assert half == pytest.approx(whole / 2 if METRICS[name].unit == "score" else whole)
+    times = np.array([1, 2, 1, 3, 1, 1, 2, 1, 1])
+    weighted = weighted_metrics(truth, estimate, sources, times[None].astype(float))[name][0]
+    repeated = point_metrics(np.repeat(truth, times), np.repeat(estimate, times), sources)[name]
+    assert weighted == pytest.approx(repeated)
 
 
 def test_rank_correlations_of_one_target_are_not_defined():
