@@ -98,7 +98,8 @@ def test_answers_that_fit_no_source_are_warned_of():
     hard = scores.values[:, :30].mean(axis=0) < np.median(scores.values[:, :30].mean(axis=0))
     unfit = estimated(0.5, range(30), hard.astype(float), held, scores=scores)
     assert "does not answer like the source models" in unfit.warnings[0]
-    like = estimated(0.5, range(30), scores.values[7, :30], held, scores=scores)
+    middle = np.argsort(scores.full_scores())[50]
+    like = estimated(0.5, range(30), scores.values[middle, :30], held, scores=scores)
     assert not like.warnings
 
 
