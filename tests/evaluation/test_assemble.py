@@ -92,6 +92,17 @@ def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_i
     assert "better than nearly all source models" in right.warnings[0]
 
 
+def test_answers_that_fit_no_source_are_warned_of():
+    """Wrong on the easy items and right on the hard ones, where a hundred sources are not."""
+    scores, held = simulate(100, 60, seed=2), known(*[0.01] * 400)
+    hard = scores.values[:, :30].mean(axis=0) < np.median(scores.values[:, :30].mean(axis=0))
+    unfit = estimated(0.5, range(30), hard.astype(float), held, scores=scores)
+    assert "does not answer like the source models" in unfit.warnings[0]
+    middle = np.argsort(scores.full_scores())[50]
+    like = estimated(0.5, range(30), scores.values[middle, :30], held, scores=scores)
+    assert not like.warnings
+
+
 def test_an_interval_as_wide_as_that_of_random_items_is_not_narrower_than_the_printed_one():
     scores = simulate(10, 600, seed=1)
     right = [1] * 100
