@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_refused_before_it_is_made(small_blocks, monkeypatc
         from_arrays(np.random.default_rng(0).random((40, 50)), models=held.model_ids)
     assert held.full_scores().shape == (40,)  # by blocks
     for bad, message in (
-        (2.0, "1 scores lie outside"),
+        (2.0, "1 score outside the range"),
         (np.inf, "infinite score on item 'item-7'"),
     ):
         wrong = held.cells[:, :]
