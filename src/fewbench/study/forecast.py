@@ -266,7 +266,8 @@ class Plan(Shown):
 
     def _start(self, source: str, items: int, method: str = "") -> list[str]:
         """Return the command that starts a run, if this runs a part of the items."""
-        start = f"fewbench start {quote(source or 'SCORES')} {method}--budget {items} -o DIR"
+        table = source or ("SCORES" if self.n_models else "ITEMS")
+        start = f"fewbench start {quote(table)} {method}--budget {items} -o DIR"
         return [start] if items < self.n_items else []
 
     def _sample_section(self, expected: Expected, source: str, unit: str) -> Section:

@@ -10,6 +10,7 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import read
+from fewbench.readers.harnesses import HARNESSES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEY, OPTIONS = "have another right answer", "have other options"
@@ -188,6 +189,14 @@ CASES = {
         ],
     ),
 }
+
+
+ELSEWHERE = {"lm-eval", "swe-bench"}
+"""Compared by lm-eval's own tests; logs of SWE-bench have neither keys nor settings."""
+
+
+def test_every_harness_is_compared():
+    assert {*CASES, *ELSEWHERE} == set(HARNESSES)
 
 
 @pytest.mark.parametrize(
