@@ -139,6 +139,16 @@ def test_the_same_items_make_a_difference_more_precise(played, targets):
     assert only_a == pytest.approx(40 * paired.difference)
 
 
+def test_targets_that_ran_all_items_are_known(sources, targets, play):
+    names = targets.model_ids[:2]
+    evaluation = play(Evaluation(sources, "random", sources.n_items, names))
+    found = fewbench.versus((evaluation, names[0]), (evaluation, names[1]))
+    truth = targets.full_scores()
+    assert found.kind == "known"
+    assert found.interval.low == found.interval.high == pytest.approx(truth[0] - truth[1])
+    assert (found.verdict == "better") == (truth[0] > truth[1])
+
+
 def test_a_source_model_is_known(played, sources, targets):
     evaluation = played("greedy-ridge")
     name, known = targets.model_ids[0], sources.model_ids[3]

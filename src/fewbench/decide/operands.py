@@ -79,7 +79,7 @@ class Operand:
     @cached_property
     def score(self) -> Uncertainty | float:
         """The full score, and how far it may be off."""
-        if self.evaluation is None or self.scored is None:
+        if self.is_known or self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
         return self.evaluation.estimating.judge.of(self.scored)
 
@@ -91,7 +91,7 @@ class Operand:
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores; None where nothing is known of one."""
-        if self.evaluation is None or self.scored is None:
+        if self.is_known or self.evaluation is None or self.scored is None:
             return [float(score) for score in self.estimates[1:]]
         judge = self.evaluation.estimating.judge
         return list(judge.of_tasks(self.scored, judge.of(self.scored)))
