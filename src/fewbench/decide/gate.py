@@ -304,9 +304,9 @@ def gate(
     if ask and next_items is not None:
         targets = [side for side in sides if not side.is_known]
         chosen = scores.item_ids[choose_next(targets, next_items, scores)].tolist()
-        for one_side in targets:
-            assert one_side.evaluation is not None
-            one_side.evaluation.ask_more({one_side.name: chosen})
+        for estimated in targets:
+            assert estimated.evaluation is not None
+            estimated.evaluation.ask_more({estimated.name: chosen})
         warnings += [] if sequential else [ONE_LOOK]
     issue(warnings)
     verdicts = {check.verdict for check in checks}

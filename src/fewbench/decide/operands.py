@@ -282,8 +282,8 @@ def _near_copies_by_task(first: Operand, other: Operand) -> "list[NearCopies | N
     alike = _near_copies(first, other)
     if alike is None or first.evaluation is None or first.scored is None or other.scored is None:
         return [None] * len(first.tasks)
-    answers, weights = (first.scored.answers, other.scored.answers), first.evaluation.scores
-    return [near_copies(*answers, of_task, alike.share) for of_task in weights.task_weights.T]
+    answers, scores = (first.scored.answers, other.scored.answers), first.evaluation.scores
+    return [near_copies(*answers, weights, alike.share) for weights in scores.task_weights.T]
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
