@@ -91,10 +91,10 @@ class Operand:
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
         """The task scores; None where nothing is known of one."""
-        if self.is_known or self.evaluation is None or self.scored is None:
-            return [float(score) for score in self.estimates[1:]]
-        judge = self.evaluation.estimating.judge
-        return list(judge.of_tasks(self.scored, judge.of(self.scored)))
+        full, score = self.score, self.scored
+        if self.evaluation is None or score is None or not isinstance(full, Uncertainty):
+            return [float(estimate) for estimate in self.estimates[1:]]
+        return list(self.evaluation.estimating.judge.of_tasks(score, full))
 
     @property
     def is_known(self) -> bool:
