@@ -278,8 +278,8 @@ class Versus(Shown, Frozen):
 def more_items(items: int) -> str:
     """Say how to ask for more items of an evaluation."""
     return (
-        f"repeat the command with --next-items {max(items, 1)} --ask: it asks for as many more items "
-        "in the same folder, and keeps all answers"
+        f"repeat the command with --next-items {max(items, 1)} --ask: it asks for as many more "
+        "items in the same folder, and keeps all answers"
     )
 
 
