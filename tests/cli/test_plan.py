@@ -81,8 +81,8 @@ def test_json_and_files(cli, ok, graded, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "nothing to plan for (hint: give exactly one of"),
-        ("--error 0.1 --budget 5", "exactly one"),
+        ("", "nothing to plan for (hint: give one: --error,"),
+        ("--error 0.1 --budget 5", "2 goals are given: 'error', 'budget'"),
         ("--error 3", "between 0 and 1"),
         ("--error 0.1 --expect famly", "'like', 'family'"),
         ("--error 0.1 --methods gredy-ridge", "did you mean greedy-ridge"),

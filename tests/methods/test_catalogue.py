@@ -71,11 +71,19 @@ INEXACT = {
     *(name for name in CATALOGUE if name.startswith(("disco-", "random-signature-"))),
 }
 
+# Samples, and choices of tasks or of clusters; the others choose items by what they tell.
+UNINFORMED = {
+    *("aipw", "gp-irt-random", "ssepy", "ssepy-difference", "tailored-as-printed"),
+    *("bm25-sim", "bm25-le", "fitted-tasks", "ridge-tasks", "task-means-ridge"),
+    *(name for name in CATALOGUE if name.startswith("random") and "search" not in name),
+}
+
 
 class OfCatalogue:
     @pytest.fixture
     def method(self, request):
         self.exact = request.param not in INEXACT
+        self.informed = request.param not in UNINFORMED
         return lighter(CATALOGUE[request.param].method)
 
 

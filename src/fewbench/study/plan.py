@@ -55,8 +55,9 @@ def _read_goal(
     named = {name: value for name, value in goals.items() if value is not None}
     if len(named) != 1:
         raise StudyError(
-            f"{some(named, 4)} given" if named else "nothing to plan for",
-            hint="give exactly one of error, half_width (--half-width), budget and difference",
+            f"{len(named)} goals are given: {some(named, 4)}" if named else "nothing to plan for",
+            hint="give one: --error, --half-width, --budget or --difference (in Python error, "
+            "half_width, budget or difference)",
         )
     ((goal, wanted),) = named.items()
     if goal == "budget":
