@@ -58,8 +58,8 @@ def test_costs_are_in_the_unit_of_their_column(ok, graded):
     assert re.search(r"\nThe 60 source models, if you run them +360,000 +–\n", out)
     assert "Running the source models pays after" in " ".join(out.split())
     priced = ok("plan", graded, "--budget", 20, "--price", 0.5, *QUICK)
-    assert re.search(r"\nA new model, all 120 items +60 +100\.0% ", priced)
-    assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7% ", priced)
+    assert re.search(r"\nA new model, all 120 items +60 +100\.0%\n", priced)
+    assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7%\n", priced)
     assert "The price is 0.5 for a unit of the costs (items)." in priced
 
 
