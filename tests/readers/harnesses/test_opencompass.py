@@ -67,10 +67,8 @@ class TestTable:
     def test_a_later_run_replaces_an_earlier_one(self):
         reading = read(NEW / "main")
         of_sums = (reading.scores.items["task"] == "toy_sums").to_numpy()
-        assert reading.scores.values[0][of_sums].tolist() == [
-            1,
-            *sums(A)[1:],
-        ]  # its second answer to 1 + 2
+        second = [1, *sums(A)[1:]]  # its second answer to 1 + 2
+        assert reading.scores.values[0][of_sums].tolist() == second
         assert noted(reading.notes, "model 'toy__model-a', task 'toy_sums': 8 of 8 items")
 
     def test_a_part_of_a_task_joins_by_what_was_asked(self):
