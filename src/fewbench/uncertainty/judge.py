@@ -247,7 +247,7 @@ class Judge:
         return error * math.sqrt(sampling_effect(self.scores, self.budget))
 
     def _random_shares(self, answers: Answers) -> tuple[float, float, str | None]:
-        """Return the least shares of random sampling's width, and how the target is unlike, or None.
+        """Return the least shares of random sampling's width, and why the sources may not hold.
 
         As the target may be beyond the sources, and as its answers fit; whole where it is unlike
         them, but for one above them whose score the method can foretell.
