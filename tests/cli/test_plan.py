@@ -52,14 +52,14 @@ def test_the_first_line_is_the_answer(ok, graded):
 
 def test_costs_are_in_the_unit_of_their_column(ok, graded):
     out = ok("plan", graded, "--budget", 20, "--costs", "tokens", *QUICK)
-    assert re.search(r"\nCost +Tokens  Of a full run +Storage\n", out)
-    assert re.search(r"\nA new model, all 120 items +6,000 +100\.0% +120 B\n", out)
-    assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d% +20 B\n", out)
-    assert re.search(r"\nThe 60 source models, if you run them +360,000 +– +7\.2 kB\n", out)
+    assert re.search(r"\nCost +Tokens  Of a full run\n", out)
+    assert re.search(r"\nA new model, all 120 items +6,000 +100\.0%\n", out)
+    assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d%\n", out)
+    assert re.search(r"\nThe 60 source models, if you run them +360,000 +–\n", out)
     assert "Running the source models pays after" in " ".join(out.split())
     priced = ok("plan", graded, "--budget", 20, "--price", 0.5, *QUICK)
-    assert re.search(r"\nA new model, all 120 items +60 +100\.0% ", priced)
-    assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7% ", priced)
+    assert re.search(r"\nA new model, all 120 items +60 +100\.0%\n", priced)
+    assert re.search(r"\nA new model, 20 items with greedy-ridge +10 +16\.7%\n", priced)
     assert "The price is 0.5 for a unit of the costs (items)." in priced
 
 

@@ -30,7 +30,7 @@ from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
-from fewbench.study.forecast import TARGETS, Forecast, Plan, Target, bytes_per_item
+from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
@@ -214,7 +214,7 @@ def plan(
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
-            goal, wanted, level, power, scores.n_items, scores.n_models, bytes_per_item(scores),
+            goal, wanted, level, power, scores.n_items, scores.n_models,
             price, scores.scale, facts,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             tuple(_scaled(forecast, span) for forecast in forecasts), curves, learning,
