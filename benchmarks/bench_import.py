@@ -17,10 +17,17 @@ from fewbench import Evaluation, save_scores
 from fewbench.testing import simulate
 
 ROOT = Path(__file__).parents[1]
+BARE = """import sys, typer
+def estimate(folder: str, level: float = 0.9, target: str | None = None, scores: str | None = None,
+    workers: int = 1, cluster: str | None = None, report: str | None = None, force: bool = False,
+    as_json: bool = False): ...
+sys.argv = ["estimate", "--help"]
+typer.run(estimate)"""
 STARTS = {
     "import fewbench": ["-c", "import fewbench"],
     "fewbench --version": ["-m", "fewbench", "--version"],
     "fewbench --help": ["-m", "fewbench", "--help"],
+    "help of as many options by typer alone": ["-c", BARE],
     "fewbench estimate --help": ["-m", "fewbench", "estimate", "--help"],
     "import pandas, the least of the commands below": ["-c", "import pandas, pyarrow.parquet"],
     "fewbench.Evaluation": ["-c", "import fewbench; fewbench.Evaluation"],
