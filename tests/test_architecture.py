@@ -136,6 +136,31 @@ def test_only_one_place_prints():
                     assert node.func.id != "print", f"{path}, line {node.lineno}: use echo or say"
 
 
+UNREAD = {
+    *("_all(version)", "_parquet(text)", "_parquet(words)", "_jsonl(words)"),
+    *("read_swe_bench(ask)", "read_tau2(ask)", "read_alpaca(ask)"),
+    *("find_livecodebench(ask)", "find_livecodebench(fetcher)"),
+}
+"""What typer reads, and parameters of functions that share a signature."""
+KEYS = {"changed", "size", "state", "loaded"}
+"""Parameters that only tell a cache when to read again."""
+
+
+def test_each_parameter_of_a_function_is_read():
+    """An option that is declared and ignored is a promise that is not kept."""
+    unread = set()
+    for path in sources():
+        # In cli options are also read by their name: given["output"].
+        names = {n.value for n in nodes(path) if isinstance(n, ast.Constant)}
+        for each in nodes(path)[0].body:
+            if isinstance(each, ast.FunctionDef):
+                parameters = {a.arg for a in (*each.args.args, *each.args.kwonlyargs)} - {"_"}
+                read = {n.id for b in each.body for n in ast.walk(b) if isinstance(n, ast.Name)}
+                left = parameters - read - KEYS - (names if room_of(path) == "cli" else set())
+                unread |= {f"{each.name}({name})" for name in left}
+    assert unread == UNREAD
+
+
 HEAVY = {
     *(
         "sklearn",
