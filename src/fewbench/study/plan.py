@@ -301,11 +301,13 @@ def _notes(
             "do not show which items tell models apart"
         )
     backtests = runs[0]
-    splits = [split for backtest in backtests.values() for split in backtest.splits]
-    fewest = min((len(split.targets) for split in splits), default=0)
+    fewest = min(
+        np.mean([len(split.targets) for split in backtest.splits])
+        for backtest in backtests.values()
+    )
     if fewest < FEWEST_TARGETS and table.n_models >= FEW:
         notes.append(
-            f"a repeat may hold out only {fewest} models as targets: with fewer than "
+            f"a repeat holds out only about {fewest:.0f} models as targets: with fewer than "
             f"{FEWEST_TARGETS}, the numbers are rough"
         )
     for name in backtests:
