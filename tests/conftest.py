@@ -5,12 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from fewbench.methods import Method, Prediction, Session
 
 settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 settings.load_profile("quick")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in the package alone: helpers of tests are not imported to be collected."""
+    return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
 @pytest.fixture(scope="session", autouse=True)

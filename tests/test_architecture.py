@@ -2,11 +2,10 @@
 
 import ast
 import importlib.util
-import inspect
 import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 import fewbench
 from fewbench.methods.catalogue import ADAPTIVE, CATALOGUE, WITH_FILE
 from fewbench.methods.parts import STAGES
+from fewbench.methods.written import plain
 
 ROOT = Path(fewbench.__file__).parent
 BASE = {
@@ -134,6 +134,31 @@ def test_only_one_place_prints():
             for node in nodes(path):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     assert node.func.id != "print", f"{path}, line {node.lineno}: use echo or say"
+
+
+UNREAD = {
+    *("_all(version)", "_parquet(text)", "_parquet(words)", "_jsonl(words)"),
+    *("read_swe_bench(ask)", "read_tau2(ask)", "read_alpaca(ask)"),
+    *("find_livecodebench(ask)", "find_livecodebench(fetcher)"),
+}
+"""What typer reads, and parameters of functions that share a signature."""
+KEYS = {"changed", "size", "state", "loaded"}
+"""Parameters that only tell a cache when to read again."""
+
+
+def test_each_parameter_of_a_function_is_read():
+    """An option that is declared and ignored is a promise that is not kept."""
+    unread = set()
+    for path in sources():
+        # In cli options are also read by their name: given["output"].
+        names = {n.value for n in nodes(path) if isinstance(n, ast.Constant)}
+        for each in nodes(path)[0].body:
+            if isinstance(each, ast.FunctionDef):
+                parameters = {a.arg for a in (*each.args.args, *each.args.kwonlyargs)} - {"_"}
+                read = {n.id for b in each.body for n in ast.walk(b) if isinstance(n, ast.Name)}
+                left = parameters - read - KEYS - (names if room_of(path) == "cli" else set())
+                unread |= {f"{each.name}({name})" for name in left}
+    assert unread == UNREAD
 
 
 HEAVY = {
@@ -290,25 +315,29 @@ def test_code_lines_stay_within_their_limits():
 
 SET_BY_FEWBENCH = {
     "tasks-listed(names)": "tasks select --list",
-    "fewbench(sources)": "backtests with fewer source models run the rule for all of them",
+    "optimal-design(sources)": "backtests with fewer source models run the rule for all of them",
+    "kriging(sources)": "the same",
 }
 """Settings that only fewbench itself changes, and where."""
 
 
+def is_set(setting, texts):
+    """Whether a text gives a setting another value than its default, or tries several."""
+    default = re.escape(plain(setting.default))
+    other = re.compile(rf'\b{setting.name}(?:=(?!{default}\b)[\w.{{"]|": \()')
+    return any(other.search(text) for text in texts)
+
+
 def test_each_setting_is_set_by_an_entry_an_example_or_a_benchmark():
-    """What nobody sets is a constant. A setting that parts inherit counts once."""
+    """What nobody sets is a constant. Of a page, the part is named in the same paragraph."""
     parts = {name: part for stage in STAGES.values() for name, part in stage.items()} | ADAPTIVE
-    root, written = ROOT.parents[1], [entry.parts for entry in (CATALOGUE | WITH_FILE).values()]
-    for pattern in ("README.md", "docs/**/*.md", "benchmarks/**/*.py"):
-        written += [path.read_text(encoding="utf-8") for path in root.glob(pattern)]
-    changed = defaultdict(set)
-    for name, settings in re.findall(r"([\w-]+)\(([^()]*=[^()]*)\)", "\n".join(written)):
-        changed[name] |= set(re.findall(r"(\w+)=", settings))
+    root, texts = ROOT.parents[1], [entry.parts for entry in (CATALOGUE | WITH_FILE).values()]
+    for page in (root / "README.md", *root.glob("docs/**/*.md")):
+        texts += re.split(r"\n(?=\n|- )", page.read_text(encoding="utf-8"))
+    texts += [path.read_text(encoding="utf-8") for path in root.glob("benchmarks/**/*.py")]
     unset = set()
     for name, part in parts.items():
-        for setting in (one.name for one in fields(part)):
-            owner = next(c for c in part.__mro__ if setting in inspect.get_annotations(c))
-            alike = [other for other in parts if issubclass(parts[other], owner)]
-            if not any(setting in changed[key] for key in (*alike, part.__name__)):
-                unset.add(f"{name}({setting})")
+        named = re.compile(rf"(?<![\w-])({name}(?![\w-])|{part.__name__}\b)")
+        of_part = [text for text in texts if named.search(text)]
+        unset |= {f"{name}({each.name})" for each in fields(part) if not is_set(each, of_part)}
     assert unset == set(SET_BY_FEWBENCH)

@@ -1,6 +1,8 @@
 """What the record of a paper is made of: tables of methods, other studies, and the file of both."""
 
 import hashlib
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -311,7 +313,8 @@ class Paper:
     def write(self, context: Context, folder: Path, only: str = "") -> Iterator[str]:
         """Write the sections whose title holds `only`, one by one; yield a line for each.
 
-        Sections that are not run, whose data are missing or that fail stay as they are in the file.
+        The line says how long it took. Sections that are not run, whose data are missing or
+        that fail stay as they are in the file.
         """
         path = folder / f"{self.name}.md"
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -328,6 +331,7 @@ class Paper:
                 )
                 yield f"{self.name}: {NOT_RUN} {section.title}: no {needed}"
                 continue
+            began, spent = time.monotonic(), processor_seconds()
             try:
                 kept[section.title] = section.text(context)
             except FewbenchError as error:
@@ -335,7 +339,8 @@ class Paper:
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             path.write_text(self.page(kept), encoding="utf-8")
-            yield f"{self.name}: {section.title}"
+            took, spent = time.monotonic() - began, processor_seconds() - spent
+            yield f"{self.name}: {section.title} ({took:,.0f} s, processors {spent:,.0f} s)"
 
     def page(self, kept: Mapping[str, str]) -> str:
         """Return the file with the texts of its sections."""
@@ -344,6 +349,11 @@ class Paper:
             if section.title in kept:
                 parts += [f"## {section.title}", kept[section.title].strip()]
         return "\n\n".join(parts) + "\n"
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of its workers that have ended."""
+    return sum(os.times()[:4])
 
 
 def sections_of(page: str) -> dict[str, str]:

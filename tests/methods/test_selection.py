@@ -2,16 +2,22 @@
 
 from collections import Counter
 from math import comb
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
+from fewbench.algorithms.clustering.distances import Metric, item_distances
+from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
+from fewbench.methods.item_response import source_model
 from fewbench.methods.parts import SELECTORS
 from fewbench.methods.prediction.regression import Neighbours
+from fewbench.methods.selection.clusters import IRTAnchors, Medoids
 from fewbench.methods.selection.disagreement import (
     JensenShannon,
     PredictiveDiversity,
@@ -166,6 +172,27 @@ def test_one_cluster_an_item_and_duplicates_among_items():
         assert sorted(subset.weights) == pytest.approx([0.5, 0.5])
         for budget in (3, 11, 12):
             assert len(set(SELECTORS[name]().select(scores, budget, 0).items)) == budget
+
+
+@pytest.mark.parametrize("metric", get_args(Metric))
+def test_medoids_are_those_of_the_distances_with_the_shares_of_their_clusters(metric):
+    scores = FOUR_TASKS.averaged("macro")
+    distances = item_distances(scores.values.T, metric, standardise=True)
+    clusters = kmedoids(distances, 6, np.random.default_rng(3))
+    subset = Medoids(metric, standardise=True).select(scores, 6, 3)
+    assert scores.positions(subset.items).tolist() == clusters.medoids.tolist()
+    shares = [scores.item_weights[clusters.labels == cluster].sum() for cluster in range(6)]
+    np.testing.assert_allclose(subset.weights, shares)
+
+
+def test_irt_anchors_represent_items_of_like_discrimination_and_intercept():
+    scores = simulate(60, 80, seed=2)
+    subset = IRTAnchors().select(scores, 10, 0)
+    model = source_model(scores).model
+    points = np.column_stack([model.discrimination, model.intercept])
+    near = cdist(points, points[scores.positions(subset.items)]).argmin(axis=1)
+    shares = np.bincount(near, minlength=10) / 80
+    np.testing.assert_allclose(subset.weights, shares, atol=0.05)  # of k-means, as of its anchors
 
 
 def test_more_neighbours_than_sources_are_an_error():

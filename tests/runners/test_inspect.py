@@ -26,12 +26,14 @@ from fewbench.scores.conditions import COLUMNS
 from fewbench.scores.roles import as_scores
 from fewbench.testing import simulate
 
-inspect_ai = pytest.importorskip("inspect_ai")
-pytest.importorskip("inspect_ai.scorer")
 QUIZ = Path(__file__).with_name("inspect_quiz.py")
 ADAPTIVE = "fluid"
-# Of tenacity, as Inspect 0.3.285 uses it.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+pytestmark = [
+    # Looked for, not imported: it would take a second whenever tests are collected.
+    pytest.mark.skipif(not importlib.util.find_spec("inspect_ai"), reason="needs inspect-ai"),
+    # Of tenacity, as Inspect 0.3.285 uses it.
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+]
 
 
 def quiz_module():
@@ -48,6 +50,8 @@ def quiz():
 
 def sources(folder, tasks, **settings):
     """Scores of simulated models, on the items of a real log."""
+    import inspect_ai
+
     how = {"model": "scripted/one-9", "log_dir": str(folder), "display": "none"} | settings
     for log in inspect_ai.eval(tasks, **how):
         assert log.status == "success", log.error
@@ -141,6 +145,8 @@ class TestWhatRuns:
         assert told(tmp_path / "moved") == answers
 
     def test_several_tasks_and_models_share_a_run(self, tmp_path, asked, monkeypatch, quiz):
+        import inspect_ai
+
         both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
         table = sources(tmp_path / "sources", both)
         models = "scripted/good-16,scripted/bad-2"
@@ -174,6 +180,8 @@ class TestWhatRuns:
         assert "1 task of Inspect did not start" in log.error.message
 
     def test_epochs_are_reduced_as_inspect_does(self, scores, tmp_path):
+        from inspect_ai.scorer import value_to_float
+
         epochs = ("-M", "unsteady=true", "--epochs", "3", "--epochs-reducer")
         with pytest.raises(
             RunError, match=r"epochs of task 'quiz': 3 \(at_least_2\) in the answers, 1 in the so"
@@ -185,7 +193,7 @@ class TestWhatRuns:
             (found,) = run(scores, folder, *epochs, reducer, **accepted).estimates.values()
             assert any(f"3 ({reducer}) in the answers" in one for one in found.warnings)
             (log,) = logs_of(folder)
-            value_of = inspect_ai.scorer.value_to_float()
+            value_of = value_to_float()
             reduced = {one.sample_id: value_of(one.value) for one in log.reductions[0].samples}
             own = {scores.items["sample_id"][i]: value for i, value in told(folder).items()}
             assert own == pytest.approx(reduced)
@@ -196,6 +204,8 @@ class TestWhatRuns:
             run(scores, tmp_path / "run", "--epochs", "3", accept_differences=True)
 
     def test_a_scorer_of_several_values(self, tmp_path):
+        import inspect_ai
+
         from fewbench.runners.inspect.runner import run_inspect
 
         inspect_ai.eval(
@@ -222,6 +232,8 @@ class TestWhatRuns:
                 )
 
     def test_option_probabilities_for_methods_that_compare_them(self, tmp_path, quiz):
+        import inspect_ai
+
         given = {"display": "none", "max_tasks": 9, "log_dir": str(tmp_path / "sources")}
         models = [f"scripted/m{at}-{3 * at}" for at in range(6)]
         inspect_ai.eval(f"{QUIZ}@letters", model=models, **given)
@@ -268,6 +280,8 @@ class TestChecksBeforeAnythingIsSpent:
 
     def test_another_way_of_scoring_is_refused(self, scores, quiz, tmp_path, asked, monkeypatch):
         """Options of a scorer, epochs; in runs, in logs, among sources, and amid a run."""
+        import inspect_ai
+
         thrice = sources(tmp_path / "thrice", [f"{QUIZ}@quiz"], epochs=3)
         asked_before = len(asked())
         other = r"epochs of task 'quiz': 1 in the answers, 3 \(mean\) in the sources"
@@ -335,6 +349,8 @@ class TestFaults:
     def test_samples_that_fail_are_tried_again_then_skipped_and_named(
         self, scores, tmp_path, quiz, asked, monkeypatch
     ):
+        import inspect_ai
+
         chosen = Evaluation(scores, "random", 8, ["new"]).ask()["new"]
         failing = [question_of(scores, item) for item in chosen[:2]]
         monkeypatch.setenv("FAIL", ",".join(failing))
@@ -486,6 +502,8 @@ def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
 @pytest.mark.usefixtures("quiz")  # which registers the model
 class TestWithoutSources:
     def test_items_settings_and_metric_are_those_of_an_import(self, tmp_path, asked):
+        import inspect_ai
+
         both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
         notes = []
         first = run(None, tmp_path / "run", both[1], stop=12, on_notes=notes.extend)
@@ -510,6 +528,8 @@ class TestWithoutSources:
         assert by_hand.estimate()["scripted/new-9"].interval == found.interval
 
     def test_models_tasks_and_values_of_scorers(self, tmp_path, quiz, asked):
+        import inspect_ai
+
         models = "scripted/good-16,scripted/bad-2"
         found = run(None, tmp_path / "two", f"{QUIZ}@more", model=models, stop=12)
         assert {name: one.items_run for name, one in found.estimates.items()} == dict.fromkeys(
@@ -604,6 +624,8 @@ class TestReplies:
 
 class TestOwnTask:
     def test_two_lines_in_a_task_of_ones_own(self, scores, tmp_path, quiz, asked):
+        import inspect_ai
+
         fewbench.save_scores(scores, tmp_path / "scores.parquet")
 
         @inspect_ai.task(name="quiz")
@@ -628,6 +650,8 @@ class TestOwnTask:
             result(quiz.quiz())
 
     def test_a_retry_tells_reused_samples_again(self, scores, tmp_path, quiz, asked, monkeypatch):
+        import inspect_ai
+
         made = []
 
         @inspect_ai.task(name="quiz")
@@ -647,6 +671,8 @@ class TestOwnTask:
         assert len(asked()) == 9  # the one that failed, twice
 
     def test_mistakes_end_the_task_with_their_reason(self, scores, tmp_path, quiz, asked):
+        import inspect_ai
+
         options = {"model": "scripted/new-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
         for given, evaluated, what in (
             ({"changed": "q3"}, {}, "1 sample changed: 'q3'"),

@@ -78,6 +78,20 @@ def test_a_page_that_polls_gets_what_is_new():
             assert ask(page.url, path=f"{state}?after={odd}")[0] == 200, odd
 
 
+def test_an_update_brings_the_style_of_its_tabs():
+    evaluation = fewbench.Evaluation(simulate(30, 60, 3, seed=2), "random", 10, ["new", "other"])
+    for target, items in evaluation.ask().items():
+        evaluation.tell(target, dict.fromkeys(items, 1.0))
+    with LivePage() as page:
+        assert "checked~.tab" not in body_of(page.url)
+        page.show(render(evaluation.page(), page.version))
+        body = body_of(page.url)
+    n_tabs = body.count('<div class="tab">') // body.count('<div class="tabs"')
+    assert n_tabs == 2
+    for tab in (1, 2):
+        assert f"input:nth-of-type({tab}):checked~.tab:nth-of-type({tab}){{display:block}}" in body
+
+
 @pytest.fixture
 def run(tmp_path):
     scores = simulate(30, 60, 3, seed=2)

@@ -306,7 +306,7 @@ def test_a_method_that_fails_everywhere_leaves_the_others():
     ("asked", "said"),
     [
         ({}, "nothing to plan for"),
-        ({"error": 0.1, "budget": 5}, "exactly one"),
+        ({"error": 0.1, "budget": 5}, "2 goals are given"),
         ({"error": 0}, "between 0 and 1"),
         ({"error": float("nan")}, "between 0 and 1"),
         ({"half_width": 2}, "between 0 and 1"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fewbench.methods import Method, Session, find_method
+from fewbench.methods.selection.disagreement import JensenShannon
 from fewbench.scores import Scores
 from fewbench.testing.conformance import MethodConformance
 
@@ -380,3 +381,12 @@ def test_a_method_that_says_it_is_exact_must_be():
     suite.test_all_items_give_the_full_score(find_method("random"))
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         suite.test_all_items_give_the_full_score(find_method("random-ridge"))
+
+
+def test_a_selector_of_the_wrong_sign_is_rejected(monkeypatch):
+    of = JensenShannon.disagreement
+    monkeypatch.setattr(JensenShannon, "disagreement", lambda *given: -of(*given))
+    with pytest.raises(AssertionError, match="0% of the chosen items tell models apart"):
+        MethodConformance().test_items_that_tell_models_apart_are_not_avoided(
+            find_method("jsd+mean")
+        )

@@ -170,7 +170,7 @@ class Gate(Shown, Frozen):
                 facts["If the baseline ran all items once"] = (
                     f"about {most_known:,} items decide it"
                 )
-            further = [more_items(f"gate {folder}:{self.target}", most - self.items_run)]
+            further = [more_items(most - self.items_run)]
             if self.items_open:
                 further = [f"fewbench ask {folder} --target {self.target}"]
         if self.pairing is not None:

@@ -153,7 +153,9 @@ class Ranking(Shown, Frozen):
         )
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
-        more = [f"run more items of {' and '.join(self.next_targets)}"] * bool(self.next_targets)
+        targets = " and ".join(self.next_targets)
+        how = "repeat the command with --next-items NUMBER --ask"
+        more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",
             f"{len(rows)} targets",

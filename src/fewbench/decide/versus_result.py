@@ -214,7 +214,7 @@ class Versus(Shown, Frozen):
             answer = f"It is undecided whether {self.a} or {self.b} is better"
         more = []
         if self.verdict == "undecided" and self.items_needed is not None:
-            more = [more_items("versus", self.items_needed - min(self.items_a, self.items_b))]
+            more = [more_items(self.items_needed - min(self.items_a, self.items_b))]
         sure = f"{self.a} is better with probability {probability(self.chance_a_better)}"
         if self.kind == "known":
             sure = "both scores are known, so it has no error on these items"
@@ -275,11 +275,11 @@ class Versus(Shown, Frozen):
         return facts
 
 
-def more_items(command: str, items: int) -> str:
-    """Return the command that asks for more items of an evaluation."""
+def more_items(items: int) -> str:
+    """Say how to ask for more items of an evaluation."""
     return (
-        f"fewbench {command} … --next-items {max(items, 1)} --ask: asks for as many more items in "
-        "the same folder, and keeps all answers"
+        f"repeat the command with --next-items {max(items, 1)} --ask: it asks for as many more "
+        "items in the same folder, and keeps all answers"
     )
 
 

@@ -29,7 +29,7 @@ from fewbench.methods.sources import RELIABLE, distinct_sources, is_known, known
 from fewbench.scores import Scores
 from fewbench.uncertainty.held_out import FOLDS, HeldOut, measure
 from fewbench.uncertainty.replay import replay
-from fewbench.uncertainty.sampling import expected_random_error, sampling_effect
+from fewbench.uncertainty.sampling import expected_random_errors, sampling_effect
 
 RANDOM = "random"
 OWN = ("fewbench", "fewbench-static")
@@ -264,9 +264,7 @@ def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> Fl
             return np.empty((2, 0))
         of_models = (
             np.abs(measured.errors[:, at, 0]),
-            np.array(
-                [expected_random_error(full[m], n, part.n_items, effect) for m in measured.models]
-            ),
+            expected_random_errors(full[measured.models], n, part.n_items, effect),
         )
         means = np.array([[errors[fold].mean() for fold in folds] for errors in of_models])
         shares.append(means / max(means[1].mean(), TINY))

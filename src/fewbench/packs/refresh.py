@@ -66,7 +66,7 @@ def refresh_pack(
             f"{pack}: none of the answered items of {folder} is in the pack",
             hint="use a pack of the same benchmark, with the same item ids",
         )
-    after = _after(scores, header, entries, runs, named, level)
+    after = _after(scores, entries, runs, named, level)
     if not after:
         raise PackError(
             f"{pack}: asks for none of the answered items of {folder}",
@@ -99,7 +99,6 @@ def _before(
 
 def _after(
     scores: Scores,
-    header: Header,
     entries: list[Entry],
     runs: Mapping[str, Mapping[str, float]],
     named: tuple[str, ...],

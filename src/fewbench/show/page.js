@@ -208,12 +208,14 @@ function live(place) {
       if (fresh) {
         version = fresh.version;
         const open = new Set(every("details[open]").map(d => d.id));
+        const chosen = new Set(every(".tabs>input:checked").map(i => i.id));
         const filled = new Map(every("input[data-table]").map(i => [i.dataset.table, i.value]));
         const scroll = window.scrollY;
         document.getElementById("page").innerHTML = fresh.body;
         document.getElementById("charts").textContent = fresh.charts;
         start();
         for (const id of open) if (id && document.getElementById(id)) document.getElementById(id).open = true;
+        for (const id of chosen) if (document.getElementById(id)) document.getElementById(id).checked = true;
         for (const [id, text] of filled) {
           const input = every("input[data-table]").find(i => i.dataset.table === id);
           if (input && text) { input.value = text; input.dispatchEvent(new Event("input")); }

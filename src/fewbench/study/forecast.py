@@ -6,11 +6,10 @@ from functools import partial
 from shlex import quote
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from fewbench._names import counted, fixed, sized
-from fewbench.scores import Scale, Scores, Unit
+from fewbench._names import counted, fixed
+from fewbench.scores import Scale, Unit
 from fewbench.scores.costs import amount
 from fewbench.show.charts import planning as figures
 from fewbench.show.charts import theme
@@ -150,8 +149,6 @@ class Plan(Shown):
         For `difference`: share of such pairs that are distinguished.
     n_items, n_models : int
         Of the table.
-    bytes_per_item : float
-        Mean size of a model's answer to an item.
     price : float or None
         Price of a unit of the costs.
     scale : Scale
@@ -179,7 +176,6 @@ class Plan(Shown):
     power: float
     n_items: int
     n_models: int
-    bytes_per_item: float
     price: float | None
     scale: Scale
     facts: dict[str, str]
@@ -428,24 +424,8 @@ class Plan(Shown):
             {name: getattr(self, name) for name in names}
             | {"curves": self.curves.to_dict("records"), "learning": learning}
             | {name: getattr(self, name) for name in ("expected", "scores")}
-            | {name: getattr(self, name) for name in ("bytes_per_item", "price", "notes", "facts")}
+            | {name: getattr(self, name) for name in ("price", "notes", "facts")}
         )
-
-
-def bytes_per_item(scores: Scores) -> float:
-    """Return the mean size of a model's answer to an item, uncompressed.
-
-    That of its option probabilities, if the table has some, as they are stored; else of its score:
-    a byte where the table has at most 255 distinct ones, else eight.
-
-    >>> from fewbench.testing import simulate
-    >>> bytes_per_item(simulate(4, 20)), bytes_per_item(simulate(20, 60, continuous=True))
-    (1.0, 8.0)
-    """
-    if scores.probabilities is not None:
-        return float(scores.items["n_options"].mean()) * scores.probabilities.dtype.itemsize
-    cells = scores.filled_cells[:]
-    return 1.0 if len(np.unique(cells[~np.isnan(cells)])) <= 255 else 8.0
 
 
 def title_of(target: str) -> str:
@@ -455,38 +435,27 @@ def title_of(target: str) -> str:
 
 
 def _cost_section(plan: Plan, unit: str) -> Section:
-    """Return what models cost and store, and after how many new models the sources have paid.
+    """Return what models cost, and after how many new models the sources have paid.
 
     Costs are in `unit`, or in that of the price if the plan has one.
     """
     forecast = plan.forecasts[0]
-    head = [("Cost", False)]
-    head += [(unit.capitalize() if plan.price is None else "At the price", True)]
-    head += [("Of a full run", True), ("Storage", True)]
-    size = plan.bytes_per_item
+    cost_unit = unit.capitalize() if plan.price is None else "At the price"
+    head = [("Cost", False), (cost_unit, True), ("Of a full run", True)]
+    models = {
+        f"all {plan.n_items:,} items": forecast.full_cost,
+        f"{forecast.items:,} items with {forecast.method}": forecast.cost,
+    }
+    if not forecast.is_random:
+        models[f"{forecast.random_items:,} random items for the same"] = forecast.random_cost
     rows = [
-        _cost_row(f"A new model, all {plan.n_items:,} items", forecast.full_cost,
-             forecast.full_cost, sized(size * plan.n_items)),
-        _cost_row(f"A new model, {forecast.items:,} items with {forecast.method}", forecast.cost,
-             forecast.full_cost, sized(size * forecast.items)),
-    ]  # fmt: skip
+        [f"A new model, {items}", amount(cost, ""), f"{cost / forecast.full_cost:.1%}"]
+        for items, cost in models.items()
+    ]
     lines = []
     if not forecast.is_random:
-        rows += [
-            _cost_row(
-                f"A new model, {forecast.random_items:,} random items for the same",
-                forecast.random_cost,
-                forecast.full_cost,
-                sized(size * forecast.random_items),
-            ),
-            [
-                f"The {plan.n_models:,} source models, if you run them",
-                amount(plan.n_models * forecast.full_cost, ""),
-                "–",
-                sized(size * plan.n_models * plan.n_items),
-            ],
-            ["Of these, the chosen items", "–", "–", sized(size * plan.n_models * forecast.items)],
-        ]
+        sources = f"The {plan.n_models:,} source models, if you run them"
+        rows.append([sources, amount(plan.n_models * forecast.full_cost, ""), "–"])
         if forecast.breakeven is not None:
             text = f"Running the source models pays after {forecast.breakeven:,} new models "
             text += "if these would run all items otherwise"
@@ -496,7 +465,3 @@ def _cost_section(plan: Plan, unit: str) -> Section:
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
     return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines)
-
-
-def _cost_row(what: str, cost: float, full: float, stored: str) -> list[str]:
-    return [what, amount(cost, ""), f"{cost / full:.1%}", stored]

@@ -30,7 +30,7 @@ from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
-from fewbench.study.forecast import TARGETS, Forecast, Plan, Target, bytes_per_item
+from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
@@ -55,8 +55,9 @@ def _read_goal(
     named = {name: value for name, value in goals.items() if value is not None}
     if len(named) != 1:
         raise StudyError(
-            f"{some(named, 4)} given" if named else "nothing to plan for",
-            hint="give exactly one of error, half_width (--half-width), budget and difference",
+            f"{len(named)} goals are given: {some(named, 4)}" if named else "nothing to plan for",
+            hint="give one: --error, --half-width, --budget or --difference (in Python error, "
+            "half_width, budget or difference)",
         )
     ((goal, wanted),) = named.items()
     if goal == "budget":
@@ -213,7 +214,7 @@ def plan(
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
-            goal, wanted, level, power, scores.n_items, scores.n_models, bytes_per_item(scores),
+            goal, wanted, level, power, scores.n_items, scores.n_models,
             price, scores.scale, facts,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             tuple(_scaled(forecast, span) for forecast in forecasts), curves, learning,
@@ -300,13 +301,16 @@ def _notes(
             "do not show which items tell models apart"
         )
     backtests = runs[0]
-    for name, backtest in backtests.items():
-        few = np.mean([len(split.targets) for split in backtest.splits])
-        if few < FEWEST_TARGETS and table.n_models >= FEW:
-            notes.append(
-                f"targets {TARGETS[name][1]}: {few:.0f} targets a repeat are few (fewer than "
-                f"{FEWEST_TARGETS}), and its numbers are rough"
-            )
+    fewest = min(
+        np.mean([len(split.targets) for split in backtest.splits])
+        for backtest in backtests.values()
+    )
+    if fewest < FEWEST_TARGETS and table.n_models >= FEW:
+        notes.append(
+            f"a repeat holds out only about {fewest:.0f} models as targets: with fewer than "
+            f"{FEWEST_TARGETS}, the numbers are rough"
+        )
+    for name in backtests:
         for method, reason in dict(x for run in runs for x in run[name].failures.items()).items():
             notes.append(f"targets {TARGETS[name][1]}: {method} failed somewhere: {reason}")
     if "like" in backtests:

@@ -21,7 +21,7 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scores, Unit
 from fewbench.scores.roles import as_sources
-from fewbench.study.forecast import Expected, Plan, bytes_per_item
+from fewbench.study.forecast import Expected, Plan
 from fewbench.uncertainty.intervals import NORMAL, wilson
 from fewbench.uncertainty.sampling import expected_random_error, interval_at
 
@@ -163,7 +163,7 @@ def plan_sample(
         "version": __version__,
     }
     return Plan(
-        goal, wanted, level, power, n_items, used.n_models, bytes_per_item(scores), price,
+        goal, wanted, level, power, n_items, used.n_models, price,
         scores.scale, facts, _notes(used, answer, without or "nothing is known of the items"),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip

@@ -16,6 +16,7 @@ What a pass shows, on small simulated tables:
 - Estimates follow the answers. Nearly every answer counts, better targets get higher estimates,
   and the mean error is about 0. With all items run, the estimates are near the full scores before
   fewbench clips them to what the answers allow.
+- Items on which models differ are not avoided, and an `informed` method prefers them.
 - Nothing else changes the estimates: hidden answers, other targets, the order of targets, answers,
   source models and items, the scale.
 - Missing cells, constant scores, duplicate models and tables of a few models or items work, or

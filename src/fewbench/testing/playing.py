@@ -124,6 +124,7 @@ class Promises:
       `whole_budget` says otherwise.
     - `exact`: With all items run, the method's own estimate is the full score before fewbench clips
       it. Regressions over models are not exact; means are.
+    - `informed`: The method chooses items by what they tell of models, not at random.
     - `estimates`: Also make estimates with intervals, which runs the method some 20 times on parts
       of the sources. Otherwise only predictions are tested, in a third of the time.
     """
@@ -132,6 +133,7 @@ class Promises:
     supports_missing: ClassVar[bool] = True
     whole_budget: ClassVar[bool] = True
     exact: bool = False
+    informed: bool = False
     estimates: bool = True
 
     @pytest.fixture

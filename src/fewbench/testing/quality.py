@@ -8,7 +8,7 @@ import pytest
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.methods import Method
-from fewbench.scores import Scale
+from fewbench.scores import Scale, Scores
 from fewbench.testing.playing import (
     CLOSE,
     Promises,
@@ -218,6 +218,23 @@ class Quality(Promises):
         )
         assert error <= of_few + 0.02, f"the error rises from {of_few:.3f} to {error:.3f}"
 
+    def test_items_that_tell_models_apart_are_not_avoided(self, method: Method) -> None:
+        """Where two thirds of the items are the same for all models, the others are still chosen.
+
+        By chance, a third of the chosen items tell models apart. Of an `informed` method, more do.
+        """
+        told = []
+        for seed in range(N_TABLES):
+            sources, targets = self._tables(n_models=30, n_items=60, seed=seed)
+            same = np.random.default_rng(100 + seed).permutation(60)[:40]
+            sources, targets = (
+                _same_for_all(table, same[:20], same[20:]) for table in (sources, targets)
+            )
+            asked = self._play(method, sources, targets, 12, seed).asked.values()
+            told.append(np.mean([np.isin(items, same, invert=True).mean() for items in asked]))
+        least = 0.4 if self.informed else 0.1  # far below chance
+        assert np.mean(told) >= least, f"{np.mean(told):.0%} of the chosen items tell models apart"
+
     def test_all_items_give_the_full_score(self, method: Method) -> None:
         """With every item run, estimates follow the full scores before they are cut to them.
 
@@ -257,6 +274,16 @@ class Quality(Promises):
             if macro < micro:
                 break
         assert macro < micro, f"error {macro:.3f} from the macro average, {micro:.3f} from micro"
+
+
+def _same_for_all(table: Scores, right: IntArray, wrong: IntArray) -> Scores:
+    """Return the table with some items that all models get right, and some that all get wrong."""
+    values = table.values.copy()
+    values[:, right], values[:, wrong] = 1.0, 0.0
+    options = None if table.probabilities is None else all_options(table)
+    if options is not None:
+        options[:, np.union1d(right, wrong)] = options[:1, np.union1d(right, wrong)]
+    return like(table, values, options, table.model_ids)
 
 
 def _assert_follows(estimates: FloatArray, truth: FloatArray, past: FloatArray) -> None:

@@ -259,7 +259,7 @@ def _measure(
 ) -> HeldOut:
     groups = source_groups(scores)
     table = _part_of(scores, budget, seed)
-    jobs = _jobs(method, scores, table, groups, budget, seed, looks, divisions, most)
+    jobs = _jobs(method, scores, groups, budget, seed, looks, divisions, most)
     parts: list[HeldOut] = []
     for judged in (pool or InProcess()).in_order(_judge, table, list(jobs)):
         if isinstance(judged, Lost):
@@ -296,7 +296,6 @@ def no_errors(looks: Sequence[int], n_tasks: int) -> HeldOut:
 def _jobs(
     method: Method,
     scores: Scores,
-    table: Scores,
     groups: IntArray,
     budget: int,
     seed: int,

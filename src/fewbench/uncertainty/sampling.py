@@ -194,11 +194,12 @@ def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.
     >>> round(expected_random_error(0.5, 50, 1000), 4)
     0.0547
     """
-    return float(_errors_at(np.array([score]), n, n_items, effect)[0])
+    return float(expected_random_errors(np.array([score]), n, n_items, effect)[0])
 
 
-def _errors_at(scores: FloatArray, n: int, n_items: int, effect: float) -> FloatArray:
-    """Expected errors at full scores, interpolated between whole numbers of right items."""
+def expected_random_errors(scores: FloatArray, n: int, n_items: int, effect: float) -> FloatArray:
+    """Return `expected_random_error` at several full scores, shape (scores,)."""
+    # Between whole numbers of right items it is interpolated.
     right = np.clip(np.asarray(scores) * n_items, 0, n_items)
     below = np.floor(right + 1e-9)
     low, high = (
@@ -226,7 +227,7 @@ def error_within(low: float, high: float, n: int, n_items: int, effect: float = 
 
     So five equal answers do not give an error of 0.
     """
-    return float(_errors_at(np.linspace(low, high, INSIDE), n, n_items, effect).mean())
+    return float(expected_random_errors(np.linspace(low, high, INSIDE), n, n_items, effect).mean())
 
 
 def drawn_error(values: FloatArray, weights: FloatArray, n: int, seed: int) -> FloatArray:
@@ -276,7 +277,7 @@ def _effect(scores: Scores, n: int) -> float:
         return float(scores.n_items * scores.item_weights @ scores.item_weights)
     rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
     values = scores.filled_cells[rows]
-    expected = _errors_at(
+    expected = expected_random_errors(
         np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0
     ).mean()
     if expected <= 0:

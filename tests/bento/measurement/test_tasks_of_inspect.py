@@ -2,13 +2,15 @@
 
 import json
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 from fewbench.bento.measurement.sources import read_tasks
 from fewbench.errors import MissingExtraError, ReaderError, TransferError
 
-pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+# Looked for, not imported: it would take a second whenever tests are collected.
+pytestmark = pytest.mark.skipif(not find_spec("inspect_ai"), reason="inspect-ai is not installed")
 CHOICE = {"input": "2 + 2 =", "choices": ["3", "four"], "target": "B"}
 OPEN = {"input": "2 + 2 =", "target": ["4", "four"]}
 TASK_FILE = """

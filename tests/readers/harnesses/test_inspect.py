@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,10 @@ from fewbench.readers.harnesses.inspect_logs.samples import option_table
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 
-pytest.importorskip("inspect_ai", reason="logs of Inspect are read with inspect-ai")
+# Looked for, not imported: it would take a second whenever tests are collected.
+pytestmark = pytest.mark.skipif(
+    not find_spec("inspect_ai"), reason="logs of Inspect are read with inspect-ai"
+)
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "inspect"
 TOY = json.loads((FIXTURES.parent / "lm_eval" / "toy.json").read_text("utf-8"))

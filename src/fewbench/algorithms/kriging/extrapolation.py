@@ -117,7 +117,7 @@ class Beyond:
         for items in every:
             rest = residuals(items) if whole is None else whole
             along.append(turned @ rest)
-            squares.append((rest**2).mean(axis=0))
+            squares.append(np.square(rest, out=rest).mean(axis=0))  # used for the last time
         leading, square = beside(along), beside(squares)
         # Eigenvectors come in ascending order: the last are the leading ones.
         shared = leading[-DIRECTIONS:]
