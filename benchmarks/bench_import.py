@@ -1,7 +1,9 @@
 """Processor time to start fewbench and its small commands, against `import numpy`.
 
 Each in an interpreter of its own, with modules compiled before as an installation has them; `ask`
-and `tell` on runs with 447 source models × 1,650 items, and with 2,000 × 30,000.
+and `tell` on runs with 447 source models × 1,650 items, and with 2,000 × 30,000. Then `plan` on the
+first table, `start` on the second, and the collection of the tests, against limits in seconds. One
+thread, and no result of an earlier run.
 """
 
 import os
@@ -14,10 +16,18 @@ from pathlib import Path
 from fewbench import Evaluation, save_scores
 from fewbench.testing import simulate
 
+ROOT = Path(__file__).parents[1]
+BARE = """import sys, typer
+def estimate(folder: str, level: float = 0.9, target: str | None = None, scores: str | None = None,
+    workers: int = 1, cluster: str | None = None, report: str | None = None, force: bool = False,
+    as_json: bool = False): ...
+sys.argv = ["estimate", "--help"]
+typer.run(estimate)"""
 STARTS = {
     "import fewbench": ["-c", "import fewbench"],
     "fewbench --version": ["-m", "fewbench", "--version"],
     "fewbench --help": ["-m", "fewbench", "--help"],
+    "help of as many options by typer alone": ["-c", BARE],
     "fewbench estimate --help": ["-m", "fewbench", "estimate", "--help"],
     "import pandas, the least of the commands below": ["-c", "import pandas, pyarrow.parquet"],
     "fewbench.Evaluation": ["-c", "import fewbench; fewbench.Evaluation"],
@@ -26,7 +36,11 @@ STARTS = {
 
 def seconds(arguments: list[str], compiled: Path, runs: int = 5) -> float:
     """The least processor time that a fresh interpreter takes; `compiled` keeps its modules."""
-    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(compiled)}
+    environment = os.environ | {
+        "PYTHONPYCACHEPREFIX": str(compiled),
+        "XDG_CACHE_HOME": str(compiled.parent / "cache"),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     spent = []
     for _ in range(runs):
@@ -58,6 +72,19 @@ def commands(folder: Path, n_models: int, n_items: int) -> dict[str, list[str]]:
     return {name: ["-m", "fewbench", *words] for name, words in small.items()}
 
 
+def long_commands(folder: Path) -> dict[str, tuple[list[str], float, int]]:
+    """Return commands on the tables of `commands`, limits in seconds, and how often each runs."""
+    plan = ["fewbench", "plan", str(folder / "447.parquet"), "--error", "0.03", "--workers", "1"]
+    start = ["fewbench", "start", str(folder / "2000.parquet"), "--budget", "100", "-o"]
+    collect = ["pytest", "--collect-only", "-p", "no:cacheprovider", "-c"]
+    of = [str(ROOT / name) for name in ("pyproject.toml", "tests", "src")]
+    return {
+        "plan, 447 × 1,650": (["-m", *plan], 40, 1),
+        "start, 2,000 × 30,000": (["-m", *start, str(folder / "started")], 12, 1),
+        "collection of the tests": (["-m", *collect, *of], 6, 2),  # the first one compiles them
+    }
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -67,6 +94,9 @@ def main() -> None:
         for what, arguments in (STARTS | later).items():
             own = seconds(arguments, folder / "compiled")
             print(f"{what}: {own:.2f} s, {own / numpy:.1f} of importing numpy", flush=True)
+        for what, (arguments, limit, runs) in long_commands(folder).items():
+            own = seconds(arguments, folder / "compiled", runs)
+            print(f"{what}: {own:.1f} s, {own / limit:.2f} of the limit of {limit} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -26,7 +27,9 @@ def run_all(environment: dict[str, str]) -> None:
         arguments = [] if "--full" in sys.argv else QUICK.get(script.name, [])
         if "--full" in sys.argv and script.name in FULL:
             arguments = ["--full"]
+        started = time.perf_counter()
         subprocess.run([sys.executable, str(script), *arguments], check=True, env=environment)
+        print(f"-- {script.name}: {time.perf_counter() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

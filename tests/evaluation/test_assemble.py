@@ -92,6 +92,18 @@ def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_i
     assert "better than nearly all source models" in right.warnings[0]
 
 
+@pytest.mark.parametrize(("method", "share"), [("fewbench", 0.75), ("random-linear", 1.0)])
+def test_a_method_that_predicts_above_the_sources_needs_less_of_that_width(method, share):
+    scores, replies = simulate(40, 200, seed=1), np.ones((1, 40))
+    replies[0, 0] = 0.0  # equal answers have an interval of their own
+    judge = Judge(find_method(method), scores, 40, lambda _: known(*[0.001] * 400))
+    prediction = Prediction(np.array([0.9]), np.full((1, len(scores.tasks)), 0.9))
+    found = judge.of(Scored.of(prediction, 0, Answers(np.arange(40), replies), scores))
+    assert found.half(0.9) == pytest.approx(share * judge._as_random(0.9, 40)(0.9))
+    assert "better than nearly all source models" in found.warnings[0]
+    assert ("0.75 times as wide" in found.warnings[0]) == (share < 1)
+
+
 def test_answers_that_fit_no_source_are_warned_of():
     """Wrong on the easy items and right on the hard ones, where a hundred sources are not."""
     scores, held = simulate(100, 60, seed=2), known(*[0.01] * 400)

@@ -301,13 +301,16 @@ def _notes(
             "do not show which items tell models apart"
         )
     backtests = runs[0]
-    for name, backtest in backtests.items():
-        few = np.mean([len(split.targets) for split in backtest.splits])
-        if few < FEWEST_TARGETS and table.n_models >= FEW:
-            notes.append(
-                f"targets {TARGETS[name][1]}: {few:.0f} targets a repeat are few (fewer than "
-                f"{FEWEST_TARGETS}), and its numbers are rough"
-            )
+    fewest = min(
+        np.mean([len(split.targets) for split in backtest.splits])
+        for backtest in backtests.values()
+    )
+    if fewest < FEWEST_TARGETS and table.n_models >= FEW:
+        notes.append(
+            f"a repeat holds out only about {fewest:.0f} models as targets: with fewer than "
+            f"{FEWEST_TARGETS}, the numbers are rough"
+        )
+    for name in backtests:
         for method, reason in dict(x for run in runs for x in run[name].failures.items()).items():
             notes.append(f"targets {TARGETS[name][1]}: {method} failed somewhere: {reason}")
     if "like" in backtests:

@@ -19,8 +19,8 @@ from fewbench.algorithms.completion.item_to_item import (
     cosine_similarities,
     fit_item_lines,
     importance,
+    mixed,
     most_similar,
-    oversample,
 )
 from fewbench.errors import MissingExtraError
 
@@ -124,19 +124,23 @@ ITEM = np.array([[1.0], [0.0]])
 FALLBACK = np.array([0.55])
 
 
+def predicted(settings, items, known, answers, fallback):
+    return settings.predict(*settings.find(items, known), answers, fallback)
+
+
 def test_the_mean_of_the_nearest():
-    found = PLAIN.predict(ITEM, KNOWN, ANSWERS, FALLBACK)
+    found = predicted(PLAIN, ITEM, KNOWN, ANSWERS, FALLBACK)
     assert found[0] == pytest.approx((0.9 + 0.4 + 0.2) / 3)
 
 
 def test_all_where_there_are_fewer():
-    found = PLAIN.predict(ITEM, KNOWN[:, :2], ANSWERS[:2], FALLBACK)
+    found = predicted(PLAIN, ITEM, KNOWN[:, :2], ANSWERS[:2], FALLBACK)
     assert found[0] == pytest.approx((0.9 + 0.4) / 2)
 
 
 @pytest.mark.parametrize(("least", "falls_back"), [(0.8, False), (0.8001, True)])
 def test_a_mean_similarity_at_the_least_is_enough(least, falls_back):
-    found = replace(PLAIN, least=least).predict(ITEM, KNOWN, ANSWERS, FALLBACK)
+    found = predicted(replace(PLAIN, least=least), ITEM, KNOWN, ANSWERS, FALLBACK)
     assert (found[0] == FALLBACK[0]) == falls_back
 
 
@@ -145,7 +149,7 @@ def test_below_the_quantile_the_fallback_is_taken():
     known, answers = np.array([[1.0], [0.0]]), np.array([1.0])
     fallback = np.array([0.1, 0.2, 0.3])
     for quantile, expected in ((0.0, [1, 1, 1]), (0.5, [1, 1, 0.3]), (1.0, [1, 0.2, 0.3])):
-        found = replace(PLAIN, quantile=quantile).predict(items, known, answers, fallback)
+        found = predicted(replace(PLAIN, quantile=quantile), items, known, answers, fallback)
         assert found.tolist() == expected
 
 
@@ -153,24 +157,25 @@ def test_the_higher_of_both_thresholds_counts():
     items = np.array([[1.0, 0.6], [0.0, 0.8]])
     known, answers = np.array([[1.0], [0.0]]), np.array([1.0])
     both = replace(PLAIN, least=0.7, quantile=0.0)
-    assert both.predict(items, known, answers, np.zeros(2)).tolist() == [1.0, 0.0]
+    assert predicted(both, items, known, answers, np.zeros(2)).tolist() == [1.0, 0.0]
 
 
 def test_equally_similar_items_are_all_at_the_threshold():
     """A quantile of equal means must not leave any of them out by rounding."""
     items = np.repeat(np.array([[0.3], [0.9], [0.7]]), 50, axis=1)
     known = np.array([[0.1, 0.5, 0.7], [0.9, 0.3, 0.1], [0.2, 0.2, 0.9]])
-    found = replace(PLAIN, quantile=0.9).predict(items, known, np.ones(3), np.zeros(50))
+    found = predicted(replace(PLAIN, quantile=0.9), items, known, np.ones(3), np.zeros(50))
     assert (found == 1).all()
 
 
 def test_items_like_no_other_take_the_plain_mean():
-    found = PLAIN.predict(ITEM, np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([1.0, 0.0]), FALLBACK)
+    known = np.array([[0.0, 0.0], [1.0, 1.0]])
+    found = predicted(PLAIN, ITEM, known, np.array([1.0, 0.0]), FALLBACK)
     assert found[0] == 0.5
 
 
 def test_without_known_items_the_fallback_is_taken():
-    found = PLAIN.predict(ITEM, KNOWN[:, :0], ANSWERS[:0], FALLBACK)
+    found = predicted(PLAIN, ITEM, KNOWN[:, :0], ANSWERS[:0], FALLBACK)
     assert found.tolist() == FALLBACK.tolist()
 
 
@@ -237,8 +242,8 @@ def test_distances_of_binary_columns_are_exact():
 def test_columns_are_the_barycentric_projection():
     rng = np.random.default_rng(4)
     selected, unselected, told = rng.random((5, 3)), rng.random((5, 7)), rng.random(3)
-    columns, carried = oversample(selected, unselected, told, binary=False)
     weights = barycentric_weights(cdist(selected.T, unselected.T))
+    columns, carried = (mixed(x, weights, binary=False) for x in (selected, told))
     for k in range(7):
         plain = sum(weights[j, k] * selected[:, j] for j in range(3))
         np.testing.assert_allclose(columns[:, k], plain, atol=1e-12)
@@ -249,9 +254,8 @@ def test_columns_are_the_barycentric_projection():
 def test_binary_columns_are_cut_at_one_half():
     # All mass goes to the one unselected item: columns mix in halves.
     selected = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    columns, carried = oversample(
-        selected, np.array([[1.0], [1.0], [0.0]]), np.array([0.0, 1.0]), binary=True
-    )
+    shares = barycentric_weights(column_distances(selected, np.array([[1.0], [1.0], [0.0]])))
+    columns, carried = (mixed(x, shares, binary=True) for x in (selected, np.array([0.0, 1.0])))
     assert columns[:, 0].tolist() == [1.0, 1.0, 0.0]  # one half counts as 1
     assert carried.tolist() == [1.0]
 
@@ -260,7 +264,9 @@ def test_binary_columns_are_cut_at_one_half():
 def test_an_identical_item_carries_its_own_answer():
     unselected = answers(40, 6, 5)
     told = np.array([1.0, 0, 1, 0, 0, 1])
-    columns, carried = oversample(unselected[:, ::-1], unselected, told[::-1], binary=True)
+    shares = barycentric_weights(column_distances(unselected[:, ::-1], unselected))
+    columns = mixed(unselected[:, ::-1], shares, binary=True)
+    carried = mixed(told[::-1], shares, binary=True)
     assert np.array_equal(columns, unselected)
     assert np.array_equal(carried, told)
 

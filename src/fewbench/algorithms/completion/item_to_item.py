@@ -134,31 +134,37 @@ class ItemNeighbours:
     least: float
     quantile: float
 
+    def find(self, items: FloatArray, known: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return items' mean similarity to the most similar known items, and their positions.
+
+        `items` and `known`, shapes (models, items) and (models, known items), are source scores.
+        Results have shapes (items,) and (items, neighbors). The first of equally similar known
+        items are taken.
+        """
+        n = min(self.neighbours, known.shape[1])
+        similarities, nearest = _highest(cosine_similarities(items.T, known.T), n)
+        return similarities.sum(axis=1) / max(n, 1), nearest
+
     def predict(
-        self, items: FloatArray, known: FloatArray, answers: FloatArray, fallback: FloatArray
+        self, similarity: FloatArray, nearest: IntArray, answers: FloatArray, fallback: FloatArray
     ) -> FloatArray:
         """Predict answers to items, shape (items,), from `answers`, shape (known items,).
 
-        `items` and `known`, shapes (models, items) and (models, known items), are source scores.
-        `fallback`, shape (items,), is for items without similar known items. The first of equally
-        similar known items are taken.
+        `similarity` and `nearest` are those of `find`. `fallback`, shape (items,), is for items
+        without similar known items.
 
         >>> known = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
         >>> items = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
-        >>> nearest = ItemNeighbours(1, least=0.5, quantile=0.0)
-        >>> nearest.predict(items, known, np.array([0.0, 1.0]), np.array([0.5, 0.5])).tolist()
+        >>> settings = ItemNeighbours(1, least=0.5, quantile=0.0)
+        >>> neighbors = settings.find(items, known)
+        >>> settings.predict(*neighbors, np.array([0.0, 1.0]), np.array([0.5, 0.5])).tolist()
         [0.0, 1.0]
         """
-        n_items, n_known = items.shape[1], known.shape[1]
-        if not n_items or not n_known:
+        if not nearest.size:
             return fallback.copy()
-        similarities, nearest = _highest(
-            cosine_similarities(items.T, known.T), min(self.neighbours, n_known)
-        )
-        mean = similarities.mean(axis=1)
         theirs = answers[nearest].sum(axis=1) / nearest.shape[1]
-        enough = max(self.least, float(np.quantile(mean, self.quantile)))
-        return np.where(mean >= enough - _HAIR, theirs, fallback)
+        enough = max(self.least, float(np.quantile(similarity, self.quantile)))
+        return np.where(similarity >= enough - _HAIR, theirs, fallback)
 
 
 def _highest(values: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
@@ -230,24 +236,12 @@ def barycentric_weights(costs: FloatArray) -> FloatArray:
     return np.asarray(plan / taken, dtype=np.float64)
 
 
-def oversample(
-    selected: FloatArray, unselected: FloatArray, answers: FloatArray, *, binary: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Make a column for each unselected item, a mixture of selected columns transported to it.
+def mixed(values: FloatArray, shares: FloatArray, *, binary: bool) -> FloatArray:
+    """Mix the last axis of `values`, shape (…, from), in `shares`, shape (from, to) (Eq. 9).
 
-    `selected` and `unselected` have shapes (sources, selected items) and (sources, unselected
-    items), at least one column each. A target's `answers`, shape (selected items,), are mixed in
-    the same shares. `binary` rounds results to 0 or 1, one half up. Returns the columns, shape
-    (sources, unselected items), and answers, shape (unselected items,).
+    The barycenter of what arrives at an item is a column in the space of the sources, so a target's
+    answers can be mixed in the same shares as the sources' columns. `binary` rounds results to 0 or
+    1, one half up.
     """
-    # Eq. 9: the barycenter of what arrives at an item is a column in the space of the sources, so
-    # the target's answers can be mixed in the same shares.
-    shares = barycentric_weights(column_distances(selected, unselected))
-    columns, mixed = selected @ shares, answers @ shares
-    if binary:
-        columns, mixed = _halved(columns), _halved(mixed)
-    return np.asarray(columns), np.asarray(mixed)
-
-
-def _halved(values: FloatArray) -> FloatArray:
-    return (np.round(values, _DECIMALS) >= 0.5).astype(np.float64)
+    mix = values @ shares
+    return (np.round(mix, _DECIMALS) >= 0.5).astype(np.float64) if binary else np.asarray(mix)

@@ -24,6 +24,8 @@ CLOSE = 1e-3
 """Mean change in a round, of abilities with a standard deviation of 1 or of item parameters, at
 which a fit ends."""
 NEWTON_STEPS = 2
+BLOCK = 64
+"""Items at a time, so that a table of items and grid abilities stays in the processor's cache."""
 A_VARIANCE, B_VARIANCE = 1.0, 4.0
 LARGEST_STEP = 1.0
 CERTAIN = 27.0
@@ -96,27 +98,32 @@ def _posterior(
 def _improved(
     a: FloatArray, b: FloatArray, right: FloatArray, run: FloatArray, nodes: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Take Newton steps in all items at once, given expected answers at each ability."""
+    """Take Newton steps in all items, given expected answers at each ability."""
     from scipy.special import expit
 
     # Towards the mean item, not towards 0: on a benchmark most items discriminate, and shrinking to
     # 0 would take away what they say.
     a_prior, b_prior = a.mean(), b.mean()
-    for _ in range(NEWTON_STEPS):
-        chance = expit(np.outer(a, nodes) + b[:, None])
-        residual = right - run * chance
-        weight = run * chance * (1.0 - chance)
-        slope_b = residual.sum(axis=1) - (b - b_prior) / B_VARIANCE
-        h_bb = weight.sum(axis=1) + 1.0 / B_VARIANCE
-        slope_a = residual @ nodes - (a - a_prior) / A_VARIANCE
-        h_aa = weight @ nodes**2 + 1.0 / A_VARIANCE
-        h_ab = weight @ nodes
-        # Newton's step in both at once: discrimination and intercept are correlated.
-        area = h_aa * h_bb - h_ab**2
-        step_a = (h_bb * slope_a - h_ab * slope_b) / area
-        step_b = (h_aa * slope_b - h_ab * slope_a) / area
-        a = a + np.clip(step_a, -LARGEST_STEP, LARGEST_STEP)
-        b = b + np.clip(step_b, -LARGEST_STEP, LARGEST_STEP)
+    a, b = a.copy(), b.copy()
+    for first in range(0, len(a), BLOCK):
+        at = slice(first, first + BLOCK)
+        run_at = run if len(run) == 1 else run[at]
+        for _ in range(NEWTON_STEPS):
+            chance = expit(np.outer(a[at], nodes) + b[at, None])
+            expected = run_at * chance
+            residual = right[at] - expected
+            weight = expected * (1.0 - chance)
+            slope_b = residual.sum(axis=1) - (b[at] - b_prior) / B_VARIANCE
+            h_bb = weight.sum(axis=1) + 1.0 / B_VARIANCE
+            slope_a = residual @ nodes - (a[at] - a_prior) / A_VARIANCE
+            h_aa = weight @ nodes**2 + 1.0 / A_VARIANCE
+            h_ab = weight @ nodes
+            # Newton's step in both at once: discrimination and intercept are correlated.
+            area = h_aa * h_bb - h_ab**2
+            step_a = (h_bb * slope_a - h_ab * slope_b) / area
+            step_b = (h_aa * slope_b - h_ab * slope_a) / area
+            a[at] += np.clip(step_a, -LARGEST_STEP, LARGEST_STEP)
+            b[at] += np.clip(step_b, -LARGEST_STEP, LARGEST_STEP)
     return a, b
 
 

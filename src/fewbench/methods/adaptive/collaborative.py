@@ -15,11 +15,13 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.item_to_item import (
     ItemNeighbours,
+    barycentric_weights,
     check_solver,
+    column_distances,
     cosine_similarities,
     importance,
+    mixed,
     most_similar,
-    oversample,
 )
 from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
 from fewbench.algorithms.sampling import LEAST_OF_TASK, task_sizes
@@ -120,14 +122,12 @@ NEIGHBOURS = 3
 
 
 def importance_for(
-    alpha: float, values: FloatArray, similar: IntArray, overall: FloatArray | None
+    alpha: float, values: FloatArray, similar: IntArray, overall: FloatArray
 ) -> FloatArray:
     """Return the importance of columns to all sources and to similar ones (Eq. 7).
 
-    `overall` is the importance to all sources if known.
+    `overall` is the importance to all sources.
     """
-    if overall is None:
-        overall = importance(values)
     if alpha == 1.0:
         return overall
     of_similar = importance(values[similar])
@@ -183,7 +183,7 @@ def past_by_task(scores: Scores, seed: int) -> SourceTasks:
     tasks = []
     for task in range(len(scores.tasks)):
         items = np.flatnonzero(scores.task_of == task)
-        values = np.ascontiguousarray(scores.filled[:, items])
+        values = np.asfortranarray(scores.filled[:, items])  # items are picked all the time
         tasks.append(PastTask(items, values, importance(values), priority[items]))
     of_tasks = scores.task_scores()
     likeness = cosine_similarities(of_tasks.T, of_tasks.T)
@@ -192,65 +192,119 @@ def past_by_task(scores: Scores, seed: int) -> SourceTasks:
 
 
 @dataclass(frozen=True, eq=False)
+class Neighborhood:
+    """What predicts a task's unselected items, given the items that a target ran.
+
+    `rest` are the positions of the unselected items within the task. `values`, shape (sources, n),
+    are the columns of the selected items, of the items made by transport, and of the unselected
+    items; `importance`, shape (n,), is that to all sources. `shares`, shape (items run, rest), mix
+    the items run into those made. `similarity` and `nearest` are those of `ItemNeighbours.find`.
+    """
+
+    rest: IntArray
+    values: FloatArray
+    importance: FloatArray
+    shares: FloatArray | None
+    similarity: FloatArray
+    nearest: IntArray
+
+
+@dataclass(frozen=True, eq=False)
 class TaskCompletion:
-    """Predicts a task's unselected items."""
+    """Predicts the tasks' unselected items."""
 
     method: "Collaborative"
     past: SourceTasks
 
-    def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
-        """Return a target's answers, with expected scores of all other items, shape (items,).
+    def complete(self, chosen: list[list[IntArray]], answers: FloatArray) -> FloatArray:
+        """Return targets' answers, with expected scores of all other items, (targets, items).
 
-        Expected scores are not clipped, also in means. `chosen` has the items run, per task, as
-        positions within the task in the order asked. `answers`, shape (items,), is NaN elsewhere.
+        Expected scores are not clipped, also in means. `chosen` has each target's items run, per
+        task, as positions within the task in the order asked. `answers`, shape (targets, items),
+        is NaN elsewhere.
         """
         expected = answers.copy()
-        target = _Target(self.past, chosen, answers, self.method.similar_sources)
+        n_similar = self.method.similar_sources
+        targets = [_Target(self.past, *run, n_similar) for run in zip(chosen, answers, strict=True)]
         for task, part in enumerate(self.past.tasks):
-            rest = np.setdiff1d(np.arange(len(part.items)), chosen[task])
-            if len(rest):
-                expected[part.items[rest]] = self._task(target, task, rest)
+            last: tuple[bytes, Neighborhood] | None = None
+            for row, target in zip(expected, targets, strict=True):
+                run = target.run_on(self._like(task, target))
+                if last is None or last[0] != run.tobytes():  # targets often ran the same items
+                    last = run.tobytes(), self._neighborhood(task, target.chosen[task], run)
+                rest = last[1].rest
+                if len(rest):
+                    row[part.items[rest]] = self._task(target, task, last[1], run)
         return np.asarray(expected)
 
-    def _task(self, target: "_Target", task: int, rest: IntArray) -> FloatArray:
-        method, part, chosen = self.method, self.past.tasks[task], target.chosen[task]
+    def _neighborhood(self, task: int, chosen: IntArray, run: IntArray) -> Neighborhood:
+        part = self.past.tasks[task]
+        rest = np.delete(np.arange(len(part.items)), chosen)
+        selected, unselected = part.values[:, chosen], part.values[:, rest]
+        importances = [part.importance[chosen], part.importance[rest]]
+        shares = None
+        if self.method.transport and len(run) and len(rest):
+            columns = self.past.values[:, run]
+            shares = barycentric_weights(column_distances(columns, unselected))
+            columns = mixed(columns, shares, binary=self.past.binary)
+            importances.insert(1, importance(columns))
+            selected = np.concatenate([selected, columns], axis=1)
+        return Neighborhood(
+            rest,
+            np.concatenate([selected, unselected], axis=1),
+            np.concatenate(importances),
+            shares,
+            *self._nearest.find(unselected, selected),
+        )
+
+    def _task(
+        self, target: "_Target", task: int, neighborhood: Neighborhood, run: IntArray
+    ) -> FloatArray:
+        method, n_rest = self.method, len(neighborhood.rest)
         similar = target.similar(task)
-        unselected = part.values[:, rest]
-        selected, answers = part.values[:, chosen], target.answers[part.items[chosen]]
-        weights = [importance_for(method.alpha, selected, similar, part.importance[chosen])]
-        if method.transport:
-            items = target.run_on(self._like(task, target.chosen))
-            if len(items):
-                columns, carried = oversample(
-                    self.past.values[:, items],
-                    unselected,
-                    target.answers[items],
-                    binary=self.past.binary,
-                )
-                weights.append(importance_for(method.alpha, columns, similar, None))
-                selected = np.concatenate([selected, columns], axis=1)
-                answers = np.concatenate([answers, carried])
+        answers = target.answers[target.items[task]]
+        if neighborhood.shares is not None:
+            carried = mixed(target.answers[run], neighborhood.shares, binary=self.past.binary)
+            answers = np.concatenate([answers, carried])
         # Eq. 10 compares with the items that predict: those run, and those made by transport.
-        joined = np.concatenate(weights)
+        weights = importance_for(
+            method.alpha, neighborhood.values, similar, neighborhood.importance
+        )
+        joined, of_rest = weights[:-n_rest], weights[-n_rest:]
         least = joined.mean() / method.low_importance if len(joined) else 0.0
-        of_rest = importance_for(method.alpha, unselected, similar, part.importance[rest])
-        unimportant = of_rest < least
+        important = of_rest >= least
+        unselected = neighborhood.values[:, -n_rest:]
         expected = unselected.mean(axis=0)
-        others = unselected[:, ~unimportant]
-        fallback = others[similar].mean(axis=0)
-        nearest = ItemNeighbours(NEIGHBOURS, method.least_similarity, method.quantile)
-        expected[~unimportant] = nearest.predict(others, selected, answers, fallback)
+        expected[important] = self._nearest.predict(
+            neighborhood.similarity[important],
+            neighborhood.nearest[important],
+            answers,
+            unselected[similar].mean(axis=0)[important],
+        )
         return np.asarray(expected)
 
-    def _like(self, task: int, chosen: list[IntArray]) -> IntArray:
+    @cached_property
+    def _nearest(self) -> ItemNeighbours:
+        return ItemNeighbours(NEIGHBOURS, self.method.least_similarity, self.method.quantile)
+
+    def _like(self, task: int, target: "_Target") -> IntArray:
         """Return the tasks whose items are transported to a task, itself first."""
-        likeness = self.past.likeness[task]
-        order = np.argsort(-likeness, kind="stable")
-        others = order[(order != task) & (likeness[order] >= self.method.similar_tasks)]
+        others = self._similar_tasks[task]
         # The transport plan has a row for each of these items: their number, not that of tasks,
         # makes it slow.
-        items = len(chosen[task]) + np.cumsum([len(chosen[other]) for other in others])
+        items = target.sizes[task] + np.cumsum(target.sizes[others])
         return np.append(task, others[items <= self.method.most_items])
+
+    @cached_property
+    def _similar_tasks(self) -> list[IntArray]:
+        """The other tasks similar to each task, the most similar first; none without transport."""
+        least = self.method.similar_tasks if self.method.transport else np.inf
+        likeness = self.past.likeness
+        orders = np.argsort(-likeness, axis=1, kind="stable")
+        return [
+            order[(order != task) & (likeness[task, order] >= least)]
+            for task, order in enumerate(orders)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,22 +316,30 @@ class _Target:
     answers: FloatArray
     n_similar: int
 
+    @cached_property
+    def items(self) -> list[IntArray]:
+        """Positions of the items run in the scores, per task."""
+        return [
+            part.items[chosen] for part, chosen in zip(self.past.tasks, self.chosen, strict=True)
+        ]
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Numbers of items run, per task."""
+        return np.array([len(chosen) for chosen in self.chosen])
+
     def run_on(self, tasks: IntArray) -> IntArray:
-        parts: list[PastTask] = [self.past.tasks[task] for task in tasks]
-        items = [part.items[self.chosen[t]] for part, t in zip(parts, tasks, strict=True)]
-        return np.concatenate(items)
+        return np.concatenate([self.items[task] for task in tasks])
 
     def similar(self, task: int) -> IntArray:
         """Return the sources most similar on a task, or overall if the target ran none of it."""
-        chosen = self.chosen[task]
-        if not len(chosen):
+        if not self.sizes[task]:
             return self._similar_overall
-        items = self.past.tasks[task].items[chosen]
-        return self.past.similar(items, self.answers, self.n_similar)
+        return self.past.similar(self.items[task], self.answers, self.n_similar)
 
     @cached_property
     def _similar_overall(self) -> IntArray:
-        items = self.run_on(np.arange(len(self.chosen)))
+        items = np.concatenate(self.items)
         return self.past.similar(items, self.answers, self.n_similar)
 
 
@@ -290,10 +352,13 @@ class LowRankItems:
     def __init__(self, scores: Scores, budget: int, seed: int) -> None:
         self._scores, self._budget, self._seed = scores, budget, seed
 
-    def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
+    def complete(self, chosen: list[list[IntArray]], answers: FloatArray) -> FloatArray:
         """Return unclipped expected scores of all items (see `TaskCompletion`)."""
-        run = np.flatnonzero(~np.isnan(answers))
-        return np.asarray(self._fitted.complete(run, answers[None, run], clip=False)[0])
+        completed = []
+        for row in answers:
+            run = np.flatnonzero(~np.isnan(row))
+            completed.append(self._fitted.complete(run, row[None, run], clip=False)[0])
+        return np.array(completed)
 
     @cached_property
     def _fitted(self) -> LowRank:
@@ -356,13 +421,9 @@ class ImportanceSession(Session):
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict all items of each target; scores are their means."""
-        items = np.array(
-            [
-                self._completion.complete(
-                    self._by_task(self.record.answered(target)), self.record.scores(target)
-                )
-                for target in targets
-            ]
+        items = self._completion.complete(
+            [self._by_task(self.record.answered(target)) for target in targets],
+            np.array([self.record.scores(target) for target in targets]),
         )
         of_tasks = None
         if tasks:

@@ -1,6 +1,6 @@
 """Verdicts on programs that are alike: how often they are wrong, and whether intervals hold.
 
-    python benchmarks/bench_alike.py FOLDER [--repeats 20] [--seconds 600]
+    python benchmarks/alike.py FOLDER [--repeats 20] [--seconds 600]
 
 FOLDER holds the tables named below (see docs/results.md). A repeat draws 500 items and 40 source
 models of a table (or 5 of them, or none), and two programs. Each is compared with an equal program,

@@ -1,6 +1,6 @@
 """Models evaluated one after the other on a benchmark that nobody has run, and what `--limit` does.
 
-    python benchmarks/bench_from_nothing.py FOLDER [--repeats 4] [--half-width 0.06]
+    python benchmarks/from_nothing.py FOLDER [--repeats 4] [--half-width 0.06]
 
 A repeat draws up to 80 models of a table (at most 3,000 items). The first is evaluated without
 sources; each run of 100 items then is a sparse row of the sources of the next. In random order, and
