@@ -180,8 +180,8 @@ def reopened(
         more = max(0, (stop.items or 0) - provenance.budget) or 50
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
-            hint=f"for more items: fewbench estimate {folder} --next-items {more} --ask, then rerun "
-            "with the settings as before; or use another folder, which runs the items of this one "
+            hint=f"for more items: fewbench estimate {folder} --next-items {more} --ask, then "
+            "rerun with the settings as before; or use another folder, which runs the items of this one "
             f"anew: --items-of {folder} (in Python items_of=)",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
