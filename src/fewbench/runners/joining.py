@@ -181,7 +181,7 @@ def reopened(
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
             hint=f"for more items: fewbench estimate {folder} --next-items {more} --ask, then "
-            "rerun with the settings as before; or use another folder, which runs the items of this "
-            f"one anew: --items-of {folder} (in Python items_of=)",
+            "rerun with the settings as before; or use another folder, which runs the items of "
+            f"this one anew: --items-of {folder} (in Python items_of=)",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
