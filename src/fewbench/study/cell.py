@@ -159,9 +159,9 @@ def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
 
 def _sources_of(scores: Scores, cell: Cell) -> tuple[Scores, KeptFits]:
     """Return a cell's sources and their fits: those of the cell before, where it shares them."""
-    rows = cell.split.sources
-    if cell.shares_fits and scores in _LATEST and np.array_equal(_LATEST[scores][0], rows):
-        return _LATEST[scores][1:]
+    rows, latest = cell.split.sources, _LATEST.get(scores)
+    if cell.shares_fits and latest is not None and np.array_equal(latest[0], rows):
+        return latest[1:]
     sources, fits = scores.take(models=rows), KeptFits()
     if cell.shares_fits:
         _LATEST[scores] = rows, sources, fits

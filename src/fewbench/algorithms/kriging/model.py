@@ -53,8 +53,8 @@ class KrigingModel(SampleModel):
 def keep(latest: dict[K, V], key: K, value: V) -> None:
     """Keep a value, and the latest KEPT alone."""
     latest[key] = value
-    if len(latest) > KEPT:
-        del latest[next(iter(latest))]
+    for oldest in list(latest)[:-KEPT]:  # other threads may do so too
+        latest.pop(oldest, None)
 
 
 def pool_size(asked: int, n_items: int) -> int:

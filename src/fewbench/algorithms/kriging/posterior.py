@@ -78,15 +78,15 @@ class KrigingRun(SampledRun):
         """Take one more round of answers; `items` are places among the candidates."""
         if not len(items):
             return
-        before, model = len(self.items), self.model
-        rounds = (*self.rounds, items.tobytes() + answers.tobytes())
-        earlier = None if rounds in model.heard else self.inside
-        super().hear(items, answers)
-        if earlier is not None:
-            foresaw = float(earlier.one_step_ahead(self.items, self.answers)[before:].sum())
+        model, rounds = self.model, (*self.rounds, items.tobytes() + answers.tobytes())
+        latest = model.heard.get(rounds)
+        if latest is None:
+            every = np.concatenate([self.items, items]), np.concatenate([self.answers, answers])
+            foresaw = float(self.inside.one_step_ahead(*every)[len(self.items) :].sum())
             latest = self._log_score + foresaw, model.beyond.hear(self._filter, items, answers)
             keep(model.heard, rounds, latest)
-        self._log_score, self._filter = model.heard[rounds]
+        super().hear(items, answers)
+        self._log_score, self._filter = latest
         self._outside = self._inside = None
 
     @property
