@@ -119,6 +119,7 @@ def test_mistakes_and_names_that_hold_markup(sources, play, targets):
         "the margin is -1": {"not_below": "model-30", "margin": -1},
         "its own baseline": {"not_below": evaluation},
         "neither a target": {"not_below": "nobody"},
+        "no effect if they are not asked for": {"at_least": 0.5, "next_items": 5},
     }
     with pytest.raises(FewbenchError, match="answered none"):
         fewbench.gate(evaluation, at_least=0.5)

@@ -4,10 +4,8 @@ The logs were written by the harnesses themselves (scripts/fixtures), which play
 toy.json; the table is written here. A new harness gets a line in `DOORS`.
 """
 
-import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,19 +13,12 @@ import pytest
 from fewbench.readers import Columns, read
 from fewbench.readers.harnesses import HARNESSES
 
-FIXTURES = Path(__file__).parent / "fixtures"
-TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text("utf-8"))
+from .toy import FIXTURES, MODELS, TOY, capitals, sums
+
 ITEMS = {task: [item["question"] for item in items] for task, items in TOY["tasks"].items()}
 ITEMS["toy_capitals"][7] += "#2"  # the same document as the second
 PLACES = {task: [str(at) for at in range(len(items))] for task, items in ITEMS.items()}
-RIGHT = [
-    [
-        float(answer == item["gold" if task == "toy_capitals" else "answer"])
-        for task, items in TOY["tasks"].items()
-        for item, answer in zip(items, answers[task], strict=True)
-    ]
-    for answers in TOY["answers"].values()
-]
+RIGHT = [capitals(model) + sums(model) for model in MODELS]
 LAST, FIRST = 17, 10
 """Sums that model a answered otherwise: in a second run, and among several answers."""
 IN_HELM = {
@@ -126,7 +117,7 @@ def test_models_items_and_scores_are_those_that_the_harness_played(harness, tmp_
 def test_a_table_is_the_same_as_logs(tmp_path):
     rows = [
         (model, f"{task}/{item}", task, score)
-        for model, right in zip(TOY["answers"], RIGHT, strict=True)
+        for model, right in zip(MODELS, RIGHT, strict=True)
         for (task, item), score in zip(
             ((task, item) for task, items in ITEMS.items() for item in items), right, strict=True
         )

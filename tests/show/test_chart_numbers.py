@@ -1,4 +1,4 @@
-"""Every number in a chart is one of its result, in the row of that model, method or task."""
+"""Numbers in charts and frames are those of the result, of that model, method or task."""
 
 import sys
 from importlib import import_module
@@ -155,7 +155,7 @@ MADE = {
     "estimates": lambda of: of.estimate(),
     "versus": lambda of: fewbench.versus((of, "a"), (of, "b")),
     "rank": lambda of: fewbench.rank(of, models=SCORES.model_ids[:3]),
-    "gate": lambda of: fewbench.gate((of, "a"), at_least=0.45),
+    "gate": lambda of: fewbench.gate((of, "a"), at_least=0.45, not_below=(of, "b")),
     "track": lambda of: tracked(),
     "plan": lambda of: fewbench.plan(SCORES, budget=20, repeats=3),
     "plan without sources": lambda of: fewbench.plan(fewbench.Benchmark(SCORES.items), budget=20),
@@ -194,7 +194,7 @@ def charts():
                 found.append((name, section, rows, of))
     finally:
         sys.setprofile(None)
-    return found, code
+    return found, code, results
 
 
 def test_every_chart_is_drawn_here(charts):
@@ -256,3 +256,65 @@ def test_models_and_items_are_counted_where_they_are(charts):
                 low, high = (row[key] for key in row if key in ("low", "high", "score", "to"))
                 inside = (scores >= low - 1e-3) & (scores <= high + 1e-3)
                 assert inside.sum() == row["models"], (name, row)
+
+
+def test_a_frame_has_the_numbers_of_the_result(charts):
+    """Columns that are fields of a record have its values, and values are within their range."""
+    for name, result in charts[2].items():
+        of = list(dictionaries(result.to_dict()))
+        for key, row in [] if name in ("compare", "audit") else result.to_frame().iterrows():
+            mine = [x for x in of if key in x.values()] if key != "all" else of[:1]
+            shared = [{column for column in row.index if column in x} for x in mine]
+            assert max(map(len, shared)) >= min(4, len(row) - 1), (name, key)
+            assert any(
+                all(same(row[column], x[column]) for column in columns)
+                for x, columns in zip(mine, shared, strict=True)
+                if len(columns) == max(map(len, shared))
+            ), (name, key)
+        for x in of:
+            for middle, low, high in RANGES:
+                if None not in (x.get(middle), x.get(low), x.get(high)):
+                    assert x[low] - 1e-9 <= x[middle] <= x[high] + 1e-9, (name, x)
+
+
+def test_a_target_s_frame_has_the_numbers_of_its_tasks(charts):
+    estimate = charts[2]["estimates"]["a"]
+    for task, row in estimate.to_frame().drop(index="all").iterrows():
+        interval = estimate.task_intervals[task]
+        assert (row["low"], row["high"]) == (interval.low, interval.high)
+        assert (row["score"], row["items_run"]) == (estimate.tasks[task], estimate.task_items[task])
+        assert row["rank"] == estimate.task_ranks[task]
+
+
+def test_results_tell_the_same_of_a_target(charts):
+    """Its score, interval, level and numbers of items, wherever they are told."""
+    results = charts[2]
+    a, b = (results["estimates"][name] for name in "ab")
+    versus, (check, against) = results["versus"], results["gate"].checks
+    (ranked,) = (row for row in results["rank"].targets if row.target == "a")
+    assert versus.score_a == check.value == ranked.score == pytest.approx(a.score)
+    assert versus.score_b == pytest.approx(b.score)
+    assert versus.difference == against.value == pytest.approx(a.score - b.score)
+    assert versus.items_a == versus.items_b == results["gate"].items_run == ranked.items_run == 20
+    assert versus.items_common == 20  # targets of one evaluation run the same items
+    for result in (a, versus, results["gate"], results["plan"]):
+        assert (result.level, getattr(result, "items_total", 120)) == (0.9, 120)
+    assert check.level == against.level == pytest.approx(0.95)  # of two checks
+
+
+RANGES = [(of, "low", "high") for of in ("score", "value", "difference")]
+RANGES.append(("rank", "rank_low", "rank_high"))
+
+
+def dictionaries(value):
+    """Yield each dictionary within a result, with its interval's ends beside its other values."""
+    if isinstance(value, dict):
+        yield value | (value.get("interval") or {})
+    for part, _ in parts_of(value):
+        yield from dictionaries(part)
+
+
+def same(shown, value):
+    if isinstance(value, list):
+        return shown == ", ".join(map(str, value)) or not value
+    return shown == value or value is None or abs(shown - value) < 1e-9

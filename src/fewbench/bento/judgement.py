@@ -5,7 +5,7 @@ the printed equation (Eq. 7) lacks the second square.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -99,10 +99,6 @@ class TaskResults:
     def sizes_known(self) -> bool:
         """Whether the number of questions of each task is known."""
         return bool((self.sizes > 1).any())
-
-    def with_sizes(self, sizes: Mapping[str, int]) -> "TaskResults":
-        """Return the same results with these numbers of questions by task."""
-        return replace(self, sizes=np.array([sizes[task] for task in self.tasks], dtype=np.intp))
 
     @property
     def has_questions(self) -> bool:

@@ -132,7 +132,7 @@ def start(
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
-    scores = load_sources(scores_path, average, items=True)
+    scores = load_sources(scores_path, average)
     stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]

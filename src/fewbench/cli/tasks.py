@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -31,7 +32,7 @@ from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.methods.tasks.matrix import of_texts
-from fewbench.methods.tasks.transferability import MATRIX, Metric
+from fewbench.methods.tasks.transferability import MATRIX, Metric, sizes_of
 from fewbench.readers.task_tables import read_question_counts, read_task_table
 from fewbench.scores import Average, Scores
 
@@ -279,7 +280,7 @@ def _sized(
         return results
     if weigh == "questions" and not selection.sizes_known:
         raise MethodError("the numbers of questions per task are not known", hint="add --questions")
-    return results.with_sizes(selection.sizes)
+    return replace(results, sizes=sizes_of(results.tasks, selection.sizes))
 
 
 def _load_scores(path: Path, weigh: Weigh | None) -> Scores:

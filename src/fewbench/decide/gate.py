@@ -230,8 +230,8 @@ def gate(
         Allow for checks after 10, 20, 40, … answers up to the budget, until pass or fail: the
         interval is valid for all of these checks together.
     next_items : int, optional
-        Number of further items to ask for, even above the budget. A baseline that is estimated is
-        asked the same ones. All answers are kept.
+        With `ask`: number of further items to ask for, even above the budget. A baseline that is
+        estimated is asked the same ones. All answers are kept.
     ask : bool
         With `next_items`: ask for these items. fewbench ask DIR then lists them.
 
@@ -252,6 +252,10 @@ def gate(
     """
     check_level(level)
     check_next(next_items, ask=ask)
+    if next_items is not None and not ask:
+        raise EvaluationError(
+            "a number of further items has no effect if they are not asked for", hint="add --ask"
+        )
     if at_least is None and not_below is None:
         raise EvaluationError(
             "there is no condition to check",

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,9 @@ from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 from fewbench.scores import Scale
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+from ..toy import FIXTURES, expected
+
 RECORDS = FIXTURES / "every_eval_ever"
-TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text())
-MODELS = ["toy/model-a", "toy/model-b"]
 UUID = "0b0e7a3c-9f5d-4c1e-8a77-3f2b6d1c5e90"
 
 
@@ -69,12 +67,6 @@ def noted(reading_or_run, pattern):
     return any(re.search(pattern, note) for note in reading_or_run.notes)
 
 
-def expected(model, task):
-    answers, items = TOY["answers"][model][task], TOY["tasks"][task]
-    right = "gold" if task == "toy_capitals" else "answer"
-    return [float(given == item[right]) for given, item in zip(answers, items, strict=True)]
-
-
 def row_of(sample_id="s1", score=1.0, **changes):
     """A row of our own."""
     row = {
@@ -110,14 +102,6 @@ def result(result_id, name, lower=False, **details):
 
 
 class TestFromLmEval:
-    def test_models_tasks_and_scores(self):
-        reading = joined(RECORDS / "lm_eval", metric="acc,exact_match", filter="flexible-extract")
-        assert reading.scores.model_ids == MODELS
-        assert reading.scores.tasks == ["toy_capitals", "toy_sums"]
-        found = reading.scores.values[:, :10].tolist()
-        assert found == [expected(model, "toy_capitals") for model in MODELS]
-        assert reading.scores.values[1, 10:].tolist() == expected("toy/model-b", "toy_sums")
-
     def test_metric_and_filter_are_asked(self):
         with pytest.raises(
             ReaderError, match=r"several choices of --filter: task 'toy_sums' has 'strict-match'"

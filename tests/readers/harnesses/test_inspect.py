@@ -17,14 +17,15 @@ from fewbench.readers.harnesses.inspect_logs.samples import option_table
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 
+from .. import toy
+from ..toy import CAPITALS, SUMS, TOY, expected
+
 # Looked for, not imported: it would take a second whenever tests are collected.
 pytestmark = pytest.mark.skipif(
     not find_spec("inspect_ai"), reason="logs of Inspect are read with inspect-ai"
 )
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "inspect"
-TOY = json.loads((FIXTURES.parent / "lm_eval" / "toy.json").read_text("utf-8"))
-CAPITALS, SUMS = TOY["tasks"]["toy_capitals"], TOY["tasks"]["toy_sums"]
+FIXTURES = toy.FIXTURES / "inspect"
 
 
 def below(*folders):
@@ -40,13 +41,6 @@ def runs_in(*names, key=None):
 def only(name, **wants):
     (run,) = runs_in(name, **wants)
     return run
-
-
-def expected(model, task):
-    answers = TOY["answers"][model][task]
-    right = "gold" if task == "toy_capitals" else "answer"
-    items = TOY["tasks"][task]
-    return [float(a == item[right]) for a, item in zip(answers, items, strict=True)]
 
 
 class TestWholeRuns:

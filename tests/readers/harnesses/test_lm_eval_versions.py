@@ -3,9 +3,7 @@
 scripts/fixtures/lm_eval_logs.py makes them, and says how the versions differ.
 """
 
-import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,32 +14,13 @@ from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.lm_eval import LmEval
 from fewbench.readers.options import LIKELIHOOD, UNCONDITIONAL, recomputed
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+from ..toy import FIXTURES, FLEXIBLE, STRICT, TOY, A, B, capitals, sums
+
 LOGS = FIXTURES / "lm_eval"
 LEADERBOARD = FIXTURES / "open_llm_leaderboard_v2"
 VERSIONS = ("0.4.2", "0.4.3", "0.4.5", "0.4.7", "0.4.9", "0.4.13")
 WITH_EXTRA = ("0.4.2", "0.4.3", "0.4.5", "0.4.13")
 WITH_ALL = ("0.4.2", "0.4.3", "0.4.13")
-TOY = json.loads((LOGS / "toy.json").read_text())
-A, B = "toy/model-a", "toy/model-b"
-STRICT, FLEXIBLE = "strict-match", "flexible-extract"
-
-
-def capitals(model):
-    golds = [doc["gold"] for doc in TOY["tasks"]["toy_capitals"]]
-    return [
-        float(x == y) for x, y in zip(TOY["answers"][model]["toy_capitals"], golds, strict=True)
-    ]
-
-
-def sums(model, filter):
-    """Only every other answer is marked as the strict filter wants it."""
-    right = [doc["answer"] for doc in TOY["tasks"]["toy_sums"]]
-    said = TOY["answers"][model]["toy_sums"]
-    return [
-        float(x == y and (filter == FLEXIBLE or at % 2 == 0))
-        for at, (x, y) in enumerate(zip(said, right, strict=True))
-    ]
 
 
 def table(*paths, filter=FLEXIBLE, **options):

@@ -2,22 +2,18 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers import read
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.lmms_eval import LmmsEval
 from fewbench.readers.join.table import join
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+from ..toy import FIXTURES, FLEXIBLE, STRICT, A, B, capitals, sums
+
 LOGS = FIXTURES / "lmms_eval" / "0.7.3"
-TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text())
-A, B = "toy/model-a", "toy/model-b"
-STRICT, FLEXIBLE = "strict-match", "flexible-extract"
 STAMP = "20260101_100000"
 
 
@@ -29,22 +25,6 @@ def runs_of(*folders, **wants):
     harness = LmmsEval()
     return [
         run for unit in harness.find(files(*folders)) for run in harness.read(unit, Wants(**wants))
-    ]
-
-
-def capitals(model):
-    golds = [doc["gold"] for doc in TOY["tasks"]["toy_capitals"]]
-    return [
-        float(x == y) for x, y in zip(TOY["answers"][model]["toy_capitals"], golds, strict=True)
-    ]
-
-
-def sums(model, filter):
-    right = [doc["answer"] for doc in TOY["tasks"]["toy_sums"]]
-    said = TOY["answers"][model]["toy_sums"]
-    return [
-        float(x == y and (filter == FLEXIBLE or at % 2 == 0))
-        for at, (x, y) in enumerate(zip(said, right, strict=True))
     ]
 
 
@@ -167,13 +147,6 @@ class TestWhatLmmsEvalWrote:
         path.write_text(path.read_text()[:100])
         with pytest.raises(ReaderError, match=r"_results\.json: not whole JSON"):
             runs_of(tmp_path)
-
-
-class TestThroughTheOneDoor:
-    def test_recognised_and_read(self):
-        reading = read(LOGS / "out", metric="exact_match,picture_match", filter=STRICT)
-        assert reading.scores.model_ids == [A, B]
-        assert reading.scores.values[1].tolist() == [*capitals(B), 1, 1, 0, 0, *sums(B, STRICT)]
 
 
 class TestMetrics:

@@ -15,17 +15,13 @@ from fewbench.readers import read
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.opencompass import OpenCompass
 
+from ..toy import A, B, capitals, sums
+
 # Kept as an archive, as it holds configurations in Python that are not ours to keep tidy.
 FIXTURES = Path(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, FIXTURES, ignore_errors=True)
 shutil.unpack_archive(Path(__file__).parents[1] / "fixtures" / "opencompass" / "logs.zip", FIXTURES)
 NEW, OLD = FIXTURES / "v0.5.4", FIXTURES / "v0.3.9"
-# What toy.json says of the two models.
-CAPITALS = {
-    "toy__model-a": [0, 0, 1, 1, 1, 1, 0, 1, 1, 1],
-    "toy__model-b": [0, 0, 1, 0, 0, 0, 0, 1, 0, 0],
-}
-SUMS = {"toy__model-a": [0, 1, 1, 0, 1, 1, 0, 0], "toy__model-b": [0, 0, 0, 0, 1, 0, 0, 1]}
 LIKELIHOODS = [-2.0, -1.1, -3.2, -2.3]  # of model-a, first of toy_capitals
 
 
@@ -65,17 +61,14 @@ class TestTable:
         scores = read(NEW / "main").scores
         assert scores.model_ids == ["toy__model-a", "toy__model-b"]
         assert scores.tasks == ["toy_capitals", "toy_capitals_gen", "toy_sums", "toy_sums_plain"]
-        values = dict(zip(scores.model_ids, scores.values, strict=True))
-        task = scores.items["task"].to_numpy()
-        for model in CAPITALS:
-            assert values[model][task == "toy_capitals"].tolist() == CAPITALS[model]
-            assert values[model][task == "toy_capitals_gen"].tolist() == CAPITALS[model]
-        assert values["toy__model-b"][task == "toy_sums"].tolist() == SUMS["toy__model-b"]
+        generated = (scores.items["task"] == "toy_capitals_gen").to_numpy()
+        assert scores.values[:, generated].tolist() == [capitals(A), capitals(B)]
 
     def test_a_later_run_replaces_an_earlier_one(self):
         reading = read(NEW / "main")
-        sums = reading.scores.values[0][(reading.scores.items["task"] == "toy_sums").to_numpy()]
-        assert sums.tolist() == [1, *SUMS["toy__model-a"][1:]]  # its second answer to 1 + 2
+        of_sums = (reading.scores.items["task"] == "toy_sums").to_numpy()
+        second = [1, *sums(A)[1:]]  # its second answer to 1 + 2
+        assert reading.scores.values[0][of_sums].tolist() == second
         assert noted(reading.notes, "model 'toy__model-a', task 'toy_sums': 8 of 8 items")
 
     def test_a_part_of_a_task_joins_by_what_was_asked(self):
@@ -96,7 +89,7 @@ class TestTable:
         assert run.columns["options"][0, :, 0].tolist() == pytest.approx(LIKELIHOODS)
         assert run.columns["right"].tolist() == [0, 1, 2, 3, 1, 0, 2, 1, 3, 1]
         best = run.columns["options"][:, :, 0].argmax(axis=1) == run.columns["right"]
-        assert best.tolist() == [bool(score) for score in CAPITALS[run.model]]
+        assert best.tolist() == [bool(score) for score in capitals(run.model.replace("__", "/"))]
 
     def test_probabilities(self, copy):
         folder = copy("main")
@@ -131,7 +124,7 @@ class TestForms:
         (run,) = runs_of(NEW / "split")
         whole = next(run for run in runs_of(NEW / "main") if run.task == "toy_sums")
         assert run.columns["content"].tolist() == whole.columns["content"].tolist()
-        assert run.numbers("correct").tolist() == SUMS["toy__model-a"]
+        assert run.numbers("correct").tolist() == sums(A)
 
     def test_one_piece_of_predictions_finds_its_results(self):
         piece = next(NEW.glob("split/*/predictions/*/toy_sums_split_1.json"))
@@ -141,7 +134,7 @@ class TestForms:
 
     def test_repeats_are_averaged(self):
         (run,) = runs_of(NEW / "twice")
-        assert run.numbers("correct").tolist() == [0.5, *SUMS["toy__model-a"][1:]]
+        assert run.numbers("correct").tolist() == [0.5, *sums(A)[1:]]
         assert noted(run.notes, "run 2 times")
         assert run.n_rows == run.total == 8
 
@@ -172,7 +165,7 @@ class TestForms:
         folder = copy("main")
         path = results(folder, task="toy_sums_plain")
         run = next(run for run in runs_of(folder) if run.path == path)
-        assert run.numbers("correct").tolist() == [1, *SUMS["toy__model-a"][1:]]
+        assert run.numbers("correct").tolist() == [1, *sums(A)[1:]]
         assert noted(run.notes, "do not say which items are right")
         change(path, lambda data: data | {"accuracy": 50.0})
         with pytest.raises(ReaderError, match=r"gives 62\.50, not the accuracy 50\.0"):
@@ -184,7 +177,7 @@ class TestForms:
             for unit in OpenCompass().find(list(NEW.glob("predictions_only/*/*/*/*")))
         }
         (run,) = OpenCompass().read(by_task["toy_capitals"], Wants())
-        assert run.numbers("correct").tolist() == CAPITALS["toy__model-a"][:3]
+        assert run.numbers("correct").tolist() == capitals(A)[:3]
         assert noted(run.notes, "not evaluated by OpenCompass")
         with pytest.raises(ReaderError, match="were not evaluated") as error:
             OpenCompass().read(by_task["toy_sums"], Wants())
@@ -240,7 +233,7 @@ class TestWhatIsAsked:
         (run,) = OpenCompass().read(unit, Wants())
         assert (run.model, run.task, run.stamp, run.total) == ("org__model", "sums", "", None)
         assert run.columns["position"].tolist() == [-1] * 8
-        assert run.numbers("correct").tolist() == SUMS["toy__model-a"]
+        assert run.numbers("correct").tolist() == sums(A)
 
     def test_without_predictions_items_are_known_by_place(self, copy):
         folder = copy("split")

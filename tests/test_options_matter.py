@@ -1,0 +1,115 @@
+"""Each option of a function changes its result, beyond the place where the result repeats it."""
+
+import inspect
+import warnings
+
+import pytest
+
+import fewbench
+from fewbench.study.splits import SplitSettings
+from fewbench.testing import simulate
+
+SCORES = simulate(30, 60, 3, seed=1, options=3)
+HOW = {
+    "workers",
+    "executor",
+    "cache",
+    "progress",
+    "on_step",
+    "on_first",
+    "facts",
+    "warn",
+    "ask",
+} | {"metrics"}
+"""Options that change how a result is made, printed or asked for, and not what it is."""
+REPEATED = {"level", "margin", "sequential"}
+"""Options that results repeat."""
+GOALS = {"error", "half_width", "difference"}
+"""Of a plan, in place of a budget."""
+FEW = SCORES.take(models=range(16), items=range(30))
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    made = fewbench.Evaluation(SCORES.take(models=range(27)), "random", 20, ["a", "b", "c"])
+    for row, (name, items) in enumerate(made.ask().items(), 27):
+        answers = SCORES.values[row, SCORES.positions(items)].tolist()
+        made.tell(name, dict(zip(items, answers, strict=True)))
+    return made
+
+
+# Of each function: what it is called with, and what else it is called with to try each option.
+CALLS = {
+    "versus": (
+        lambda of: {"a": (of, "a"), "b": (of, "b"), "next_items": 9},
+        {"level": 0.5, "margin": 0.3, "adjust": "bh", "sequential": True, "next_items": 3}
+        | {"scores": SCORES.take(models=range(20))},
+    ),
+    "gate": (
+        lambda of: {"target": (of, "a"), "not_below": (of, "b"), "margin": 0.0, "next_items": None},
+        {"at_least": 0.5, "not_below": (lambda of: (of, "c")), "margin": 0.2, "level": 0.5}
+        | {"sequential": True},
+    ),
+    "rank": (
+        lambda of: {"evaluations": of, "next_items": 9},
+        {"models": ["model-00"], "top": 2, "level": 0.3, "sequential": True, "next_items": 3},
+    ),
+    "select_items": (
+        lambda of: {"scores": SCORES, "method": "greedy-ridge", "budget": 5},
+        {"method": "random", "budget": 6, "seed": 1},
+    ),
+    "pack": (
+        lambda of: {"scores": SCORES, "method": "random", "budget": 5, "repeats": 3},
+        {"name": "x", "license": "MIT", "cite": "y", "anonymous": True, "seed": 1, "budget": 6}
+        | {"by": "n_options", "backtest": False, "repeats": 4, "method": "stratified+mean"},
+    ),
+    "compare": (
+        lambda of: {"scores": FEW, "methods": ["random"], "budgets": [5], "repeats": 3},
+        {"methods": ["random-ridge"], "budgets": [6], "repeats": 4, "seed": 1, "level": 0.5}
+        | {"sources": [8], "split": SplitSettings("performance")},
+    ),
+    "plan": (
+        lambda of: {"scores": FEW, "budget": 10, "methods": ["random"], "repeats": 3},
+        {"methods": ["random-ridge"], "repeats": 4, "seed": 1, "level": 0.5, "price": 2.0}
+        | {"budget": 12, "costs": dict.fromkeys(FEW.item_ids, 3.0), "expect": "family"}
+        | {"error": 0.2, "half_width": 0.2, "difference": 0.3, "power": 0.5},
+    ),
+}
+
+
+def without(name, value):
+    """Return plain values without those of a name."""
+    if isinstance(value, dict):
+        return {key: without(name, part) for key, part in value.items() if key != name}
+    return [without(name, part) for part in value] if isinstance(value, list) else value
+
+
+def result(function, words, option):
+    words = dict(words)
+    several = words.pop("evaluations", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = getattr(fewbench, function)(*([several] if several else []), **words)
+    values = made.to_dict() if hasattr(made, "to_dict") else dict(made)
+    return repr(without(option, values) if option in REPEATED else values)
+
+
+@pytest.mark.parametrize(
+    ("function", "option"),
+    [(name, option) for name, (_, values) in CALLS.items() for option in values],
+)
+def test_an_option_changes_the_result(function, option, evaluation):
+    call, values = CALLS[function]
+    words, value = call(evaluation), values[option]
+    value = value(evaluation) if callable(value) else value
+    if option == "power":
+        words |= {"difference": 0.3, "budget": None}
+    other = {option: value} | ({"budget": None} if option in GOALS else {})
+    assert result(function, words | other, option) != result(function, words, option)
+
+
+@pytest.mark.parametrize("function", CALLS)
+def test_every_option_is_tried(function):
+    call, values = CALLS[function]
+    parameters = inspect.signature(getattr(fewbench, function)).parameters
+    assert {*parameters} - {*values} - HOW == {*call(None)} - {*values}
