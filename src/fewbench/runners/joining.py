@@ -177,10 +177,11 @@ def reopened(
     if provenance.seed != seed:
         differ.append(f"seed: {provenance.seed}, now {seed}")
     if differ:
+        more = max(0, (stop.items or 0) - provenance.budget) or 50
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
-            hint="use the same settings; for more items, add --next-items NUMBER --ask to fewbench "
-            "gate, versus or rank; or use another folder, which runs the items of this one anew: "
-            f"--items-of {folder} (in Python items_of=)",
+            hint=f"for more items: fewbench estimate {folder} --next-items {more} --ask, then "
+            "rerun with the settings as before; or use another folder, which runs the items of "
+            f"this one anew: --items-of {folder} (in Python items_of=)",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
