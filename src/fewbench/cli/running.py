@@ -139,7 +139,7 @@ class RunOptions:
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        scores = None if self.scores is None else load_sources(self.scores, items=True)
+        scores = None if self.scores is None else load_sources(self.scores)
         if self.fresh and (kept := set_aside(self.output)) is not None:
             say(f"note: the earlier run is now in {kept}")
         return scores
