@@ -118,3 +118,23 @@ def test_a_lost_ask_in_the_middle_is_said(tmp_path):
     again = Evaluation.open(tmp_path, SOURCES)
     assert again.estimate()[NAME].items_run == 12
     assert np.isfinite(again.estimate()[NAME].score)
+
+
+@pytest.mark.filterwarnings("ignore::fewbench.EstimateWarning")
+@pytest.mark.parametrize(("target", "is_warned"), [(54, True), (45, False)])
+def test_a_target_that_random_items_would_estimate_better_is_warned_of(target, is_warned):
+    """The second target runs the items of a far weaker one: they may tell little of it."""
+    table = simulate(60, 400, 4, seed=5)
+    order = np.argsort(table.full_scores())
+    sources = table.take(models=[model for model in order[:40] if model != order[20]])
+    answers = {"weak": table.values[order[20]], "strong": table.values[order[target]]}
+    position = {item: at for at, item in enumerate(table.item_ids)}
+    evaluation = Evaluation(sources, "fewbench", 50, list(answers))
+    for name in answers:
+        while items := evaluation.ask(targets=[name]).get(name):
+            evaluation.tell(name, {item: answers[name][position[item]] for item in items})
+    estimate = evaluation.estimate(targets=["strong"])["strong"]
+    is_worse = estimate.expected_error > estimate.random.expected_error
+    half_width = (estimate.interval.high - estimate.interval.low) / 2
+    assert (is_worse and half_width > estimate.random.half_width) is is_warned
+    assert any("run it with -m random" in text for text in estimate.warnings) is is_warned

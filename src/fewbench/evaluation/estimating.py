@@ -116,9 +116,19 @@ class Estimating:
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
             notes += [*choosing.notes, *self._mixed_sources]
-            estimates[name] = make_estimate(
+            estimate = make_estimate(
                 name, score, uncertainty, self.judge, level, choosing.provenance, past, notes
             )  # fmt: skip
+            if not general and not uncertainty.warnings and _random_is_better(estimate):
+                unit = Unit(estimate.scale)
+                worse = (
+                    f"for this target, as many random items would give a lower error "
+                    f"({unit.points(estimate.random.expected_error)}) and a narrower interval "
+                    f"(±{unit.points(estimate.random.half_width)}): run it with -m random"
+                )
+                warned = (*estimate.warnings, worse)
+                estimate = estimate.model_copy(update={"warnings": warned})
+            estimates[name] = estimate
         self._kept[key] = (state, estimates)
         return Estimates(estimates)
 
@@ -149,6 +159,14 @@ class Estimating:
                 "better"
             )
         return notes
+
+
+def _random_is_better(estimate: Estimate) -> bool:
+    """Whether random sampling has a lower error and a narrower interval at this score."""
+    if estimate.interval_kind != "held-out" or estimate.expected_error is None:
+        return False
+    half, plain = (estimate.interval.high - estimate.interval.low) / 2, estimate.random
+    return half > plain.half_width and estimate.expected_error > plain.expected_error
 
 
 def make_estimate(
