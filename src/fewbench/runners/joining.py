@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._files import folder_name
+from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
@@ -142,16 +143,20 @@ def unnamed_target(
     """Return the target of a run that names none.
 
     The one in the folder that was run in the same way, or the only one there if the runner has no
-    facts to tell; else the model's name, if it has one.
+    facts to tell; else the model's name, if it has one. RunError if several were run in this way.
     """
-    target = None
+    targets: list[str] = []
     if folder is not None and (Path(folder) / HEADER).exists():
         journal = Journal(Path(folder))
         targets = targets_of(journal.header(), journal.fresh())
-        target = targets[0] if len(targets) == 1 else None
         if facts is not None:
-            target = Batches(Path(folder)).target_with(facts)
-    return target or model or DEFAULT_TARGET
+            targets = Batches(Path(folder)).targets_with(facts)
+            if len(targets) > 1 and model not in targets:
+                raise RunError(
+                    f"{folder} has the targets {some(targets)}, all run in this way",
+                    hint="name the model with -t",
+                )
+    return targets[0] if len(targets) == 1 else model or DEFAULT_TARGET
 
 
 def reopened(

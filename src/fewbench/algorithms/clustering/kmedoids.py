@@ -109,7 +109,7 @@ def kmedoids(
     if k == 1:  # solved exactly, by one look
         blocks = (rows[lo : lo + _MAX_BLOCK] for lo in range(0, n_candidates, _MAX_BLOCK))
         totals = np.concatenate([block.sum(axis=1, dtype=np.float64) for block in blocks])
-        return _result(rows, totals.argmin(keepdims=True), 0, 1)
+        return _result(rows, np.array([totals.argmin()]), 0, 1)
 
     best: KMedoids | None = None
     for _ in range(restarts):
