@@ -24,12 +24,11 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.kriging import KrigingRun, model
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Evaluation, estimating
 from fewbench.methods import Answers, find_method, kriging
 from fewbench.methods.adaptive import fewbench as method
 from fewbench.scores import Scores, load_scores, save_scores
 from fewbench.testing import simulate
-from fewbench.uncertainty import judge
 
 BUDGET = 100
 MODEL_LIMIT, SAMPLE_LIMIT, LIMIT, STEP_LIMIT = 6.0, 2.0, 10.0, 0.1
@@ -79,7 +78,8 @@ class Parts:
         run.estimate = self._method("estimates of runs", run.estimate)
         method.next_together = self.timed("choosing", method.next_together)
         method.settle = self.timed("deciding on a sample", method.settle)
-        judge.measure = self.timed("held-out errors: the rest", judge.measure)
+        measure = estimating.measure_for
+        estimating.measure_for = self.timed("held-out errors: the rest", measure)
 
     def _method(self, name: str, of: Callable[..., Any]) -> Any:
         call = self.timed(name, of)

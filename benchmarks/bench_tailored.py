@@ -3,10 +3,11 @@
     python benchmarks/bench_tailored.py [--full]
 
 Simulated answers, so that it runs anywhere: 75 sources and 75 targets on 1,319 items (the paper's
-GSM8K) at 30 items, with --full also one target among 400 sources on 14,042 items (MMLU). Limits
-are processor seconds. The plain one measures all distances by scipy's cdist, and makes the best of
-all swaps, one after the other (PAM). It must find the same native sources, equal distances and
-medoids as good.
+GSM8K) at 30 items, with --full also one target among 400 sources on 14,042 items (MMLU): its own
+items, and the whole estimate with its interval, with the memory of its process, beside the sources'
+distances between all items once. Limits are processor seconds. The plain one measures all distances
+by scipy's cdist, and makes the best of all swaps, one after the other (PAM). It must find the same
+native sources, equal distances and medoids as good.
 """
 
 import argparse
@@ -17,11 +18,13 @@ from scipy.spatial.distance import cdist
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.clustering.distances import item_distances
+from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
 from fewbench.scores import Scores
 from fewbench.testing import simulate
 from fewbench.uncertainty.replay import replay
+from whole_estimate import show
 
 FloatArray = IntArray = np.ndarray
 
@@ -92,6 +95,18 @@ def first_ask(sources: Scores, target: Scores, budget: int) -> tuple[float, Tail
     return time.process_time() - started, session
 
 
+def whole(sources: Scores) -> None:
+    """The whole estimate beside all distances once; the probe set must be that of their matrix."""
+    seconds = show("tailored", "equal", 6.0, 0.4)
+    started = time.process_time()
+    once = item_distances(sources.values.T, standardise=True)
+    distances = time.process_time() - started
+    print(f"  {seconds / distances:.1f} × the distances of the sources once, {distances:.1f} s")
+    probe = Tailored().start(sources, 100, 0, ["new"]).probe
+    medoids = kmedoids(once, len(probe), np.random.default_rng([0, 0])).medoids
+    np.testing.assert_array_equal(probe, medoids)
+
+
 def line(what: str, seconds: float, limit: float) -> None:
     print(f"  {what:<52} {seconds:8.3f} s   {seconds / limit:5.2f} of the limit of {limit:g} s")
 
@@ -118,6 +133,7 @@ def main() -> None:
         for budget in (30, 100):
             seconds, _ = first_ask(table.take(models=rows[1:]), table.take(models=rows[:1]), budget)
             line(f"one target's items of {budget}", seconds, 1.0)
+        whole(table.take(models=rows[1:]))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pandas as pd
 from fewbench.cli.methods import ALL, FIRST
 from fewbench.methods import CATALOGUE
 from fewbench.methods.catalogue import ADVICE, WITH_FILE
+from fewbench.methods.needs import needs_of
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/methods"
@@ -75,7 +76,7 @@ models and lose to it for stronger targets.
 RESULTS_END = """
 \\* In the repository, `benchmarks/papers/methods`, not in the package.
 
-`bm25-sim` and `bm25-le` are not measured: the tables have no texts. `flash-helm` spends 50 items on
+{not_measured}`flash-helm` spends 50 items on
 few targets and 10 on most. `fewbench` and `fewbench-static` were measured later than the other
 methods, on the same splits.
 
@@ -136,7 +137,21 @@ def results_page(rows: pd.DataFrame) -> str:
             interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
             cells.append(f"{bare(row['ratio'])} {interval}<br>worst {worst(rows, split, method)}")
         lines.append(f"| {' | '.join(cells)} |")
-    return RESULTS_HEAD + "\n".join(lines) + "\n" + RESULTS_END + tables() + FILES
+    end = RESULTS_END.format(not_measured=not_measured(rows))
+    return RESULTS_HEAD + "\n".join(lines) + "\n" + end + tables() + FILES
+
+
+def not_measured(rows: pd.DataFrame) -> str:
+    """Say which methods of the catalogue have no numbers, and why."""
+    left = [name for name in CATALOGUE if name not in rows.loc["all", "random", AT].index]
+    by_reason: dict[str, list[str]] = {}
+    for name in left:
+        of_texts = any("text" in need.what for need in needs_of(CATALOGUE[name].method))
+        reason = "the tables have no texts" if of_texts else "added later"
+        by_reason.setdefault(reason, []).append(f"`{name}`")
+    return "".join(
+        f"Not measured: {', '.join(names)} ({reason}). " for reason, names in by_reason.items()
+    )
 
 
 def tables() -> str:

@@ -2,12 +2,13 @@
 
 import inspect
 import warnings
+from functools import cache
 
 import pytest
 
 import fewbench
 from fewbench.study.splits import SplitSettings
-from fewbench.testing import simulate
+from fewbench.testing import simulate, simulate_run
 
 SCORES = simulate(30, 60, 3, seed=1, options=3)
 HOW = {
@@ -17,6 +18,7 @@ HOW = {
     "progress",
     "on_step",
     "on_first",
+    "scores",
     "facts",
     "warn",
     "ask",
@@ -26,33 +28,49 @@ REPEATED = {"level", "margin", "sequential"}
 """Options that results repeat."""
 GOALS = {"error", "half_width", "difference"}
 """Of a plan, in place of a budget."""
+A, B, C = SCORES.model_ids[26:29]
 FEW = SCORES.take(models=range(16), items=range(30))
+
+
+def answered(sources, targets):
+    """An evaluation of models that ran 20 random items."""
+    made = fewbench.Evaluation(sources, "random", 20, targets.model_ids)
+    for row, (name, items) in enumerate(made.ask().items()):
+        answers = targets.values[row, targets.positions(items)].tolist()
+        made.tell(name, dict(zip(items, answers, strict=True)))
+    return made
 
 
 @pytest.fixture(scope="module")
 def evaluation():
-    made = fewbench.Evaluation(SCORES.take(models=range(27)), "random", 20, ["a", "b", "c"])
-    for row, (name, items) in enumerate(made.ask().items(), 27):
-        answers = SCORES.values[row, SCORES.positions(items)].tolist()
-        made.tell(name, dict(zip(items, answers, strict=True)))
-    return made
+    return answered(SCORES.take(models=range(26)), SCORES.take(models=[26, 27, 28]))
+
+
+@cache
+def course():
+    table = simulate_run(4, 60, n_models=20, seed=1)
+    return answered(table.take(models=range(20)), table.take(models=range(20, 24)))
 
 
 # Of each function: what it is called with, and what else it is called with to try each option.
 CALLS = {
     "versus": (
-        lambda of: {"a": (of, "a"), "b": (of, "b"), "next_items": 9},
-        {"level": 0.5, "margin": 0.3, "adjust": "bh", "sequential": True, "next_items": 3}
-        | {"scores": SCORES.take(models=range(20))},
+        lambda of: {"a": (of, A), "b": (of, B), "next_items": 9},
+        {"level": 0.5, "margin": 0.3, "adjust": "bh", "sequential": True, "next_items": 3},
     ),
     "gate": (
-        lambda of: {"target": (of, "a"), "not_below": (of, "b"), "margin": 0.0, "next_items": None},
-        {"at_least": 0.5, "not_below": (lambda of: (of, "c")), "margin": 0.2, "level": 0.5}
+        lambda of: {"target": (of, A), "not_below": (of, B), "margin": 0.0, "next_items": None},
+        {"at_least": 0.5, "not_below": (lambda of: (of, C)), "margin": 0.2, "level": 0.5}
         | {"sequential": True},
     ),
     "rank": (
         lambda of: {"evaluations": of, "next_items": 9},
         {"models": ["model-00"], "top": 2, "level": 0.3, "sequential": True, "next_items": 3},
+    ),
+    "track": (
+        lambda of: {"checkpoints": course()},
+        {"run": "other", "level": 0.5, "half_width": 0.05, "change": 0.05}
+        | {"steps": {f"run/step-{n}000": 7.0 * n for n in range(1, 5)}},
     ),
     "select_items": (
         lambda of: {"scores": SCORES, "method": "greedy-ridge", "budget": 5},
@@ -104,7 +122,7 @@ def test_an_option_changes_the_result(function, option, evaluation):
     value = value(evaluation) if callable(value) else value
     if option == "power":
         words |= {"difference": 0.3, "budget": None}
-    other = {option: value} | ({"budget": None} if option in GOALS else {})
+    other = {option: value} | ({"budget": None} if function == "plan" and option in GOALS else {})
     assert result(function, words | other, option) != result(function, words, option)
 
 
@@ -112,4 +130,4 @@ def test_an_option_changes_the_result(function, option, evaluation):
 def test_every_option_is_tried(function):
     call, values = CALLS[function]
     parameters = inspect.signature(getattr(fewbench, function)).parameters
-    assert {*parameters} - {*values} - HOW == {*call(None)} - {*values}
+    assert {*parameters} - {*values} - HOW == {*call(None)} - {*values} - HOW

@@ -215,3 +215,20 @@ class TestRun:
             run = play(model, table.values[row, model.candidates], (5, 15, 30))
             off.append(run.estimate().scores[0] - table.full_scores()[row])
         assert np.abs(off).mean() < 0.05
+
+
+def test_targets_that_answer_alike_share_what_follows_and_nothing_depends_on_it(table, monkeypatch):
+    weights = table.item_weights[None]
+    rows = table.values[[55, 56, 55, 57]]
+
+    def runs():
+        model = fit_kriging(table.values[:50], weights, permanent_order(table.task_of, 0), 50)
+        every = [play(model, row, (5, 5, 10)) for row in rows]
+        return model, [(run.items.tolist(), run.estimate().scores.tolist()) for run in every]
+
+    model, shared = runs()
+    assert len(model.heard) < 3 * len(rows)
+    monkeypatch.setattr("fewbench.algorithms.kriging.model.KEPT", 1)
+    model, alone = runs()
+    assert len(model.heard) == 1
+    assert alone == shared

@@ -142,6 +142,42 @@ def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     assert "items without scores of models, which this command needs" in said.err
 
 
+def test_estimate_extends_a_run_which_is_then_as_if_it_had_begun_with_more_items(cli, ok, tmp_path):
+    rows = [f"{at},{'ab'[at % 2]}" for at in range(40)]
+    (tmp_path / "items.csv").write_text("\n".join(["id,task", *rows]))
+    program = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    item = json.loads(line)['item']\n"
+        "    print(json.dumps({'item': item, 'score': int(item) // 3 % 2}), flush=True)\n"
+    )
+
+    def ran(n, folder, target):
+        words = ("-n", n, "-o", folder, "-t", target)
+        said = cli("run", "command", "items.csv", *words, *START, program)
+        return said if said.code else json.loads(ok("estimate", folder, "-t", target, "--json"))
+
+    few = {name: ran(10, "run", name)[name] for name in ("a", "b")}
+    refused = ran(20, "run", "a").err
+    assert "for more items: fewbench estimate run --next-items 10 --ask" in refused
+    assert "no effect" in cli("estimate", "run", "--next-items", "10").err
+    assert "is missing" in cli("estimate", "run", "--ask").err
+    said = cli("estimate", "run", "--next-items", "10", "--ask")
+    assert "10 of a, 10 of b. Next: rerun the command of fewbench run" in said.err
+    asked = json.loads(ok("ask", "run", "--json"))
+    assert asked["a"] == asked["b"]
+    for name in ("a", "b"):
+        more, whole = ran(10, "run", name)[name], ran(20, f"whole-{name}", name)[name]
+        assert few[name]["items_run"] < more["items_run"] == whole["items_run"] == 20
+        assert more.pop("provenance")["budget"] == 10
+        assert whole.pop("provenance")["budget"] == 20
+        assert more == whole  # the sample of 10 items is a part of that of 20
+    ok("estimate", "run", "--next-items", "99", "--ask", "-t", "a")
+    assert ran(10, "run", "a")["a"]["items_run"] == 40
+    said = cli("estimate", "run", "--next-items", "9", "--ask", "-t", "a")
+    assert "a gets no more items" in said.err
+
+
 AGENT = """
 import json, sys
 tasks = json.load(open("agent.json"))

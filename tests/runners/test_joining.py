@@ -187,10 +187,16 @@ def test_a_target_without_a_name_has_that_of_its_model(tmp_path, monkeypatch):
     # The second call does not name the target: it is the one that was run so.
     right = tmp_path / "right.json"
     right.write_text(json.dumps(RIGHT["ckpt-1"]))
-    for targets in (["mine"], None):
+
+    def ran(targets):
         runner = CommandRunner([sys.executable, "-c", SCRIPT, str(right)])
-        found = run_with(runner, SOURCES, "random", 5, folder=tmp_path / "run", targets=targets)
-        assert list(found.targets) == ["mine"]
+        return run_with(runner, SOURCES, "random", 5, folder=tmp_path / "run", targets=targets)
+
+    for targets in (["mine"], None):
+        assert list(ran(targets).targets) == ["mine"]
+    ran(["other"])  # Without a name, an old result could be taken for that of a new checkpoint.
+    with pytest.raises(RunError, match=r"has the targets 'mine', 'other'.*with -t"):
+        ran(None)
 
 
 def test_a_name_of_a_source_model_is_refused_with_what_to_do(tmp_path):

@@ -155,7 +155,7 @@ MADE = {
     "estimates": lambda of: of.estimate(),
     "versus": lambda of: fewbench.versus((of, "a"), (of, "b")),
     "rank": lambda of: fewbench.rank(of, models=SCORES.model_ids[:3]),
-    "gate": lambda of: fewbench.gate((of, "a"), at_least=0.45),
+    "gate": lambda of: fewbench.gate((of, "a"), at_least=0.45, not_below=(of, "b")),
     "track": lambda of: tracked(),
     "plan": lambda of: fewbench.plan(SCORES, budget=20, repeats=3),
     "plan without sources": lambda of: fewbench.plan(fewbench.Benchmark(SCORES.items), budget=20),
@@ -284,6 +284,22 @@ def test_a_target_s_frame_has_the_numbers_of_its_tasks(charts):
         assert (row["low"], row["high"]) == (interval.low, interval.high)
         assert (row["score"], row["items_run"]) == (estimate.tasks[task], estimate.task_items[task])
         assert row["rank"] == estimate.task_ranks[task]
+
+
+def test_results_tell_the_same_of_a_target(charts):
+    """Its score, interval, level and numbers of items, wherever they are told."""
+    results = charts[2]
+    a, b = (results["estimates"][name] for name in "ab")
+    versus, (check, against) = results["versus"], results["gate"].checks
+    (ranked,) = (row for row in results["rank"].targets if row.target == "a")
+    assert versus.score_a == check.value == ranked.score == pytest.approx(a.score)
+    assert versus.score_b == pytest.approx(b.score)
+    assert versus.difference == against.value == pytest.approx(a.score - b.score)
+    assert versus.items_a == versus.items_b == results["gate"].items_run == ranked.items_run == 20
+    assert versus.items_common == 20  # targets of one evaluation run the same items
+    for result in (a, versus, results["gate"], results["plan"]):
+        assert (result.level, getattr(result, "items_total", 120)) == (0.9, 120)
+    assert check.level == against.level == pytest.approx(0.95)  # of two checks
 
 
 RANGES = [(of, "low", "high") for of in ("score", "value", "difference")]

@@ -63,6 +63,9 @@ class TailoredVariant(Tailored):
     def distances(self, columns: FloatArray, among: IntArray | None = None) -> NDArray[np.float32]:
         return item_distances(columns, self.metric, True, among)
 
+    def choose_probe(self, columns: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+        return self.search(self.distances(columns), k, rng)
+
     def search(self, distances: NDArray[np.float32], k: int, rng: np.random.Generator) -> IntArray:
         return kmedoids(distances, k, rng, restarts=self.restarts).medoids
 

@@ -47,10 +47,10 @@ class AdditiveSpline:
         return np.asarray(curved + (x - inside) @ self.beyond)
 
 
-def fit_additive_spline(x: FloatArray, y: FloatArray, knots: int = KNOTS) -> AdditiveSpline:
+def fit_additive_spline(x: FloatArray, y: FloatArray) -> AdditiveSpline:
     """Fit an additive model; each output gets the penalties of least leave-one-out error.
 
-    `x` has shape (rows, features), `y` (rows, outputs). Each feature has at most `knots` knots at
+    `x` has shape (rows, features), `y` (rows, outputs). Each feature has at most `KNOTS` knots at
     quantiles of its values. A feature with one value is ignored; one with two values has a slope
     only.
 
@@ -60,7 +60,7 @@ def fit_additive_spline(x: FloatArray, y: FloatArray, knots: int = KNOTS) -> Add
     [[0.71]]
     """
     mean = y.mean(axis=0)
-    bases = [_Basis(column, knots) for column in x.T]
+    bases = [_Basis(column) for column in x.T]
     parts = [basis(column) for basis, column in zip(bases, x.T, strict=True)]
     z, target = np.hstack(parts), y - mean
     ends = x.min(axis=0), x.max(axis=0), _slopes(x, target)
@@ -102,14 +102,14 @@ def _distinct(x: FloatArray) -> FloatArray:
 class _Basis:
     """Columns for one feature: its slope, and bends of penalty 1 each, all of mean 0."""
 
-    def __init__(self, x: FloatArray, knots: int) -> None:
+    def __init__(self, x: FloatArray) -> None:
         values = _distinct(x)
         self.centre, self.scale = float(x.mean()), float(x.std())
         self.columns = 0 if len(values) < 2 else 1
         self.bends = np.zeros((0, 0))
         self.offset = np.zeros(0)
         if len(values) > 2:
-            self.knots = np.quantile(values, np.linspace(0, 1, min(knots, len(values))))
+            self.knots = np.quantile(values, np.linspace(0, 1, min(KNOTS, len(values))))
             second, rough = _second_derivatives(self.knots)
             self.second = second
             sizes, axes = np.linalg.eigh(rough)

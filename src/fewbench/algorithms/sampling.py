@@ -83,16 +83,16 @@ def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
     return np.asarray(whole, dtype=np.intp)
 
 
-def items_of_share(share: float, sizes: IntArray, minimum: int = LEAST_OF_TASK) -> int:
+def items_of_share(share: float, sizes: IntArray) -> int:
     """Return the number of items for a share of each task's items, shape (tasks,) of `sizes`.
 
-    A task of size s counts min(s, max(minimum, share * s)) items, to the nearest item
+    A task of size s counts min(s, max(LEAST_OF_TASK, share * s)) items, to the nearest item
     ("Efficient Evaluation of Large Language Models via Collaborative Filtering" 2025, appendix F).
 
     >>> items_of_share(0.1, np.array([10, 100, 400]))
     70
     """
-    wanted = np.maximum(np.rint(share * sizes), minimum)
+    wanted = np.maximum(np.rint(share * sizes), LEAST_OF_TASK)
     return int(np.minimum(wanted, sizes).sum())
 
 

@@ -36,6 +36,7 @@ from fewbench.cli.outputs import (
 from fewbench.errors import EvaluationError, MethodError
 
 if TYPE_CHECKING:
+    from fewbench.evaluation import Evaluation
     from fewbench.scores import Scores
 
 
@@ -132,7 +133,7 @@ def start(
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
-    scores = load_sources(scores_path, average, items=True)
+    scores = load_sources(scores_path, average)
     stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
@@ -293,6 +294,8 @@ def estimate(
     *,
     level: float = 0.9,
     target: TargetName = None,
+    next_items: int | None = None,
+    ask: bool = False,
     scores: MovedScores = None,
     workers: Workers = 1,
     cluster: Cluster = None,
@@ -311,15 +314,25 @@ def estimate(
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
+    fewbench estimate run --next-items 50 --ask         extend the evaluation by 50 items
 
     Parameters
     ----------
     level
         Level of the interval.
+    next_items
+        With --ask: number of further items for each target, even above the budget.
+    ask
+        With --next-items: ask for these items. All answers are kept. Rerun the command of fewbench
+        run to run them, or list them with fewbench ask.
     workers
         Number of processes that measure the method's error.
     """
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
+    if ask or next_items is not None:
+        from fewbench.decide.operands import check_next
+
+        check_next(next_items, ask=ask, is_shown=False)
     evaluation = open_evaluation(folder, scores)
     names = None
     if target is not None:
@@ -342,6 +355,27 @@ def estimate(
         result = RunResult.of_folder(folder, estimates) or estimates
         source = "" if path is None else path.name
         write(result.page(evaluation, source=source), result, report)
+    if next_items is not None:
+        answering = [name for name in evaluation.targets if len(evaluation.record.answered(name))]
+        _extend(evaluation, answering if target is None else [target], next_items)
+
+
+def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
+    """Ask targets for further items, and print how to run them."""
+    from fewbench.decide.next_items import extend
+
+    with at_work("choosing items"):
+        extend(evaluation, targets, n)
+    asked = evaluation.ask(targets=targets)
+    for name in targets:
+        if name not in asked:
+            say(f"note: {name} gets no more items: it ran them all, or a limit of the run ends it")
+    if asked:
+        more = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
+        say(
+            f"asked for more items: {more}. Next: rerun the command of fewbench run, or fewbench "
+            f"ask {evaluation.folder}"
+        )
 
 
 @documented

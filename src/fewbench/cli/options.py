@@ -85,13 +85,13 @@ AcceptDifferences = Annotated[
 ]
 
 
-def load_sources(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Scores":
-    """Read a pack, or scores as `load` does."""
+def load_sources(path: Path, average: "Average | None" = None) -> "Scores":
+    """Read a pack, or scores or a file of items as `load` does."""
     from fewbench.scores import open_sources
     from fewbench.scores.pack_files import is_pack
 
     if not is_pack(path):
-        return load(path, average, items=items)
+        return load(path, average, items=True)
     packed = open_sources(path)
     return packed.averaged(average or packed.average)
 

@@ -40,7 +40,6 @@ from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     from fewbench.runners.result import RunResult
-    from fewbench.runners.run import Run
 
 STOPPED, INTERRUPTED_CODE = 1, 130  # exit codes: by a failure of the model; by Ctrl-C
 
@@ -139,7 +138,7 @@ class RunOptions:
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        scores = None if self.scores is None else load_sources(self.scores, items=True)
+        scores = None if self.scores is None else load_sources(self.scores)
         if self.fresh and (kept := set_aside(self.output)) is not None:
             say(f"note: the earlier run is now in {kept}")
         return scores
@@ -217,19 +216,13 @@ def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: st
     is_shown = name == "inspect" and sys.stderr.isatty()
     line = nullcontext(_only_end) if is_shown else status_line(f"running {name}")
     with line as update:
-        show = ProgressLine(update)
-
-        def on_progress(state: "Run", target: str) -> None:
-            notes.tell(state.notes)
-            show(state, target)
-
         result = run(
             scores,
             options.method,
             options.stop(scores),
             targets=options.target or None,
             on_notes=notes.tell,
-            on_progress=on_progress,
+            on_progress=ProgressLine(update, on_notes=notes.tell),
             on_end=lambda: update(ESTIMATING),
             **options.of_run,
         )

@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._names import counted
 from fewbench._warned import issue
-from fewbench.decide.next_items import next_items as choose_next
+from fewbench.decide.next_items import ask_next
 from fewbench.decide.operands import (
     ONE_LOOK,
     Given,
@@ -251,11 +251,7 @@ def gate(
     'pass'
     """
     check_level(level)
-    check_next(next_items, ask=ask)
-    if next_items is not None and not ask:
-        raise EvaluationError(
-            "a number of further items has no effect if they are not asked for", hint="add --ask"
-        )
+    check_next(next_items, ask=ask, is_shown=False)
     if at_least is None and not_below is None:
         raise EvaluationError(
             "there is no condition to check",
@@ -307,10 +303,7 @@ def gate(
         warnings.append(GAPS)
     if ask and next_items is not None:
         targets = [side for side in sides if not side.is_known]
-        chosen = scores.item_ids[choose_next(targets, next_items, scores)].tolist()
-        for estimated in targets:
-            assert estimated.evaluation is not None
-            estimated.evaluation.ask_more({estimated.name: chosen})
+        ask_next(targets, next_items, scores)
         warnings += [] if sequential else [ONE_LOOK]
     issue(warnings)
     verdicts = {check.verdict for check in checks}

@@ -9,7 +9,8 @@ from fewbench._threads import one_thread
 from fewbench._types import IntArray
 from fewbench.algorithms.kriging import KrigingRun, next_together
 from fewbench.algorithms.sampling import permanent_order
-from fewbench.decide.operands import Operand
+from fewbench.decide.operands import Operand, operand
+from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.kriging import source_kriging
 from fewbench.scores import Scores
 from fewbench.uncertainty.intervals import Uncertainty
@@ -64,3 +65,45 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
             run.hear(np.searchsorted(model.candidates, side.items), side.answers)
         chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
     return np.concatenate([first, model.candidates[chosen]])
+
+
+def ask_next(targets: Sequence[Operand], n: int, scores: Scores) -> None:
+    """Ask targets for the same further items, even above the budget; see `next_items`."""
+    chosen = scores.item_ids[next_items(targets, n, scores)].tolist()
+    for target in targets:
+        if target.evaluation is not None:
+            target.evaluation.ask_more({target.name: chosen})
+
+
+def extend(evaluation: Evaluation, targets: Sequence[str], n: int) -> None:
+    """Ask targets of an evaluation for further items, even above the budget.
+
+    Targets that were asked the same items get the same further ones. All answers are kept.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    targets : sequence of str
+    n : int
+        Number of further items of each target.
+
+    Raises
+    ------
+    EvaluationError
+        If a target has no answers.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> evaluation = Evaluation(simulate(1, 200, seed=1).benchmark, "fewbench", 10)
+    >>> left = evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
+    >>> extend(evaluation, ["target"], 30)
+    >>> len(evaluation.ask()["target"])
+    30
+    """
+    alike: dict[frozenset[int], list[Operand]] = {}
+    for name in targets:
+        asked = frozenset(evaluation.record.asked(name).tolist())
+        alike.setdefault(asked, []).append(operand((evaluation, name), evaluation.scores))
+    for several in alike.values():
+        ask_next(several, n, evaluation.scores)

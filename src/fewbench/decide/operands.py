@@ -178,12 +178,20 @@ def judged(
     }
 
 
-def check_next(next_items: int | None, *, ask: bool) -> None:
-    """Raise FewbenchError for a number of items to ask for that is missing or negative."""
+def check_next(next_items: int | None, *, ask: bool, is_shown: bool = True) -> None:
+    """Raise FewbenchError for a number of items to ask for that is missing or negative.
+
+    Also if the number has no effect without `ask`, as the result does not show the items
+    (`is_shown`).
+    """
     check_number("next_items", next_items, 0)
     if ask and next_items is None:
         raise EvaluationError(
             "the number of items to ask for is missing", hint="add it, as in --next-items 50"
+        )
+    if next_items is not None and not ask and not is_shown:
+        raise EvaluationError(
+            "a number of further items has no effect if they are not asked for", hint="add --ask"
         )
 
 
@@ -391,8 +399,10 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         return _estimated(beside, given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
     names = [*dict.fromkeys(targets), *scores.model_ids]
+    folder = given.rpartition(":")[0] or given
+    lacking = "" if os.path.isdir(folder) else f", and there is no folder {folder}"
     raise EvaluationError(
-        f"{given!r} is neither a target nor a source model",
+        f"{given!r} is neither a target nor a source model{lacking}",
         hint=did_you_mean(given, names, f"names look like {some(names)}"),
     )
 

@@ -232,7 +232,7 @@ def rank(
     ]
     if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
-            f"{len(targets) + len(models)} targets with answers, and ranking needs two",
+            f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
             hint="record answers of more targets, or name source models to rank with them",
         )
     scores = scores_of(*evaluations)

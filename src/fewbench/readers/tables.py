@@ -144,6 +144,7 @@ def _no_columns_named(source: Path) -> ReaderError:
     """Return the error for a table whose columns are not named, with the columns it has."""
     columns = [str(name) for name in load_table(source, []).columns]
     by_name = {name.lower(): quote(name) for name in columns}
+    by_name = {"item": by_name["id"], **by_name} if "id" in by_name else by_name
     model, item, score = (
         f"--{name} {by_name.get(name, 'COLUMN')}" for name in ("model", "item", "score")
     )

@@ -97,11 +97,11 @@ class Batches:
         ]
         return recorded[-1] if recorded else None
 
-    def target_with(self, facts: Mapping[str, str]) -> str | None:
-        """Return the first target that was run in this way."""
+    def targets_with(self, facts: Mapping[str, str]) -> list[str]:
+        """Return the targets that were run in this way."""
         facts = _masked(facts)
         named = dict.fromkeys(batch.target for batch in self._all if batch.facts is not None)
-        return next((name for name in named if self.facts(name) == facts), None)
+        return [name for name in named if self.facts(name) == facts]
 
     def check_facts(
         self, target: str, facts: Mapping[str, str], *, is_new: bool, accept: bool

@@ -18,7 +18,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ class CommandRunner:
         self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
+        self.on_answers: Callable[[int], None] | None = None
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
@@ -114,7 +115,7 @@ class CommandRunner:
         If the program dies, the first item without an answer counts as failed, and the others are
         sent to a new one. If that dies too before it answers, the run ends.
         """
-        reply = Answered()
+        reply = Answered(on_answers=self.on_answers)
         left = list(items)
         try:
             while left:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewbench._files import folder_name
+from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
@@ -142,16 +143,20 @@ def unnamed_target(
     """Return the target of a run that names none.
 
     The one in the folder that was run in the same way, or the only one there if the runner has no
-    facts to tell; else the model's name, if it has one.
+    facts to tell; else the model's name, if it has one. RunError if several were run in this way.
     """
-    target = None
+    targets: list[str] = []
     if folder is not None and (Path(folder) / HEADER).exists():
         journal = Journal(Path(folder))
         targets = targets_of(journal.header(), journal.fresh())
-        target = targets[0] if len(targets) == 1 else None
         if facts is not None:
-            target = Batches(Path(folder)).target_with(facts)
-    return target or model or DEFAULT_TARGET
+            targets = Batches(Path(folder)).targets_with(facts)
+            if len(targets) > 1 and model not in targets:
+                raise RunError(
+                    f"{folder} has the targets {some(targets)}, all run in this way",
+                    hint="name the model with -t",
+                )
+    return targets[0] if len(targets) == 1 else model or DEFAULT_TARGET
 
 
 def reopened(
@@ -177,10 +182,11 @@ def reopened(
     if provenance.seed != seed:
         differ.append(f"seed: {provenance.seed}, now {seed}")
     if differ:
+        more = max(0, (stop.items or 0) - provenance.budget) or 50
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
-            hint="use the same settings; for more items, add --next-items NUMBER --ask to fewbench "
-            "gate, versus or rank; or use another folder, which runs the items of this one anew: "
-            f"--items-of {folder} (in Python items_of=)",
+            hint=f"for more items: fewbench estimate {folder} --next-items {more} --ask, then "
+            "rerun with the settings as before; or use another folder, which runs the items of "
+            f"this one anew: --items-of {folder} (in Python items_of=)",
         )
     return Evaluation.open(folder, scores, None if isinstance(method, str) else method)

@@ -474,7 +474,7 @@ class Run:
             scale=self.evaluation.scores.scale,
             target=target,
             answered=answered,
-            of=self.evaluation.provenance.budget,
+            of=max(self.evaluation.provenance.budget, len(record.asked(target))),
             total=self.evaluation.scores.n_items,
             score=value,
             estimate=estimate,

@@ -185,6 +185,7 @@ class Backtest:
             Cell(
                 name, self.method(name), budget, self.settings.kind, split, repeat, self.seed,
                 level, True, (held or {}).get((name, budget)), intervals and self.margin > 0,
+                shares_fits=True,
             )
             for budget in budgets
             for name in names

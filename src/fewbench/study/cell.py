@@ -2,21 +2,24 @@
 
 import base64
 import hashlib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench._types import BoolArray, FloatArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
 from fewbench.methods import Answers, Method, find_method
+from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
@@ -28,6 +31,8 @@ from fewbench.uncertainty.judge import Judge
 from fewbench.uncertainty.replay import replay
 
 PACKAGE = Path(__file__).parents[1]
+_LATEST: WeakKeyDictionary[Scores, tuple[IntArray, Scores, KeptFits]] = WeakKeyDictionary()
+"""The sources of the latest cell of a table that shares fits."""
 LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]
 
 
@@ -49,6 +54,8 @@ class Cell:
         Errors that the intervals rest on; by default they are measured on the sources.
     pairs : bool
         Whether to return the half widths of differences between targets as well.
+    shares_fits : bool
+        Whether fits of the cell before are used again. The seconds are then not the method's own.
     """
 
     name: str
@@ -62,6 +69,7 @@ class Cell:
     cached: bool
     held: HeldOut | None = None
     pairs: bool = False
+    shares_fits: bool = False
 
     def key(self, fingerprint: str) -> str:
         """Return a hash of all that the result depends on."""
@@ -149,9 +157,20 @@ def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
     return Failure(key, reason)
 
 
+def _sources_of(scores: Scores, cell: Cell) -> tuple[Scores, KeptFits]:
+    """Return a cell's sources and their fits: those of the cell before, where it shares them."""
+    rows, latest = cell.split.sources, _LATEST.get(scores)
+    if cell.shares_fits and latest is not None and np.array_equal(latest[0], rows):
+        return latest[1:]
+    sources, fits = scores.take(models=rows), KeptFits()
+    if cell.shares_fits:
+        _LATEST[scores] = rows, sources, fits
+    return sources, fits
+
+
 def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
     """Run a cell; FewbenchError if the method cannot be run."""
-    sources = scores.take(models=cell.split.sources)
+    sources, fits = _sources_of(scores, cell)
     targets = scores.take(models=cell.split.targets)
     # Methods of a repeat share a seed, and so random items.
     seed = child_seed(cell.seed, 3, cell.repeat)
@@ -160,7 +179,8 @@ def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
         choice = choose_method(sources, cell.budget)
         method = find_method(choice.method)
         chosen = [f"chose {choice.method} in repeat {cell.repeat}: {choice.reason}"]
-    replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
+    with fits.in_use() if cell.shares_fits else nullcontext():
+        replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
     (truth, true_tasks), past = known_scores(scores, cell.split.targets), sources.full_scores()
     metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}

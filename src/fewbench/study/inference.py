@@ -348,7 +348,6 @@ class Best:
 def tied_with_best(
     resampled: TwoWay,
     errors: Mapping[str, FloatArray],
-    level: float = LEVEL,
     exact: Mapping[str, FloatArray] | None = None,
 ) -> Best:
     """Return the method with the lowest mean error, and all that are tied with it.
@@ -356,7 +355,7 @@ def tied_with_best(
     The best is chosen by the same errors that judge the others, so by chance alone it is further
     from them than a method chosen beforehand. A method is therefore worse than the best only if
     their difference, in standard errors, is larger than the largest difference between any two
-    methods is by chance at this level (`_told_apart`). Measured on two real tables with six equal
+    methods is by chance at `LEVEL` (`_told_apart`). Measured on two real tables with six equal
     methods, 90% and 3 to 10 repeats: another method is worse than the best in .07 to .13 of the
     studies; by Holm's rule for a best that was chosen beforehand it was .12 to .16.
 
@@ -365,7 +364,6 @@ def tied_with_best(
     resampled : TwoWay
     errors : mapping of str to ndarray, shape (repeats, 1 + resamples)
         Each method's mean errors (`TwoWay.parts`).
-    level : float
     exact : mapping of str to ndarray, optional
         Expected errors of methods that are among `errors`, in the same form. These methods are
         judged by them, not by the errors that were drawn.
@@ -380,7 +378,7 @@ def tied_with_best(
         return Best(best, frozenset(), False)
     pairs = list(itertools.combinations(means, 2))
     differences = [resampled.difference(errors[method], errors[other]) for method, other in pairs]
-    apart = _told_apart(resampled, differences, 1 - level)
+    apart = _told_apart(resampled, differences, 1 - LEVEL)
     worse = {max(pair, key=means.__getitem__) for pair in itertools.compress(pairs, apart)
              if best in pair}  # fmt: skip
     return Best(best, frozenset(means) - worse, True)

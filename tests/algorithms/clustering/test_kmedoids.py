@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fewbench.algorithms.clustering.distances import item_distances
+from fewbench.algorithms.clustering import distances as distances_module
+from fewbench.algorithms.clustering.distances import (
+    DistancesOnDemand,
+    item_distances,
+    standardised_distances,
+)
 from fewbench.algorithms.clustering.kmedoids import (
     _candidate_rows,
     _Search,
@@ -158,6 +163,34 @@ def test_ties_go_to_the_lowest_index():
     assert kmedoids(np.ones((3, 4)), 2, rng(), init=[3, 2]).labels.tolist() == [0, 0, 0]
     d = np.array([[9.0, 1, 1, 0, 0], [9, 9, 9, 0, 0]])  # 3 and 4 would do as well
     assert kmedoids(d, 2, rng(), init=[1, 2]).medoids.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("kind", ["models of any ability", "equal weights", "repeated items"])
+@pytest.mark.parametrize("k", [1, 2, 12])
+def test_rows_on_demand_give_the_clustering_of_the_matrix(kind, k, monkeypatch):
+    monkeypatch.setattr(distances_module, "MANY", 100)
+    for seed in range(5):
+        able = 0.5 if kind == "equal weights" else rng(seed).random(25)
+        columns = (rng(seed).random((700, 25)) < able).astype(float)
+        if kind == "equal weights":
+            columns[350:] = 1 - columns[:350]
+        if kind == "repeated items":
+            columns[400:] = columns[:300]
+        on_demand, matrix = (
+            standardised_distances(columns),
+            item_distances(columns, "manhattan", True),
+        )
+        assert isinstance(on_demand, DistancesOnDemand)
+        assert np.array_equal(on_demand[:], matrix)
+        assert abs(on_demand.rough(0, 700) - matrix).max() <= on_demand.error + 1e-6
+        found, expected = (kmedoids(d, k, rng(seed)) for d in (on_demand, matrix))
+        assert found.medoids.tolist() == expected.medoids.tolist()
+        assert (found.cost, found.swaps) == (expected.cost, expected.swaps)
+
+
+def test_of_graded_scores_there_is_a_matrix(monkeypatch):
+    monkeypatch.setattr(distances_module, "MANY", 10)
+    assert isinstance(standardised_distances(rng().random((30, 4))), np.ndarray)
 
 
 def test_restarts_keep_the_cheapest_and_given_medoids_are_used():

@@ -33,23 +33,17 @@ def answered(model, n_models=7, n=12, seed=1):
     return items, (rng.random(items.shape) < expit(logits)).astype(float)
 
 
-def log_posterior(theta, model, items, right, spread=1.0):
+def log_posterior(theta, model, items, right):
     chance = model.expected(np.array([[theta]]), items)[0]
-    return float(
-        (right * np.log(chance) + (1 - right) * np.log(1 - chance)).sum()
-        - (theta / spread) ** 2 / 2
-    )
+    return float((right * np.log(chance) + (1 - right) * np.log(1 - chance)).sum() - theta**2 / 2)
 
 
-@pytest.mark.parametrize("spread", [1.0, 2.5])
-def test_the_top_of_the_log_posterior(spread):
+def test_the_top_of_the_log_posterior():
     model = made()
     items, right = answered(model)
-    found = most_likely_abilities(model, items, right, spread)
+    found = most_likely_abilities(model, items, right)
     for row, theta in enumerate(found):
-        posterior = partial(
-            log_posterior, model=model, items=items[row], right=right[row], spread=spread
-        )
+        posterior = partial(log_posterior, model=model, items=items[row], right=right[row])
         top = minimize_scalar(lambda x: -posterior(x), bounds=(-9, 9), options={"xatol": 1e-9})  # noqa: B023
         assert theta == pytest.approx(top.x, abs=1e-6)
 
@@ -95,7 +89,6 @@ def test_no_answers_is_the_prior():
     none = np.empty((2, 0), dtype=np.intp)
     assert most_likely_abilities(made(), none, np.empty((2, 0))).tolist() == [0.0, 0.0]
     assert standard_errors(made(), none, np.zeros(2)).tolist() == [1.0, 1.0]
-    assert standard_errors(made(), none, np.zeros(2), 2.0).tolist() == [2.0, 2.0]
 
 
 def test_all_right_on_a_thousand_items_is_finite_and_high():

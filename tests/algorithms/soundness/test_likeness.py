@@ -14,6 +14,7 @@ from fewbench.algorithms.soundness.likeness import (
     identical,
     likeness,
     nearest_twin,
+    with_families,
 )
 
 
@@ -201,10 +202,11 @@ def test_groups_join_copies_and_families_through_each_other():
     values[5] = values[0]
     values[6] = 1 - values[1]  # the opposite is no twin
     families = np.array(["", "x", "", "y", "x", "y", ""], dtype=object)
-    assert duplicate_groups(values).tolist() == [0, 1, 2, 3, 4, 0, 5]
-    assert duplicate_groups(values, families).tolist() == [0, 1, 2, 0, 1, 0, 3]
+    copies = duplicate_groups(values)
+    assert copies.tolist() == [0, 1, 2, 3, 4, 0, 5]
+    assert with_families(copies, families).tolist() == [0, 1, 2, 0, 1, 0, 3]
 
 
 def test_no_family_is_no_kinship():
-    groups = duplicate_groups(twin_rows(), np.array([""] * 6, dtype=object))
+    groups = with_families(duplicate_groups(twin_rows()), np.array([""] * 6, dtype=object))
     assert sorted(groups) == list(range(6))

@@ -160,7 +160,9 @@ def test_fitted_tasks_come_nearest_the_full_scores(seed):
     assert error(found) <= error(plain) + 1e-15
     swaps = [found - {out} | {other} for out in found for other in set(range(8)) - found]
     assert all(error(some) >= error(found) - 1e-14 for some in swaps)
-    assert fitted_one_by_one(weighted, w, full, 2) == plain[:2]
+    for step in range(3):
+        tried = [error([*plain[:step], other]) for other in range(8) if other not in plain[:step]]
+        assert error(plain[: step + 1]) == pytest.approx(min(tried), abs=1e-15)
 
 
 def test_fitted_tasks_need_past_scores():

@@ -20,7 +20,7 @@ from fewbench._types import FloatArray, IntArray
 _DECIMALS = (
     10  # of errors and shares explained, so that rounding does not part equally good columns
 )
-PENALTIES = np.logspace(-4, 1, 6)
+PENALTIES = np.logspace(-4, 1, 6)  # multiples of the columns' mean squared size
 PIECE = 8  # rows
 _LEAST = 1e-9  # an own share below this would divide by rounding
 
@@ -82,7 +82,6 @@ def ridge_forward(
     y: FloatArray,
     k: int,
     groups: IntArray | None = None,
-    penalties: FloatArray = PENALTIES,
 ) -> tuple[IntArray, FloatArray]:
     """Choose columns one by one for the least held-out error of a ridge on all chosen.
 
@@ -94,7 +93,6 @@ def ridge_forward(
     - `k`: At most the number of columns.
     - `groups`, shape (rows,): Rows with the same number are held out together; by default each row
       alone.
-    - `penalties`: Multiples of the columns' mean squared size.
 
     Returned arrays:
 
@@ -115,7 +113,7 @@ def ridge_forward(
     scale = float(np.sqrt((left_over**2).mean()))
     if size <= 0 or scale <= 0 or len(members) < 2:  # nothing to tell columns apart by
         return np.arange(k, dtype=np.intp), np.full(k, scale)
-    paths = [_Path(centred, left_over, size * float(alpha)) for alpha in penalties]
+    paths = [_Path(centred, left_over, size * float(alpha)) for alpha in PENALTIES]
     free = np.ones(columns, dtype=bool)
     chosen, errors = [], []
     for _ in range(k):

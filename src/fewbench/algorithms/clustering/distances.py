@@ -15,6 +15,8 @@ Some = IntArray | None
 Part = slice | IntArray
 
 _BLOCK = 256  # items at a time: bounds the memory beyond the result
+MANY = 8000
+"""Items above which rows of distances are computed on demand: a matrix of all pairs has 256 MB."""
 _DECIMALS = 12  # of cosines, so that rounding does not part equal distances
 
 
@@ -64,13 +66,11 @@ def item_distances(
         d = _cosine(centred, among)
         return d if metric == "correlation" else np.minimum(d, 2 - d, out=d)
 
-    low, high = x.min(axis=0), x.max(axis=0)
-    is_high = x == high
-    if (is_high | (x == low)).all():
-        if metric == "manhattan":
-            return _weighted_disagreement(is_high, high - low, among)
-        squared = _weighted_disagreement(is_high, (high - low) ** 2, among)
-        return np.sqrt(squared, out=squared)
+    is_high, apart = _two_values(x)
+    if is_high is not None:
+        weights = apart if metric == "manhattan" else apart**2
+        d = _fill(len(x), Disagreements(is_high, weights).between, among)
+        return d if metric == "manhattan" else np.sqrt(d, out=d)
 
     from scipy.spatial.distance import cdist
 
@@ -85,41 +85,92 @@ def standardised(x: FloatArray) -> FloatArray:
     >>> standardised(np.array([[0.0, 3.0], [2.0, 3.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    deviation = x.std(axis=0)
-    constant = x.min(axis=0) == x.max(axis=0)
-    z = (x - x.mean(axis=0)) / np.where(constant, 1.0, deviation)
-    z[:, constant] = 0
+    z = (x - x.mean(axis=0)) / _deviation(x)
+    z[:, x.min(axis=0) == x.max(axis=0)] = 0
     return np.asarray(z, dtype=np.float64)
 
 
-def _weighted_disagreement(x: BoolArray, weights: FloatArray, among: Some) -> NDArray[np.float32]:
-    """Sum of the weights of the columns in which two rows differ.
+def _deviation(x: FloatArray) -> FloatArray:
+    """Return each column's standard deviation; 1 if it is constant."""
+    return np.where(x.min(axis=0) == x.max(axis=0), 1.0, x.std(axis=0))
 
-    Weights become whole numbers (without a common factor, or with 51 bits), so each sum is exact
-    in whatever order a matrix product adds.
+
+def _two_values(x: FloatArray) -> tuple[BoolArray | None, FloatArray]:
+    """Where each column has the higher of its two values, None if some has more; their distance."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    is_high = x == high
+    return is_high if (is_high | (x == low)).all() else None, high - low
+
+
+class Disagreements:
+    """Sums of the weights of the columns in which two rows of truth values differ.
+
+    Weights become whole numbers (without a common factor, or with so many bits), so each sum is
+    exact in whatever order a matrix product adds. A sum is off by `error` at most.
     """
-    largest = float(weights.max())
-    dtype: type[np.float32] | type[np.float64]
-    if np.isin(weights, (0.0, largest)).all():
-        whole, unit, dtype = (weights > 0).astype(np.float64), largest, np.float32
-    else:
-        unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 51)
-        whole, dtype = np.rint(weights / unit), np.float64
-    if dtype is np.float64:  # by a power of 2, which rounds nothing
-        whole, unit = whole * unit, 1.0
-    plain = x.astype(dtype)
-    weighted = plain * whole.astype(dtype)
-    total = weighted.sum(axis=1, keepdims=True)
-    ones = np.ones_like(total)
-    # What either has, less twice what both have, in one product.
-    left = np.concatenate([weighted * -2, total, ones], axis=1)
-    right = np.concatenate([plain, ones, total], axis=1)
 
-    def between(rows: Part, columns: Part) -> NDArray[Any]:
-        d: NDArray[Any] = left[rows] @ right[columns].T
-        return d if unit == 1.0 else np.multiply(d, unit, out=d)
+    def __init__(self, x: BoolArray, weights: FloatArray, bits: int = 51) -> None:
+        largest = float(weights.max())
+        dtype: type[np.float32] | type[np.float64] = np.float32 if bits < 24 else np.float64
+        self._unit, self.error = 1.0, 0.0
+        if np.isin(weights, (0.0, largest)).all():
+            whole, self._unit, dtype = (weights > 0).astype(np.float64), largest, np.float32
+        else:  # by a power of 2, which rounds nothing
+            unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - bits)
+            whole, self.error = np.rint(weights / unit) * unit, (len(weights) + 1) / 2 * unit
+        # What either has, less twice what both have, in one product.
+        n, n_columns = x.shape
+        self._left = np.ones((n, n_columns + 2), dtype)
+        np.multiply(x, (-2 * whole).astype(dtype), out=self._left[:, :-2])
+        self._left[:, -2] = self._left[:, :-2].sum(axis=1) / -2
+        self._right = np.ones((n_columns + 2, n), dtype)
+        self._right[:-2], self._right[-1] = x.T, self._left[:, -2]
 
-    return _fill(len(x), between, among)
+    def between(self, rows: Part, columns: Part) -> NDArray[Any]:
+        """Return the sums of some rows with others, shape (rows, columns)."""
+        d: NDArray[Any] = self._left[rows] @ self._right[:, columns]
+        return d if self._unit == 1.0 else np.multiply(d, self._unit, out=d)
+
+
+class DistancesOnDemand:
+    """Distances between all pairs of many items, for `kmedoids`: no matrix of them is kept.
+
+    Rows are exactly those of the matrix. `rough` rows take half the time, and are off by `error` at
+    most.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, x: BoolArray, weights: FloatArray) -> None:
+        self._exact, self._rough = Disagreements(x, weights), Disagreements(x, weights, 22)
+        self.error = self._rough.error
+        self._strip, self._first = np.empty((0, len(x)), np.float32), 0
+
+    def __len__(self) -> int:
+        return self._strip.shape[1]
+
+    def __getitem__(self, rows: Part) -> NDArray[np.float32]:
+        return self._exact.between(rows, slice(None)).astype(np.float32, copy=False)
+
+    def rough(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return rows lo .. hi-1; whole strips are computed at a time."""
+        if not self._first <= lo < hi <= self._first + len(self._strip):
+            strip = slice(lo, max(hi, lo + _BLOCK))
+            self._strip, self._first = self._rough.between(strip, slice(None)), lo
+        return self._strip[lo - self._first : hi - self._first]
+
+
+def standardised_distances(columns: FloatArray) -> NDArray[np.float32] | DistancesOnDemand:
+    """Manhattan distances between all pairs of items, each model's column standardized first.
+
+    Of many items with two values from each model, rows are computed on demand.
+    """
+    is_high, _ = _two_values(columns)
+    if len(columns) <= MANY or is_high is None:
+        return item_distances(columns, standardise=True)
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    mean, deviation = columns.mean(axis=0), _deviation(columns)
+    return DistancesOnDemand(is_high, (high - mean) / deviation - (low - mean) / deviation)
 
 
 def _cosine(x: FloatArray, among: Some) -> NDArray[np.float32]:

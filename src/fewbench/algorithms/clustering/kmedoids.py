@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._types import IntArray
+from fewbench.algorithms.clustering.distances import DistancesOnDemand
 
 __all__ = ["KMedoids", "alternating_kmedoids", "kmedoids"]
 
@@ -57,8 +58,11 @@ class KMedoids:
     passes: int
 
 
+Rows = NDArray[Any] | DistancesOnDemand
+
+
 def kmedoids(
-    distances: ArrayLike,
+    distances: ArrayLike | DistancesOnDemand,
     k: int,
     rng: np.random.Generator,
     *,
@@ -103,7 +107,9 @@ def kmedoids(
     if medoids is not None and restarts > 1:
         raise ValueError("restarts from given medoids would all be the same; use init='random'")
     if k == 1:  # solved exactly, by one look
-        return _result(rows, rows.sum(axis=1, dtype=np.float64).argmin(keepdims=True), 0, 1)
+        blocks = (rows[lo : lo + _MAX_BLOCK] for lo in range(0, n_candidates, _MAX_BLOCK))
+        totals = np.concatenate([block.sum(axis=1, dtype=np.float64) for block in blocks])
+        return _result(rows, np.array([totals.argmin()]), 0, 1)
 
     best: KMedoids | None = None
     for _ in range(restarts):
@@ -117,8 +123,10 @@ def kmedoids(
     return best
 
 
-def _candidate_rows(distances: ArrayLike) -> NDArray[Any]:
+def _candidate_rows(distances: ArrayLike | DistancesOnDemand) -> Rows:
     """Return checked distances with one contiguous row per candidate, copied only if necessary."""
+    if isinstance(distances, DistancesOnDemand):
+        return distances
     matrix = np.asarray(distances)
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
@@ -149,7 +157,7 @@ def _is_symmetric(matrix: NDArray[Any]) -> bool:
     )
 
 
-def _given_medoids(init: Any, k: int, rows: NDArray[Any]) -> IntArray:
+def _given_medoids(init: Any, k: int, rows: Rows) -> IntArray:
     medoids = np.asarray(init)
     if (
         medoids.shape != (k,)
@@ -165,7 +173,7 @@ def _given_medoids(init: Any, k: int, rows: NDArray[Any]) -> IntArray:
     return medoids.astype(np.intp)
 
 
-def _result(rows: NDArray[Any], medoids: IntArray, swaps: int, passes: int) -> KMedoids:
+def _result(rows: Rows, medoids: IntArray, swaps: int, passes: int) -> KMedoids:
     medoids = np.sort(medoids).astype(np.intp, copy=False)
     to_medoids = rows[medoids]
     cost = float(to_medoids.min(axis=0).sum(dtype=np.float64))
@@ -175,11 +183,11 @@ def _result(rows: NDArray[Any], medoids: IntArray, swaps: int, passes: int) -> K
 class _Search:
     """One run: the medoids in slots 0 .. k-1, and the slots of each point's nearest two medoids."""
 
-    def __init__(self, rows: NDArray[Any], medoids: IntArray) -> None:
-        k, n_points = len(medoids), rows.shape[1]
+    def __init__(self, rows: Rows, medoids: IntArray) -> None:
         self.rows = rows
         self.medoids = medoids.copy()
         self.to_medoids = rows[medoids].T.copy()  # (n_points, k)
+        n_points, k = self.to_medoids.shape
         slot = np.min_scalar_type(k)  # small integers, which numpy sorts by radix
         nearest, second, self.d1, self.d2 = _nearest_two(self.to_medoids.copy())
         self.nearest, self.second = nearest.astype(slot), second.astype(slot)
@@ -202,20 +210,29 @@ class _Search:
 
     def _improve(self, lo: int, hi: int) -> bool:
         """Make the best swap that takes in one of the candidates lo .. hi-1 if it helps."""
-        capped = np.minimum(self.rows[lo:hi], self.d2, out=self._buffers[0, : hi - lo])
+        rows = self.rows
+        if isinstance(rows, DistancesOnDemand):
+            slack = rows.error * len(self.d1)  # a change is a sum over points
+            if self._best(rows.rough(lo, hi), slack) is None:
+                return False
+        block = rows[lo:hi]
+        best = self._best(block)
+        return best is not None and self._swap(best[0], lo + best[1], block[best[1]])
+
+    def _best(self, rows: NDArray[Any], slack: float = 0.0) -> tuple[int, int] | None:
+        """Return the slot and the row of the best swap; None if it costs more, by `slack` even."""
+        capped = np.minimum(rows, self.d2, out=self._buffers[0, : len(rows)])
         capped_sum = capped.sum(axis=1)
-        hopeful = np.flatnonzero(self.d2_sum - capped_sum > self.cheapest_drop)
+        hopeful = np.flatnonzero(self.d2_sum - capped_sum > self.cheapest_drop - slack)
         if len(hopeful) == 0:
-            return False
-        if len(hopeful) < hi - lo:
+            return None
+        if len(hopeful) < len(rows):
             capped, capped_sum = capped[hopeful], capped_sum[hopeful]
         change, out = self._changes(capped, capped_sum)
         best = int(change.argmin())
         # changes are rounded sums: below their resolution they mean nothing
         resolution = float(np.finfo(self.rows.dtype).eps) * self.cost
-        return bool(change[best] < -resolution) and self._swap(
-            int(out[best]), lo + int(hopeful[best])
-        )
+        return (int(out[best]), int(hopeful[best])) if change[best] < slack - resolution else None
 
     def _changes(
         self, capped: NDArray[Any], capped_sum: NDArray[Any]
@@ -234,9 +251,8 @@ class _Search:
         which = loss.argmin(axis=1)
         return gain + loss[np.arange(len(loss)), which], which
 
-    def _swap(self, out: int, candidate: int) -> bool:
-        """Put the candidate in slot `out`, unless the exact cost does not fall."""
-        d = self.rows[candidate]
+    def _swap(self, out: int, candidate: int, d: NDArray[Any]) -> bool:
+        """Put the candidate, `d` from the points, in slot `out`, unless the cost does not fall."""
         left = self.nearest == out
         cost = float(np.minimum(d, np.where(left, self.d2, self.d1)).sum(dtype=np.float64))
         if cost >= self.cost:

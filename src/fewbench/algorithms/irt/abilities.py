@@ -16,10 +16,8 @@ DIGITS = 9
 """Digits to which the information of equally good items is equal."""
 
 
-def most_likely_abilities(
-    model: ItemResponse, items: IntArray, right: FloatArray, spread: float = 1.0
-) -> FloatArray:
-    """Return the most likely abilities (MAP) under a normal prior, shape (models,).
+def most_likely_abilities(model: ItemResponse, items: IntArray, right: FloatArray) -> FloatArray:
+    """Return the most likely abilities (MAP) under a standard normal prior, shape (models,).
 
     Newton's method on the slope of the log posterior, with bisection where a step leaves the
     interval that holds the maximum.
@@ -27,7 +25,6 @@ def most_likely_abilities(
     - `model`: Of one ability.
     - `items`, shape (models, n): Positions of the items of each model.
     - `right`, shape (models, n): 1 for right answers, else 0.
-    - `spread`: Standard deviation of the prior with mean 0.
 
     >>> from fewbench.algorithms.irt import IrtAbilities
     >>> nobody = IrtAbilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
@@ -37,13 +34,13 @@ def most_likely_abilities(
     """
     a, b = model.discrimination[items, 0], model.intercept[items]
     theta = np.zeros(len(items))
-    high = spread**2 * np.abs(a).sum(axis=1)  # where the prior outweighs any answers
+    high = np.abs(a).sum(axis=1)  # where the prior outweighs any answers
     low = -high
     moving = np.arange(len(items))
     for _ in range(MOST_STEPS):
         slope, curve = _slope(theta[moving], a[moving], b[moving], right[moving])
-        slope -= theta[moving] / spread**2
-        curve += 1.0 / spread**2
+        slope -= theta[moving]
+        curve += 1.0
         rising = slope > 0
         low[moving[rising]] = theta[moving[rising]]
         high[moving[~rising]] = theta[moving[~rising]]
@@ -70,13 +67,11 @@ def _slope(
     return slope, fisher.sum(axis=1)
 
 
-def standard_errors(
-    model: ItemResponse, items: IntArray, abilities: FloatArray, spread: float = 1.0
-) -> FloatArray:
+def standard_errors(model: ItemResponse, items: IntArray, abilities: FloatArray) -> FloatArray:
     """Return the standard errors of abilities, prior included, shape (models,)."""
     a, b = model.discrimination[items, 0], model.intercept[items]
     _, fisher = _slope(abilities, a, b, np.zeros(items.shape))
-    return np.asarray(1.0 / np.sqrt(fisher + 1.0 / spread**2))
+    return np.asarray(1.0 / np.sqrt(fisher + 1.0))
 
 
 def most_informative(

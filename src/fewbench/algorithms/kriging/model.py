@@ -1,19 +1,25 @@
 """What both models learn of the sources, once for all targets."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from fewbench._blocks import Matrix, by_rows, column_blocks, row_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
-from fewbench.algorithms.kriging.extrapolation import Beyond
+from fewbench.algorithms.kriging.extrapolation import Beyond, Filter
 from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.kriging.sample import SampleModel
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
 """Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
 CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each that is asked."""
+KEPT = 400
+"""Rounds and choices that a model keeps for targets that answer alike: at most 80 MB."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +35,26 @@ class KrigingModel(SampleModel):
     inside: Inside
     beyond: Beyond
 
+    @cached_property
+    def heard(self) -> dict[tuple[bytes, ...], tuple[float, Filter]]:
+        """What the latest rounds of answers said, by all rounds up to each of them."""
+        return {}
+
+    @cached_property
+    def chosen(self) -> dict[tuple[tuple[tuple[bytes, ...], ...], bytes], IntArray]:
+        """The latest choices of items, by the targets' rounds and the items that were asked."""
+        return {}
+
     def pool(self, asked: int) -> int:
         """Return how many candidates there are after a number of items."""
         return min(pool_size(asked, self.n_items), len(self.candidates))
+
+
+def keep(latest: dict[K, V], key: K, value: V) -> None:
+    """Keep a value, and the latest KEPT alone."""
+    latest[key] = value
+    for oldest in list(latest)[:-KEPT]:  # other threads may do so too
+        latest.pop(oldest, None)
 
 
 def pool_size(asked: int, n_items: int) -> int:

@@ -27,7 +27,7 @@ from fewbench.algorithms.abilities import EDGES
 from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.kriging.design import choose
 from fewbench.algorithms.kriging.inside import Gaussian
-from fewbench.algorithms.kriging.model import KrigingModel
+from fewbench.algorithms.kriging.model import KrigingModel, keep
 from fewbench.algorithms.kriging.sample import (
     PILOT,
     Draw,
@@ -70,7 +70,7 @@ class KrigingRun(SampledRun):
         super().__init__(model)
         self.model: KrigingModel = model
         self._filter = model.beyond.start()
-        self._inside: Gaussian = model.inside.all_sources
+        self._inside: Gaussian | None = None
         self._log_score = 0.0
         self._outside: tuple[FloatArray, FloatArray] | None = None
 
@@ -78,14 +78,27 @@ class KrigingRun(SampledRun):
         """Take one more round of answers; `items` are places among the candidates."""
         if not len(items):
             return
-        before = len(self.items)
+        model, rounds = self.model, (*self.rounds, items.tobytes() + answers.tobytes())
+        latest = model.heard.get(rounds)
+        if latest is None:
+            every = np.concatenate([self.items, items]), np.concatenate([self.answers, answers])
+            foresaw = float(self.inside.one_step_ahead(*every)[len(self.items) :].sum())
+            latest = self._log_score + foresaw, model.beyond.hear(self._filter, items, answers)
+            keep(model.heard, rounds, latest)
         super().hear(items, answers)
-        self._log_score += float(
-            self._inside.one_step_ahead(self.items, self.answers)[before:].sum()
-        )
-        self._filter = self.model.beyond.hear(self._filter, items, answers)
-        self._outside = None
-        self._inside = self.model.inside.near(self.items, self.answers)
+        self._log_score, self._filter = latest
+        self._outside = self._inside = None
+
+    @property
+    def inside(self) -> Gaussian:
+        """The Gaussian of the sources that answer as the target does."""
+        if self._inside is None:
+            of_sources = self.model.inside
+            has_answers = len(self.items) > 0
+            self._inside = (
+                of_sources.near(self.items, self.answers) if has_answers else of_sources.all_sources
+            )
+        return self._inside
 
     # -- the path ----------------------------------------------------------------------------
 
@@ -111,9 +124,9 @@ class KrigingRun(SampledRun):
             means, variances = self._predicted_beyond()
             weight = self._beyond(means, variances)
         if weight < INSIDE_ONLY:
-            return [(1.0, [self._inside], self.items)]
+            return [(1.0, [self.inside], self.items)]
         return [
-            (1 - weight, [self._inside], self.items),
+            (1 - weight, [self.inside], self.items),
             (weight, self.model.beyond.designs, self.items),
         ]
 
@@ -148,7 +161,7 @@ class KrigingRun(SampledRun):
         more they differ, beyond what chance explains, the less the models count (as in Stein's
         estimator).
         """
-        inside, of_inside = self._inside.predict(self.items, self.answers)
+        inside, of_inside = self.inside.predict(self.items, self.answers)
         means, variances = self._predicted_beyond()
         weight = self._beyond(means, variances)
         chance = self._nodes()
@@ -254,13 +267,21 @@ def next_together(
     draws = runs[0].draws
     if draws and draws[-1].sample is not None:
         return next_drawn(draws[-1].sample, n, closed)
+    model, state = runs[0].model, (tuple(run.rounds for run in runs), closed.tobytes())
+    assert isinstance(model, KrigingModel)  # of others all items are drawn
+    # A choice of fewer items is the beginning of one of more.
+    if costs is None and len(chosen := model.chosen.get(state, closed[:0])) >= n:
+        return chosen[:n]
     models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
     for run in (sampled for sampled in runs if isinstance(sampled, KrigingRun)):
         for weight, of, items in run.designs():
             key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
             before = models[key][0] if key in models else 0.0
             models[key] = (before + weight / len(runs), of, items)
-    return choose(list(models.values()), n, closed=closed, costs=costs)
+    chosen = choose(list(models.values()), n, closed=closed, costs=costs)
+    if costs is None:
+        keep(model.chosen, state, chosen)
+    return chosen
 
 
 def choose_static(

@@ -189,11 +189,13 @@ class SampledRun:
         self.checked = 0
         self.items = np.empty(0, dtype=np.intp)
         self.answers = np.empty(0)
+        self.rounds: tuple[bytes, ...] = ()  # equal for targets that gave equal answers
 
     def hear(self, items: IntArray, answers: FloatArray) -> None:
         """Take one more round of answers; `items` are places among the candidates."""
         self.items = np.concatenate([self.items, items])
         self.answers = np.concatenate([self.answers, answers])
+        self.rounds = (*self.rounds, items.tobytes() + answers.tobytes())
 
     def is_unlike(self, left: float = np.inf) -> bool:
         """Whether the answers say that the sources cannot predict this target: it is not asked."""

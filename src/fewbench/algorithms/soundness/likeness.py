@@ -47,25 +47,25 @@ class Likeness:
     r: FloatArray
     noise: FloatArray
 
-    def beyond_chance(self, level: float = CHANCE) -> BoolArray:
+    def beyond_chance(self) -> BoolArray:
         """Whether each pair is more similar than noise explains, over all pairs at once.
 
-        One-sided: among unrelated models, a pair is found with probability `level` (Bonferroni).
+        One-sided: among unrelated models, a pair is found with probability `CHANCE` (Bonferroni).
         The diagonal is False.
         """
         from scipy.special import ndtri
 
         pairs = max(len(self.r) * (len(self.r) - 1) / 2, 1)
-        beyond = self.r / np.sqrt(self.noise) > -ndtri(level / pairs)
+        beyond = self.r / np.sqrt(self.noise) > -ndtri(CHANCE / pairs)
         np.fill_diagonal(beyond, False)
         return np.asarray(beyond)
 
-    def kin_threshold(self, level: float = 0.05) -> float | None:
+    def kin_threshold(self) -> float | None:
         """Return the least r that unrelated pairs of this table do not reach, or None.
 
         The null distribution is normal, with the median of all pairs and a spread from the lower
         quartile, which related models do not affect (the empirical null of Efron 2004). Pairs are
-        rejected at a false discovery rate of `level`; r is never below `KIN`.
+        rejected at a false discovery rate of 5%; r is never below `KIN`.
         """
         from scipy.special import ndtr
         from scipy.stats import false_discovery_control
@@ -77,7 +77,7 @@ class Likeness:
         spread = (median - quartile) / 0.6745
         if spread <= 0:
             return None
-        rejected = false_discovery_control(ndtr(-(pairs - median) / spread)) <= level
+        rejected = false_discovery_control(ndtr(-(pairs - median) / spread)) <= 0.05
         return max(float(pairs[rejected].min()), KIN) if rejected.any() else None
 
 
@@ -309,22 +309,21 @@ def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, 
     return np.asarray(all_of.max(axis=1)), np.asarray(all_of.argmax(axis=1))
 
 
-def duplicate_groups(values: Matrix, families: NDArray[np.object_] | None = None) -> IntArray:
-    """Group models that are near copies or of one family; return group numbers, shape (models,).
+def duplicate_groups(values: Matrix) -> IntArray:
+    """Group models that are near copies; return group numbers, shape (models,).
 
     Near copies correlate at `DUPLICATE_CORRELATION`; chains of mere twins can join most of a
-    table. An empty name in `families`, shape (models,), is no family.
+    table.
 
     >>> duplicate_groups(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])).tolist()
     [0, 0, 1]
     """
     alike = _own_correlations(values) >= DUPLICATE_CORRELATION
-    copies = _connected(len(alike), *np.nonzero(alike))
-    return copies if families is None else with_families(copies, families)
+    return _connected(len(alike), *np.nonzero(alike))
 
 
 def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
-    """Join groups that have a model of one family, shapes (models,)."""
+    """Join groups that have a model of one family, shapes (models,); "" is no family."""
     n, model = len(groups), np.arange(len(groups))
     has_family = np.flatnonzero(families != "")
     family = np.unique(families[has_family], return_inverse=True)[1]

@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import average_count, item_distances, nearest_sources
+from fewbench.algorithms.clustering.distances import (
+    average_count,
+    item_distances,
+    nearest_sources,
+    standardised_distances,
+)
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.confidence import Values, confidence, needs_for
@@ -80,6 +85,12 @@ class Tailored(Method):
         """Distances between items, or between models by their answers to the probe set."""
         return item_distances(columns, standardise=not self.printed, among=among)
 
+    def choose_probe(self, columns: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+        """Choose the `k` items of the probe set."""
+        if self.printed:
+            return self.search(self.distances(columns), k, rng)
+        return kmedoids(standardised_distances(columns), k, rng).medoids
+
     def search(self, distances: NDArray[np.float32], k: int, rng: np.random.Generator) -> IntArray:
         """Choose `k` medoids."""
         if self.printed:
@@ -124,8 +135,8 @@ class TailoredSession(Session):
     def _choose_probe(self, k: int) -> IntArray:
         if k == len(self._columns):
             return np.arange(k)
-        distances = self._method.distances(self._columns)
-        return self._method.search(distances, k, np.random.default_rng([self._seed, 0]))
+        rng = np.random.default_rng([self._seed, 0])
+        return self._method.choose_probe(self._columns, k, rng)
 
     def _values(self, target: str) -> FloatArray:
         """Return what a target is compared by, shape (items,), NaN where it gave no answer.

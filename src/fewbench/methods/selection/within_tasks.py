@@ -172,7 +172,7 @@ class WithinTasks:
         return TaskMatrix(whole.rows[at], tuple(scores.tasks), sizes, ease, whole.kind, macro)
 
 
-def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
+def read_within(piece: Piece) -> WithinTasks:
     """Make a selector from a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
     shared = {setting.name for setting in fields(TaskSettings)}
     own_settings = {key: value for key, value in piece.settings.items() if key not in shared}
@@ -188,11 +188,7 @@ def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
             hint=f"use {piece.name}(matrix=FILE) for transferability, matrix=scores for the source "
             "models' scores, or matrix=text for the items' texts",
         )
-    return WithinTasks(
-        chooser,
-        with_settings(TaskSettings, shared_settings, piece.name),
-        inside or WholeTasks(),
-    )
+    return WithinTasks(chooser, with_settings(TaskSettings, shared_settings, piece.name))
 
 
 def _load(path: str) -> tuple[Transferability, str]:
