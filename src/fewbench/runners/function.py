@@ -256,5 +256,5 @@ def run(
             retry_skipped=retry_skipped,
             **progress,
         )
-    issue(result.estimates.warnings)
+    issue(result.warnings)
     return result
