@@ -281,7 +281,7 @@ class _Program:
                 hint="give a program and its arguments after --, as in -- python answer.py",
             ) from error
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._hangs = False
+        self._waited: float | None = None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -304,7 +304,7 @@ class _Program:
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:
-            self._hangs = True
+            self._waited = timeout
             return None
 
     def unread(self) -> Iterator[str]:
@@ -315,8 +315,8 @@ class _Program:
 
     def problem(self) -> str:
         """Return what happened to the program, in words."""
-        if self._hangs:
-            return "printed nothing for too long"
+        if self._waited is not None:
+            return f"printed nothing for {self._waited:g} s (--timeout)"
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE)
         code = self._process.returncode

@@ -234,6 +234,8 @@ def run(
     >>> alone.estimates["target"].interval_kind
     'exact'
     """
+    if isinstance(method, int):
+        raise RunError(f"the method is {method}, a number", hint=f"pass budget={method}")
     if score is None:
         raise RunError("no function to run", hint="pass score=f, where f(item) returns a score")
     if budget is not None:

@@ -228,7 +228,7 @@ class RunResult(Shown, Frozen):
         return self.estimates.score
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per target: score, interval, items, cost, saved cost, warnings."""
+        """Return one row per target: score, interval, level, items, cost, saved cost, warnings."""
         import pandas as pd
 
         rows = {}
@@ -238,6 +238,7 @@ class RunResult(Shown, Frozen):
                 "score": None if estimate is None else estimate.score,
                 "low": None if estimate is None else estimate.interval.low,
                 "high": None if estimate is None else estimate.interval.high,
+                "level": None if estimate is None else estimate.level,
                 "items_run": target.items_run,
                 "items_total": target.items_total,
                 "failed": len(target.failed),
