@@ -111,6 +111,7 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     assert said.code == 130
     assert "Stopped early: interrupted" in said.out
     assert "Rerun the command to resume." in said.err
+    assert "no file is damaged" not in said.err
 
 
 def test_a_file_of_items_without_scores(cli, ok, tmp_path):

@@ -107,3 +107,18 @@ def test_texts_for_right_and_wrong_answers(tell, asked):
     assert tell("--right", "PASS", "--wrong", "FAIL", score="PASS", part=slice(3)).code == 0
     assert tell("--right", "PASS", "--wrong", "FAIL", score="FAIL", part=slice(3, 6)).code == 0
     assert [line["scores"] for line in lines()] == [[1, 1, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [("id,score", ()), ("item,score", ()), ("id,step-1", ("--score", "step-1"))],
+)
+def test_usual_columns_of_answers_need_no_names(ok, cli, scores, asked, tmp_path, header, options):
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    rows = [f"{item},1" for item in asked()["target"]]
+    (tmp_path / "results.csv").write_text("\n".join([header, *rows]))
+    assert "recorded 4 answers" in ok("tell", "run", "results.csv", *options)
+    (tmp_path / "other.csv").write_text(
+        "\n".join([f"model,{header}", *(f"m,{row}" for row in rows)])
+    )
+    assert "--model" in cli("tell", "run", "other.csv").err  # perhaps of several models

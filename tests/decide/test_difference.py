@@ -7,6 +7,7 @@ import fewbench
 from fewbench.decide.operands import contrast, operand
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
+from fewbench.testing import simulate
 from fewbench.uncertainty.held_out import looks_of
 
 METHOD = "fewbench(together=2)"
@@ -116,3 +117,24 @@ def test_a_random_sample_stays_one(sources, targets, play, monkeypatch):
     found = fewbench.versus(first, second, next_items=15)
     asked = benchmark.item_ids[longer.record.asked(targets.model_ids[2])].tolist()
     assert [*found.next_items] == asked[20:]
+
+
+@pytest.mark.filterwarnings("ignore::fewbench.EstimateWarning")
+def test_checkpoints_that_answer_alike_are_sent_to_a_random_sample():
+    """Chosen items say little of a small difference; random ones would, and the result says it."""
+    table = simulate(31, 400, 2, seed=3)
+    sources, old = table.take(models=range(30)), table.values[30]
+    new = old.copy()
+    new[np.random.default_rng(0).choice(np.flatnonzero(old == 0), 20, replace=False)] = 1
+    answers = {"old": old, "new": new}
+    position = {item: at for at, item in enumerate(table.item_ids)}
+    evaluation = fewbench.Evaluation(sources, "fewbench-static", 40, list(answers))
+    for target, items in evaluation.ask().items():
+        evaluation.tell(target, {item: answers[target][position[item]] for item in items})
+    result = fewbench.versus((evaluation, "new"), (evaluation, "old"))
+    n_apart = len(result.deciding)
+    variance = (n_apart + 2) / 41 - result.difference**2
+    expected = 1.6449 * np.sqrt(variance * (1 / 40 - 1 / 400))
+    assert result.random.half_width == pytest.approx(expected, rel=1e-4)
+    assert expected < 0.9 * (result.interval.high - result.interval.low) / 2
+    assert "run both with -m random" in result.warnings[-1]

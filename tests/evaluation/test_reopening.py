@@ -13,6 +13,8 @@ from fewbench.methods import item_response
 from fewbench.readers.loading import open_any
 from fewbench.testing import simulate
 
+from .test_journal import finished
+
 
 @pytest.fixture(scope="module")
 def table():
@@ -39,12 +41,6 @@ def begun(sources, targets, folder, method, items=3):
     for item in asked[:items]:
         evaluation.tell_table(targets.take(items=targets.positions([item])), NAME)
     return evaluation
-
-
-def finished(evaluation, targets):
-    while evaluation.ask():
-        evaluation.tell_table(targets)
-    return evaluation.estimate()
 
 
 def lines(folder):

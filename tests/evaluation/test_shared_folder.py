@@ -11,6 +11,8 @@ from fewbench.evaluation import Evaluation
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.testing import simulate
 
+from .test_journal import finished
+
 TABLE = simulate(26, 80, 3, options=4, seed=3)
 SOURCES, TARGETS = TABLE.take(models=range(24)), TABLE.take(models=[24, 25])
 NAME, OTHER = TARGETS.model_ids
@@ -19,12 +21,6 @@ NAME, OTHER = TARGETS.model_ids
 def opened(folder, method="random", budget=20, targets=(NAME,)):
     Evaluation(SOURCES, method, budget, targets).save(folder)
     return Evaluation.open(folder, SOURCES), Evaluation.open(folder, SOURCES)
-
-
-def finish(evaluation):
-    while evaluation.ask():
-        evaluation.tell_table(TARGETS)
-    return evaluation.estimate()
 
 
 def test_a_contradiction_from_another_process_is_refused(tmp_path):
@@ -47,7 +43,7 @@ def test_two_processes_that_tell_the_same_round_lose_no_items(tmp_path):
     first.tell_table(TARGETS, NAME)
     second.tell_table(TARGETS, NAME)
     again = Evaluation.open(tmp_path, SOURCES)
-    assert finish(again)[NAME].items_run == 20
+    assert finished(again, TARGETS)[NAME].items_run == 20
 
 
 def test_an_ask_that_was_not_written_is_written_later(tmp_path, monkeypatch):
@@ -62,7 +58,7 @@ def test_an_ask_that_was_not_written_is_written_later(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         evaluation.tell_table(TARGETS.take(items=TARGETS.positions(items)), NAME)
     monkeypatch.setattr(os, "write", write)
-    assert finish(evaluation)[NAME].items_run == 12
+    assert finished(evaluation, TARGETS)[NAME].items_run == 12
     assert Evaluation.open(tmp_path, SOURCES).estimate() == evaluation.estimate()
 
 
@@ -78,7 +74,7 @@ def test_a_changed_engine_asks_no_more_than_the_budget(tmp_path, before, after):
     evaluation.ask()
     evaluation.tell_table(TARGETS, NAME)
     again = Evaluation.open(tmp_path, SOURCES, after)
-    assert finish(again)[NAME].items_run == 20
+    assert finished(again, TARGETS)[NAME].items_run == 20
     assert again.notes
 
 
@@ -96,7 +92,7 @@ def test_a_target_that_answers_no_probe_item_changes_nothing_for_the_others():
     both = Evaluation(SOURCES, method, 12, [NAME, OTHER])
     alone = Evaluation(SOURCES, method, 12, [NAME])
     both.skip(OTHER, both.ask()[OTHER])
-    finish(both), finish(alone)
+    finished(both, TARGETS), finished(alone, TARGETS)
     assert both.estimate()[NAME].score == pytest.approx(alone.estimate()[NAME].score)
 
 
@@ -114,7 +110,7 @@ def test_a_table_that_does_not_fit_for_one_target_is_not_taken_for_another():
 def test_a_lost_ask_in_the_middle_is_said(tmp_path):
     evaluation = Evaluation(SOURCES, "tailored(probe=5)", 12, [NAME])
     evaluation.save(tmp_path)
-    finish(evaluation)
+    finished(evaluation, TARGETS)
     path = tmp_path / "answers.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     asked = [at for at, line in enumerate(lines) if b"targets" in line]

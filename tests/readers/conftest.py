@@ -115,6 +115,17 @@ def logs(tmp_path):
     return Logs(tmp_path)
 
 
+def write(table, path):
+    """Write a table by the ending of its name."""
+    if path.suffix in (".csv", ".tsv"):
+        table.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    elif path.suffix == ".parquet":
+        table.to_parquet(path, index=False)
+    else:
+        path.write_text(table.to_json(orient="records", lines=True))
+    return path
+
+
 def whole(folder, ending):
     """A readable file of a kind."""
     path = folder / f"bad{ending}"
@@ -122,10 +133,5 @@ def whole(folder, ending):
         np.savez(path, scores=np.eye(2), models=["a", "b"], items=["q", "r"])
         return path, {}
     table = pd.DataFrame({"m": ["a", "a", "b"], "i": ["q", "r", "q"], "s": [1, 0, 0.5]})
-    if ending == ".parquet":
-        table.to_parquet(path)
-    elif ending == ".jsonl":
-        table.to_json(path, orient="records", lines=True)
-    else:
-        table.to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
+    write(table, path)
     return path, {"columns": Columns("m", "i", "s")}

@@ -8,6 +8,8 @@ from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers import join_attributes
 from fewbench.scores import from_arrays, load_scores, save_scores
 
+from .conftest import write
+
 SCORES = from_arrays(
     [[1, 0, 1], [0, 1, 1]],
     models=["org/a", "7"],
@@ -32,16 +34,6 @@ ITEMS = pd.DataFrame(
         "sample_id": ["03", "01", "02"],
     }
 )
-
-
-def write(table, path):
-    if path.suffix in (".csv", ".tsv"):
-        table.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
-    elif path.suffix == ".parquet":
-        table.to_parquet(path, index=False)
-    else:
-        path.write_text(table.to_json(orient="records", lines=True))
-    return path
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl"])

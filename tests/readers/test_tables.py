@@ -16,6 +16,8 @@ from fewbench.readers.npz import read_npz
 from fewbench.readers.tables import read_table
 from fewbench.scores import Scale, from_arrays
 
+from .conftest import write
+
 LONG = Columns(model="llm", item="question", score="ok")
 VALUES = np.array([[1.0, 0.0, np.nan], [0.0, 0.5, 1.0]])
 MODELS, ITEMS = ["org/a", "7"], ["007", "7", "x y"]
@@ -24,17 +26,6 @@ MODELS, ITEMS = ["org/a", "7"], ["007", "7", "x y"]
 def long_table(values=VALUES):
     cells = [(m, i, values[r, c]) for r, m in enumerate(MODELS) for c, i in enumerate(ITEMS)]
     return pd.DataFrame(cells, columns=["llm", "question", "ok"])
-
-
-def write(table, path):
-    """Write a table by the ending of its name."""
-    if path.suffix in (".csv", ".tsv"):
-        table.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
-    elif path.suffix == ".parquet":
-        table.to_parquet(path, index=False)
-    else:
-        path.write_text(table.to_json(orient="records", lines=True))
-    return path
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".CSV"])

@@ -13,6 +13,8 @@ from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.scores.table import PROMPTS
 
+from .test_lm_eval import tasks_in
+
 lm_eval = pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
 SCRIPT = Path(__file__).parents[2] / "scripts/make_runs.py"
 spec = importlib.util.spec_from_file_location("make_runs", SCRIPT)
@@ -29,13 +31,6 @@ aggregate_metric_list:
     weight_by_size: {by_size}
     filter_list: [none, strict-match]
 """
-
-
-def tasks_in(folder):
-    """lm-eval's tasks of a folder; its modules take half a second to import."""
-    from lm_eval.tasks import TaskManager
-
-    return TaskManager(include_path=str(folder), include_defaults=False)
 
 
 @pytest.fixture(autouse=True)

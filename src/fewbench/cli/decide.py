@@ -23,7 +23,7 @@ from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
-from fewbench.readers import Columns
+from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
 from fewbench.scores import Average, Scores
 from fewbench.scores.cell_words import CellWords
@@ -197,7 +197,8 @@ def _track(
         "leave them out; give them when you print the curve",
     )
     scores = None if options["scores"] is None else load(options["scores"])
-    columns = columns_of(None, item, score, add, [add])
+    is_table = answers is not None and not are_logs(answers)
+    columns = columns_of(None, item, score, add, [add], answers if is_table else None)
     words = CellWords(missing or (), right or (), wrong or ())
     _add(options["checkpoints"], add, answers, columns, words, scores)
     return None
@@ -209,6 +210,7 @@ def _checkpoints(call: Call, path: Path) -> Scores | Path:
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )
     if path.is_dir() and is_tracked(path):
+        call.refuse(["run"] if call.given["run"] else [], "with a folder", "leave it out")
         return path
     if call.given["run"] is None:
         raise EvaluationError(

@@ -56,6 +56,7 @@ def tell(
     Scores are on the scale of the source models.
 
     \b
+    fewbench tell run results.csv                                          columns id and score
     fewbench tell run results.csv --item id --score correct
     fewbench tell run results.csv --model llm --item id --score correct    several targets
     fewbench tell run logs/                                                harness logs
@@ -72,11 +73,11 @@ def tell(
     answers
         Table, .npz or harness logs.
     model
-        Table: column with the model.
+        Table: column with the model. Harness logs: model to read.
     item
-        Table: column with the item id.
+        Table: column with the item id (default: id or item).
     score
-        Long table: column with the score.
+        Long table: column with the score (default: score).
     transposed
         Wide table: rows are items, columns models.
     missing
@@ -116,7 +117,9 @@ def tell(
         if transposed:
             columns = Columns(None, item)
         else:
-            columns = columns_of(model, item, score, target, evaluation.targets)
+            columns = columns_of(
+                model, item, score, target, evaluation.targets, None if is_logs else answers
+            )
         scale = evaluation.scores.scale
         try:
             reading = read(
@@ -257,12 +260,19 @@ def columns_of(
     score: str | None,
     target: str | None,
     targets: Sequence[str],
+    answers: Path | None,
 ) -> "Columns":
-    """Return the columns of a table; without a column of models, all answers are one target's."""
+    """Return the columns of a table; without a column of models, all answers are one target's.
+
+    Columns of the table `answers` that are not named are the usual ones, if it has them.
+    """
     from fewbench.readers import Columns
+    from fewbench.readers.items import answer_columns
 
     if model is not None:
         return Columns(model, item, score)
+    if answers is not None:
+        item, score = answer_columns(answers, item, score)
     if item is None and score is None:
         return Columns()
     if target is None and len(targets) > 1:

@@ -38,8 +38,9 @@ def random_pairs(
     """Return what random sampling would give; None if nothing was run for this difference.
 
     How often two models disagree is guessed from the source models that are closest to them, of
-    those that ran most items. None if there are fewer than two, or if a pack holds their answers to
-    the chosen items only.
+    those that ran most items. Checkpoints of one model disagree less: no more than on the common
+    items, as chosen ones tell models apart better than others do. None if there are fewer than two
+    sources, or if a pack holds their answers to the chosen items only.
     """
     from scipy.special import ndtri
 
@@ -54,6 +55,8 @@ def random_pairs(
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])
     square = float(squares[~same].mean()) if (~same).any() else 0.0
+    if len(apart := _apart(one, other)):
+        square = min(square, (float((apart**2).sum()) + 2) / (len(apart) + 1))  # as of near copies
     variance = max(square - made.difference**2, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
     low, high = made.interval(level)
@@ -62,6 +65,12 @@ def random_pairs(
         half_width=scores.scale.span * half,
         items_needed=items_of_width(half, (high - low) / 2, n, n_items),
     )
+
+
+def _apart(one: Operand, other: Operand) -> FloatArray:
+    """Return the differences of two models' answers to their common items."""
+    _, of_one, of_other = np.intersect1d(one.items, other.items, return_indices=True)
+    return np.asarray(one.answers[of_one] - other.answers[of_other], float)
 
 
 def _nearest(full: FloatArray, score: float) -> IntArray:

@@ -26,9 +26,12 @@ from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdic
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Scores, Unit
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 from fewbench.uncertainty.sampling import check_level
+
+NARROWER = 0.9
+"""Share of an interval's width below which that of random items is named."""
 
 
 def versus(
@@ -155,6 +158,14 @@ def _result(
         )
     a, b = labels(first, other)
     common = np.intersect1d(first.items, other.items)
+    random, warnings = random_pairs(first, other, difference, scores, level), []
+    half = scale.difference_from_unit((high - low) / 2)
+    if difference.kind == "held-out" and random is not None and random.half_width < NARROWER * half:
+        width = Unit(scale).points(random.half_width)
+        warnings.append(
+            f"as many random items would give a narrower interval (±{width}), because {a} and {b} "
+            "answer alike: run both with -m random"
+        )
     return Versus(
         scale=scores.scale,
         a=a,
@@ -176,7 +187,7 @@ def _result(
         items_b=len(other.items),
         items_common=len(common),
         items_total=scores.n_items,
-        random=random_pairs(first, other, difference, scores, level),
+        random=random,
         items_needed=needed,
         items_if_known=if_known,
         next_items=_next_items(open_, needed, wanted, scores),
@@ -184,7 +195,7 @@ def _result(
         adjust=adjust,
         deciding=_deciding(first, other, common, scores),
         pairing=pairing((first, other)),
-        warnings=warnings_of((first, other)),
+        warnings=(*warnings_of((first, other)), *warnings),
     )
 
 

@@ -147,7 +147,7 @@ class Versus(Shown, Frozen):
             "better": f"{self.a} is better than {self.b}",
             "worse": f"{self.a} is worse than {self.b}",
             "equivalent": f"{self.a} and {self.b} differ by less than {margin}",
-            "not worse": f"{self.a} is worse than {self.b} by less than {margin}, or better",
+            "not worse": f"{self.a} is not worse than {self.b} by {margin} or more",
             "undecided": f"undecided between {self.a} and {self.b}",
         }[self.verdict]
 
@@ -208,7 +208,7 @@ class Versus(Shown, Frozen):
             )
         if self.next_items:
             listed = [", ".join(self.next_items)]
-            sections.append(Section("next", "Next items for both", lines=listed, detail=True))
+            sections.append(Section("next", self._next_for, lines=listed, detail=True))
         answer = self.answer
         if self.verdict == "undecided":
             answer = f"It is undecided whether {self.a} or {self.b} is better"
@@ -245,9 +245,9 @@ class Versus(Shown, Frozen):
             facts["Valid together at"] = f"{', '.join(map(str, self.checked_at))} answers"
         if self.margin is not None:
             within = {True: "yes", False: "not sure", None: "not sure"}
-            less = f"less than {unit.points(self.margin, exact=True)}"
-            facts[f"{self.a} is worse by {less}, or better"] = within[self.not_worse]
-            facts[f"The two differ by {less}"] = within[self.equivalent]
+            margin = unit.points(self.margin, exact=True)
+            facts[f"{self.a} is not worse by {margin} or more"] = within[self.not_worse]
+            facts[f"The two differ by less than {margin}"] = within[self.equivalent]
         if (plain := self.random) is not None:
             facts[f"Random sampling of the same {plain.items:,} items would give"] = (
                 f"±{unit.points(plain.half_width)}; for an interval as narrow as this one it "
@@ -271,15 +271,21 @@ class Versus(Shown, Frozen):
             shown = self.next_items[:SHOWN_NEXT]
             more = len(self.next_items) - len(shown)
             text = f" and {more:,} more" if more else ""
-            facts["Next items for both"] = f"{', '.join(shown)}{text}"
+            facts[self._next_for] = f"{', '.join(shown)}{text}"
         return facts
+
+    @property
+    def _next_for(self) -> str:
+        counts = {self.a: self.items_a, self.b: self.items_b}
+        open_ = [name for name, n_items in counts.items() if n_items < self.items_total]
+        return f"Next items for {'both' if len(open_) == 2 else open_[0]}"
 
 
 def more_items(items: int) -> str:
     """Say how to ask for more items of an evaluation."""
     return (
-        f"repeat the command with --next-items {max(items, 1)} --ask: it asks for as many more "
-        "items in the same folder, and keeps all answers"
+        f"repeat the command with --next-items {max(items, 1)} --ask, and with --sequential from "
+        "now on: it asks for as many more items in the same folder, and keeps all answers"
     )
 
 

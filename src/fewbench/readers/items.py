@@ -86,6 +86,21 @@ def are_items(path: Path) -> bool:
     return True
 
 
+def answer_columns(
+    path: Path, item: str | None = None, score: str | None = None
+) -> tuple[str | None, str | None]:
+    """Return the columns of ids and scores of a table of answers: as named, or as usual.
+
+    Usual are `id` or `item`, and `score`. As named if the table does not have both, has `id` and
+    `item`, or may have answers of several models.
+    """
+    names = _columns_of(path)
+    ids = [item] if item else [name for name in IDS if name in names]
+    if "model" in names or len(ids) != 1 or not (score or "score" in names):
+        return item, score
+    return ids[0], score or "score"
+
+
 def _columns_of(path: Path) -> list[str]:
     """Return the columns of a table, [] if it is none; of JSON lines, those of the first."""
     suffix = path.suffix.lower()
