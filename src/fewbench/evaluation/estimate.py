@@ -140,6 +140,10 @@ class Estimates(Shown, dict[str, Estimate]):
     (0, 0)
     """
 
+    def __missing__(self, name: str) -> Estimate:
+        there = f"there are those of {some(self)}" if self else "no target has answers"
+        raise KeyError(f"no estimate of {name!r}: {there}")
+
     @property
     def score(self) -> float:
         """The estimated full score of the only target; EvaluationError unless there is one."""

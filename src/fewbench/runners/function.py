@@ -258,5 +258,5 @@ def run(
             retry_skipped=retry_skipped,
             **progress,
         )
-    issue(result.estimates.warnings)
+    issue(result.warnings)
     return result

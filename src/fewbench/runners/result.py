@@ -216,6 +216,13 @@ class RunResult(Shown, Frozen):
         )
 
     @property
+    def warnings(self) -> list[str]:
+        """Those of the estimates, and why targets have none."""
+        why = self.stopped or "it has no answers"
+        lacking = [name for name, target in self.targets.items() if target.estimate is None]
+        return [*self.estimates.warnings, *(f"no estimate of {name}: {why}" for name in lacking)]
+
+    @property
     def score(self) -> float:
         """The estimated full score of the only target; EvaluationError unless there is one."""
         return self.estimates.score
