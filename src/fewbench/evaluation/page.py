@@ -61,8 +61,7 @@ def estimates_page(
     score = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
     if _is_whole(first):
         score = f"{unit.score(first.score)} (exact: all items ran)"
-    n_sources = None if evaluation is None else evaluation.scores.n_models
-    answer, lesser = f"{first.target} scores {score}", [_run(first, n_sources)]
+    answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
     lesser += [
@@ -115,17 +114,16 @@ def _is_whole(estimate: Estimate) -> bool:
     return estimate.items_run == estimate.items_total
 
 
-def _run(estimate: Estimate, n_sources: int | None) -> str:
-    """Return in a sentence what was run, and the rank among the source models that have one."""
+def _run(estimate: Estimate) -> str:
+    """Return in a sentence what was run, and the rank."""
     share = f"{estimate.items_run / estimate.items_total:.1%}"
     text = f"Estimated from {estimate.items_run:,} of {counted(estimate.items_total, 'item')} "
     text += f"({share}), {estimate.answered}"
     if estimate.ranked_among is not None and estimate.rank_interval is not None:
         ends = f"{estimate.rank_interval.best} to {estimate.rank_interval.worst}"
-        text += f"; rank {estimate.rank} of {estimate.ranked_among} "
-        text += f"({ends} at the ends of the interval)"
-        if n_sources not in (None, estimate.ranked_among - 1):
-            text += f", with the {estimate.ranked_among - 1:,} source models that ran most items"
+        text += f"; rank {estimate.rank} of {estimate.ranked_among} with "
+        text += f"{counted(estimate.ranked_among - 1, 'source model')} ({ends} at the ends of the "
+        text += "interval)"
     return f"{text}."
 
 
