@@ -176,6 +176,22 @@ def test_estimate_extends_a_run_which_is_then_as_if_it_had_begun_with_more_items
     assert ran(10, "run", "a")["a"]["items_run"] == 40
     said = cli("estimate", "run", "--next-items", "9", "--ask", "-t", "a")
     assert "a gets no more items" in said.err
+    ok(
+        "start",
+        "items.csv",
+        "--half-width",
+        "0.3",
+        "-t",
+        "a",
+        "-o",
+        "narrow",
+        "--items-of",
+        "run:a",
+    )
+    (tmp_path / "told.csv").write_text("id,score\n" + ok("ask", "narrow").split()[0] + ",1\n")
+    ok("tell", "narrow", "told.csv")
+    said = cli("estimate", "narrow", "--next-items", "9", "--ask")
+    assert "ends at a half width of 0.3" in said.err
 
 
 AGENT = """

@@ -370,7 +370,7 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
     asked = evaluation.ask(targets=targets)
     for name in targets:
         if name not in asked:
-            say(f"note: {name} gets no more items: it ran them all, or a limit of the run ends it")
+            say(f"note: {name} gets no more items: it ran them all, or its cost limit is reached")
     if asked:
         more = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
         say(

@@ -136,7 +136,10 @@ class CountsAnswers(Protocol):
 
 @runtime_checkable
 class ShowsAnswers(Protocol):
-    """What `on_progress` has besides if it also shows answers within a batch."""
+    """An `on_progress` that also shows answers within a batch."""
+
+    def __call__(self, run: Run, target: str) -> None:
+        """Show a target's state after a batch."""
 
     def show_answers(self, run: Run, target: str, n: int) -> None:
         """Show that a batch has n answers so far, which the run has not taken yet."""
