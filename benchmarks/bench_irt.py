@@ -13,7 +13,7 @@ dependency: it needs torch (several GB, with CUDA) and older releases of rich an
 
 With one ability, girth's twopl_mml fits as many items of a table of one ability, and both must find
 the same difficulties there (correlation above .99). A whole estimate by gp-irt-anchor with its
-interval, on all items, is beside girth's fit of a 35th of them.
+interval, on all items, is against a limit.
 """
 
 import argparse
@@ -169,7 +169,7 @@ def main() -> None:
         print(json.dumps(fitted(asked.fit, asked.items, asked.epochs)))
         return
     if find_spec("girth"):
-        in_process("girth", ITEMS // 35, 0)
+        in_process("girth", min(asked.items, 200), 0)
     else:
         print("  girth is not installed: pip install girth")
     show("gp-irt-anchor", "equal", 15.0)

@@ -34,6 +34,7 @@ def test_the_most_serious_first_with_its_advice(ok, dirty):
     assert levels == sorted(levels, key=["problem", "caution", "fact"].index)
     assert len(levels) == len(json.loads(ok("audit", dirty.name, "--json"))["findings"])
     assert "→ keep one of each (fewbench audit dirty.parquet --drop duplicates -o FILE)" in out
+    assert out.endswith("Next: fewbench audit dirty.parquet --drop duplicates -o clean.parquet\n")
     assert "SCORES" not in out
     assert "(model-00, model-00#2)" in out
     assert max(map(len, lines)) <= 100

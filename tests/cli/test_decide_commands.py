@@ -61,6 +61,7 @@ def test_mistakes(run, cli, scores):
         (("gate", "run:new", "--at-least", "0.5", "--report", "x.txt"), ".json or .csv"),
         (("gate", "run:new", "--not-below", "run:new"), "its own baseline"),
         (("versus", "run:new", "model-1"), "did you mean"),
+        (("versus", "nowhere", "run:new"), "source model, and there is no folder nowhere"),
         (("versus", "a", "b"), "or in scores"),
         (("versus", "run:new", "model-01", "--report", "x.txt"), ".json or .csv"),
         (("versus", "run:new", "model-01", "--adjust", "x"), "'holm', 'bh'"),

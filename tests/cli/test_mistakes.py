@@ -12,6 +12,7 @@ from fewbench.testing import simulate
 
 ONE = "--item id --score points"
 LONG = f"--model llm {ONE}"
+IS_SCORE = "(hint: is this the score column? The table's columns are "
 QUICK = "--repeats 1 --workers 1 --no-intervals"
 
 
@@ -92,6 +93,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("run command s.parquet -m nope -n 4 -o new -- true", "unknown method 'nope'"),
         ("run command s.parquet -n 400 -o new/deep -- true", "budget of 400"),
         ("run command s.parquet -n 4 -t model-03 -o new -- true", "is a source model already"),
+        ("run command s.parquet -n 4 -o new python answer.py", "… -- python answer.py)"),
         ("add nowhere -o new/x.parquet", "no evaluation here"),
         ("add nowhere -o x.parquet", "no evaluation here"),
         # ask, tell, estimate
@@ -134,6 +136,8 @@ def prepared(tmp_path_factory, scores, long_csv):
         (f"import results.csv {LONG} --range 0,inf -o x.parquet", "finite"),
         (f"import results.csv {LONG} --from cvs -o x.parquet", "unknown form 'cvs'"),
         ("import results.csv --model llm --item id --score ok -o x.parquet", "no column 'ok'"),
+        ("import results.csv --model llm --item id --score llm -o x.parquet", IS_SCORE),
+        ("import results.csv --model llm --item id -o x.parquet", "--score is missing"),
         (f"import results.csv {LONG} --range 100,0 -o new/x.parquet", "in order"),
         (f"import results.csv {LONG}", "--output"),
     ],

@@ -1,6 +1,7 @@
 """Long work shows a line a minute where there is no terminal."""
 
 import re
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -8,6 +9,9 @@ from contextlib import contextmanager
 import fewbench
 from fewbench import _progress as progress
 from fewbench.evaluation.costs import Cost
+from fewbench.runners.command import CommandRunner
+from fewbench.runners.driving import run_with
+from fewbench.runners.function import FunctionRunner
 from fewbench.runners.progress import ProgressLine
 from fewbench.runners.result import Progress, Spent
 from fewbench.testing import simulate
@@ -126,3 +130,23 @@ def test_a_run_from_python_shows_its_progress(monkeypatch, capsys):
     fewbench.run(TABLE, "random", 8, lambda item: 1.0)
     assert capsys.readouterr().err == ""
     assert found.score == 1.0
+
+
+def test_answers_are_counted_within_a_batch(monkeypatch):
+    monkeypatch.setattr("fewbench.runners.progress.SOON", 0.0)
+    answer = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    print(json.dumps({'item': json.loads(line)['item'], 'score': 1}), flush=True)\n"
+    )
+    for runner in (
+        FunctionRunner(lambda item: 1.0),
+        CommandRunner([sys.executable, "-S", "-c", answer]),
+    ):
+        lines = []
+        shown = ProgressLine(lines.append)
+        run_with(runner, TABLE, "random", 30, targets=["new"], on_progress=shown)
+        counts = [int(re.match(r"new: (\d+) of 30 items", line)[1]) for line in lines]
+        assert list(dict.fromkeys(counts)) == list(range(1, 31))  # in batches of 10 and 16, or 20
+        assert "score 100.0%" in lines[15]
+        assert " at 10 items" in lines[15] or "interval" not in lines[15]

@@ -111,6 +111,7 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     assert said.code == 130
     assert "Stopped early: interrupted" in said.out
     assert "Rerun the command to resume." in said.err
+    assert "no file is damaged" not in said.err
 
 
 def test_a_file_of_items_without_scores(cli, ok, tmp_path):
@@ -175,6 +176,22 @@ def test_estimate_extends_a_run_which_is_then_as_if_it_had_begun_with_more_items
     assert ran(10, "run", "a")["a"]["items_run"] == 40
     said = cli("estimate", "run", "--next-items", "9", "--ask", "-t", "a")
     assert "a gets no more items" in said.err
+    ok(
+        "start",
+        "items.csv",
+        "--half-width",
+        "0.3",
+        "-t",
+        "a",
+        "-o",
+        "narrow",
+        "--items-of",
+        "run:a",
+    )
+    (tmp_path / "told.csv").write_text("id,score\n" + ok("ask", "narrow").split()[0] + ",1\n")
+    ok("tell", "narrow", "told.csv")
+    said = cli("estimate", "narrow", "--next-items", "9", "--ask")
+    assert "ends at a half width of 0.3" in said.err
 
 
 AGENT = """

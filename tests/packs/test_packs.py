@@ -237,7 +237,7 @@ def test_a_method_that_is_worse_for_stronger_targets_says_so(method, error, advi
     made = replace(made, parts=(replace(part, record=record),))
     warning = (
         f"for targets stronger than all source models, the error of {method} is 4.1 pp, random "
-        f"sampling's 2.6 pp, and its interval covers 53%: use {advice} for such targets"
+        f"sampling's 2.6 pp, and its interval covers only 53%: use {advice} for such targets"
     )
     expected = [warning] if error > 0.026 else []
     assert made.page().warnings == expected

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
 
 import fewbench
-from fewbench.errors import AnswersError, RunError
+from fewbench.errors import AnswersError, EstimateWarning, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.batches import BATCHES
 from fewbench.runners.run import Run
@@ -99,7 +100,14 @@ def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
         return TRUTH[item]
 
     answered = []
-    found = fewbench.run(SOURCES, "random", 40, answer, folder=tmp_path, batch=5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", EstimateWarning)
+        found = fewbench.run(SOURCES, "random", 40, answer, folder=tmp_path, batch=5)
+    said = [str(warning.message) for warning in caught]
+    assert any("no estimate of answer: answer failed on" in text for text in said) == from_the_start
+    if from_the_start:
+        with pytest.raises(KeyError, match="no estimate of 'answer': no target has answers"):
+            found.estimates["answer"]
     assert found.is_failed
     assert "items in a row, first: OSError: no server" in found.stopped
     target = found.targets["answer"]

@@ -208,7 +208,7 @@ def test_lines_that_are_no_answers_are_named():
     hanging = CommandRunner(
         [sys.executable, "-S", "-c", "import time; time.sleep(60)"], timeout=0.2
     )
-    assert "printed nothing for too long" in run_program(hanging).stopped
+    assert "printed nothing for 0.2 s (--timeout), twice in a row" in run_program(hanging).stopped
     for command in ([], ["/no/such/program"]):
         with pytest.raises(RunError, match=r"no program|cannot start /no/such/program"):
             run_program(CommandRunner(command))

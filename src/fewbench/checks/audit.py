@@ -10,7 +10,7 @@ from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import missingness
 from fewbench.checks.duplicates import Kinship, alike_findings, components, kinship
-from fewbench.checks.finding import SEVERITIES, Finding
+from fewbench.checks.finding import SEVERITIES, Details, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
 from fewbench.checks.missing import missing_findings
 from fewbench.checks.outliers import odd_findings
@@ -128,7 +128,7 @@ def audit(scores: Scores) -> Audit:
         *odd_findings(scores, kin),
         *item_findings(scores, items),
         *missing_findings(scores, missing),
-        *(Finding("left-out", "fact", note, LEFT_OUT) for note in left_out),
+        *(_left_out(every, scores, note) for note in left_out),
         _distinct_sources(scores, kin),
         *shape_findings(scores, bool(alike)),
     ]
@@ -168,6 +168,15 @@ def audit(scores: Scores) -> Audit:
     fitting = _fits(scores, kin.distinct)
     use = _advice(fitting, kin.distinct)
     return Audit(tuple(findings), fitting, use, alike, table, numbers)
+
+
+def _left_out(every: Scores, scores: Scores, note: str) -> Finding:
+    rows = tuple(
+        (name, round((1 - missing) * every.n_items))
+        for name, missing in zip(every.model_ids, every.missing_shares.tolist(), strict=True)
+        if name not in scores.models.index
+    )
+    return Finding("left-out", "fact", note, LEFT_OUT, table=Details(("model", "items run"), rows))
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:

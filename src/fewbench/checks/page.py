@@ -6,6 +6,7 @@ from typing import Any
 
 from fewbench._names import counted, fixed, some
 from fewbench.checks.audit import Audit
+from fewbench.checks.duplicates import DROP
 from fewbench.checks.finding import Cell, Finding
 from fewbench.methods.sources import LEAST_KNOWN, NEARLY_COMPLETE
 from fewbench.scores import Scale, Unit
@@ -27,10 +28,10 @@ def audit_page(found: Audit, source: str = "") -> Page:
     problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
     lesser = [_shape(shape)]
     n = severities.count("fact")
-    if out := shape["left_out"]:
+    if left_out := found.of_kind("left-out"):
         lesser.append(
-            f"{counted(out, 'model')} of {shape['models']:,} ran less than half of the items: only "
-            "checked for duplicates and left out of all else below."
+            f"{left_out.what}. Except for duplicates, all below is about the other "
+            f"{counted(shape['models'] - shape['left_out'], 'model')}."
         )
     if found.changed:
         lesser.append(f"This is the audit of {found.changed['written']}, after the changes.")
@@ -220,7 +221,9 @@ def _methods(audit: Audit) -> list[Section]:
 
 
 def _next(audit: Audit, path: str) -> str:
-    """Return the command that checks the methods to use, or plans without them."""
+    """Return the command that drops copies, checks the methods to use, or plans without them."""
+    if any(finding.severity == "problem" and DROP in finding.advice for finding in audit.findings):
+        return f"fewbench audit {path} --drop duplicates -o clean.parquet"
     n_items = audit.table["items"]
     if audit.table["known"] < LEAST_KNOWN:
         return f"fewbench plan {path} --budget {min(100, -(-n_items // 2))}"
@@ -246,13 +249,17 @@ def _missing(numbers: dict[str, Any]) -> Section:
     total = [sum(row[t] for row in shares) for t in range(len(sizes))]
     models = sorted((m for m, n in enumerate(lacks) if n > 0), key=lambda m: -lacks[m])
     tasks = sorted((t for t, s in enumerate(total) if s > 0), key=lambda t: -total[t])
-    notes = ["Percentage of each task that a model was not run on."]
+    notes = ["Share of each task that a model was not run on."]
     if len(models) > MOST_MODELS or len(tasks) > MOST_TASKS:
         notes.append(
             f"Not shown: {max(len(models) - MOST_MODELS, 0)} more models and "
             f"{max(len(tasks) - MOST_TASKS, 0)} more tasks, which lack less."
         )
-    head = [("Model", False), ("Cells", True), *((numbers["tasks"][t], True) for t in tasks)]
+    head = [
+        ("Model", False),
+        ("Missing cells", True),
+        *((numbers["tasks"][t], True) for t in tasks),
+    ]
     rows = [
         [
             *(numbers["models"][m], f"{round(lacks[m]):,}"),
@@ -265,4 +272,4 @@ def _missing(numbers: dict[str, Any]) -> Section:
 
 
 def _percent(share: float) -> str:
-    return fixed(100 * share, 1 if share < 0.1 else 0) if share else ""
+    return f"{fixed(100 * share, 1 if 0 < share < 0.1 else 0)}%"

@@ -8,12 +8,11 @@ import warnings
 from codecs import lookup
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Any, NoReturn
-
-import typer
+from typing import NoReturn
 
 from fewbench._text import say
 from fewbench.cli.app import COMMANDS, app, load_command
+from fewbench.cli.help import USAGE_ERROR
 from fewbench.errors import EstimateWarning, FewbenchError, first_line
 
 INTERRUPTED = 130
@@ -21,8 +20,6 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 PASSED_ON = re.compile(r"(^|\s)--\s.*")
 """Words after --, which are not options of fewbench."""
 FULL = {errno.ENOSPC, errno.EDQUOT}
-# The base of usage errors: typer's class, or click's in older releases.
-_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
@@ -44,7 +41,7 @@ def main() -> None:
         _fail(f"not enough memory: {first_line(error)}", hint)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except _USAGE_ERROR as error:
+    except USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()  # the help
             sys.exit(2)

@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
 
 from fewbench._names import split_names
 from fewbench._progress import at_work, progress_bar, status_line
@@ -212,7 +213,9 @@ def command(
     readers_of: dict[str, Reader] = {}
     if around is not None:
         more, readers_of = options_of(around, {"call"}, **settings)
-        typed += more
+        n_arguments = sum(isinstance(get_args(o.annotation)[1], ArgumentInfo) for o in typed)
+        at = len(typed) if report else n_arguments  # first what the file is made of, if it is all
+        typed[at:at] = more
     typed += _shared(function, {option.name for option in typed}, report, details)
 
     def run(**given: Any) -> None:

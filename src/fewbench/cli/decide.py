@@ -210,6 +210,7 @@ def _checkpoints(call: Call, path: Path) -> Scores | Path:
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )
     if path.is_dir() and is_tracked(path):
+        call.refuse(["run"] if call.given["run"] else [], "with a folder", "leave it out")
         return path
     if call.given["run"] is None:
         raise EvaluationError(

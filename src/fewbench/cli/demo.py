@@ -1,6 +1,7 @@
 """fewbench demo: estimate a new model on bundled data, and check the estimate."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,7 @@ def demo(*, output: Path = OWN, seed: int = 0, workers: Workers = 2, force: Forc
     workers
         Number of processes for the comparison.
     """
-    from fewbench.datasets import load_zoo, train_newcomer, write_example, zoo_file
+    from fewbench.datasets import load_zoo, train_newcomer, write_example
     from fewbench.datasets.zoo import EXAMPLE
     from fewbench.show.html import write_report
     from fewbench.study import SplitSettings, compare
@@ -101,10 +102,9 @@ def demo(*, output: Path = OWN, seed: int = 0, workers: Workers = 2, force: Forc
     write_example(output)
     echo(
         f"\nReport of this comparison: {page.resolve()}\n"
-        f"Files for the examples of the README: {output.resolve()}\n"
-        "Next: share the chosen images as a file, and start an evaluation from it:\n\n"
-        f"  fewbench pack {zoo_file()} -m greedy-ridge -n 50 -o zoo-50.few\n"
-        "  fewbench start zoo-50.few -o run"
+        "Next: the examples of the README, for which the files are written:\n\n"
+        f"  cd {quote(str(output))}\n"
+        f"  fewbench run command scores.parquet -n {BUDGET} -t step-1000 -o run -- python answer.py"
     )
 
 

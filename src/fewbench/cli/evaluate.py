@@ -306,9 +306,10 @@ def estimate(
     """Estimate full scores from the answers so far.
 
     Prints score, interval, rank, task scores, and the half width that the same number of random
-    items would give. The rank is among the source models and the target (1 is best), with the ranks
-    at the ends of the interval in brackets. For several targets, prints one row per finished target
-    and lists the others; --target NAME prints one target in full.
+    items would give. The rank is among the target and the source models that ran half of the items
+    or more (1 is best), with the ranks at the ends of the interval in brackets. For several
+    targets, prints one row per finished target and lists the others; --target NAME prints one
+    target in full.
 
     \b
     fewbench estimate run
@@ -369,7 +370,7 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
     asked = evaluation.ask(targets=targets)
     for name in targets:
         if name not in asked:
-            say(f"note: {name} gets no more items: it ran them all, or a limit of the run ends it")
+            say(f"note: {name} gets no more items: it ran them all, or its cost limit is reached")
     if asked:
         more = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
         say(

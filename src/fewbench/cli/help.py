@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+# The base of usage errors: typer's class, or click's in older releases.
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 KINDS = {
     "int": "NUMBER", "float": "NUMBER", "range": "NUMBER", "Path": "PATH", "path": "PATH",
     "str": "TEXT",

@@ -131,13 +131,12 @@ def _work_folder(output: Path) -> Iterator[Path]:
 
 def described(scores: Scores) -> str:
     """Return the size of a table in a line."""
-    missing = f", {float(scores.missing_shares.mean()):.1%} of the cells missing"
+    missing = f", {float(scores.missing_shares.mean()):.1%} of the answers missing"
     return (
         f"{counted(scores.n_models, 'model')} × {counted(scores.n_items, 'item')}, "
         f"{counted(len(scores.tasks), 'task')}"
-        f"{missing if scores.has_missing else ''}, "
-        f"{'with' if scores.probabilities is not None else 'without'} option probabilities, "
-        f"fingerprint {scores.fingerprint}"
+        f"{missing if scores.has_missing else ''}"
+        f"{', with option probabilities' if scores.probabilities is not None else ''}"
     )
 
 

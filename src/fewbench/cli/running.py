@@ -14,7 +14,7 @@ from typer.models import OptionInfo
 from fewbench._progress import ESTIMATING, status_line
 from fewbench._text import echo, say
 from fewbench.cli.documented import as_command, documented, option_parameter
-from fewbench.cli.help import PlainCommand
+from fewbench.cli.help import USAGE_ERROR, PlainCommand
 from fewbench.cli.options import (
     AcceptDifferences,
     ItemsOf,
@@ -40,7 +40,6 @@ from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     from fewbench.runners.result import RunResult
-    from fewbench.runners.run import Run
 
 STOPPED, INTERRUPTED_CODE = 1, 130  # exit codes: by a failure of the model; by Ctrl-C
 
@@ -195,33 +194,35 @@ class _WithArguments(PlainCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
         ctx.meta[AFTER] = args[at + 1 :]
-        return list(super().parse_args(ctx, args[:at]))
+        try:
+            return list(super().parse_args(ctx, args[:at]))
+        except USAGE_ERROR as error:
+            if at < len(args) or "unexpected extra" not in error.format_message():
+                raise
+            after = error.format_message().partition(" (")[2].removesuffix(")")
+            raise RunError(
+                f"no -- before {after}", hint=f"put -- before the program: … -- {after}"
+            ) from error
 
 
 def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: str) -> None:
     """Run, show progress, print estimates and costs, and write the result to the folder.
 
     `run` takes scores, method, stop, and what else `run_with` takes; `name` is that of the runner.
-    Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
+    Exits with code 1 after a failure of the model, and 130 after Ctrl-C.
     """
     scores, notes = options.load(), Notes()
     # On a terminal, Inspect shows the progress itself.
     is_shown = name == "inspect" and sys.stderr.isatty()
     line = nullcontext(_only_end) if is_shown else status_line(f"running {name}")
     with line as update:
-        show = ProgressLine(update)
-
-        def on_progress(state: "Run", target: str) -> None:
-            notes.tell(state.notes)
-            show(state, target)
-
         result = run(
             scores,
             options.method,
             options.stop(scores),
             targets=options.target or None,
             on_notes=notes.tell,
-            on_progress=on_progress,
+            on_progress=ProgressLine(update, on_notes=notes.tell),
             on_end=lambda: update(ESTIMATING),
             **options.of_run,
         )
@@ -257,12 +258,13 @@ def print_result(
         opened = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
         write(result.page(opened, source=source), result, options.report)
-    more = f". More answers, other levels: fewbench estimate {options.output}"
+    more = f". Again, or at another level: fewbench estimate {options.output} --level 0.95"
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:
         say("Rerun the command to resume.")
-        raise typer.Exit(INTERRUPTED_CODE)
+        sys.exit(INTERRUPTED_CODE)  # of other commands, main says that nothing is damaged
     if result.is_failed:
+        say("Fix the cause, then rerun the command to resume.")
         raise typer.Exit(STOPPED)
 
 

@@ -10,6 +10,7 @@ from fewbench._types import IntArray
 from fewbench.algorithms.kriging import KrigingRun, next_together
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.decide.operands import Operand, operand
+from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods.kriging import source_kriging
 from fewbench.scores import Scores
@@ -90,7 +91,7 @@ def extend(evaluation: Evaluation, targets: Sequence[str], n: int) -> None:
     Raises
     ------
     EvaluationError
-        If a target has no answers.
+        If a target has no answers, or the width of the interval ends the evaluation.
 
     Examples
     --------
@@ -101,6 +102,12 @@ def extend(evaluation: Evaluation, targets: Sequence[str], n: int) -> None:
     >>> len(evaluation.ask()["target"])
     30
     """
+    if (half_width := evaluation.stop.half_width) is not None:
+        raise EvaluationError(
+            f"the evaluation ends at a half width of {half_width:g}, whatever items are asked for",
+            hint="use fewbench run with a smaller --half-width and another folder; --items-of runs "
+            "the items of this one first",
+        )
     alike: dict[frozenset[int], list[Operand]] = {}
     for name in targets:
         asked = frozenset(evaluation.record.asked(name).tolist())

@@ -399,8 +399,10 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         return _estimated(beside, given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
     names = [*dict.fromkeys(targets), *scores.model_ids]
+    folder = given.rpartition(":")[0] or given
+    lacking = "" if os.path.isdir(folder) else f", and there is no folder {folder}"
     raise EvaluationError(
-        f"{given!r} is neither a target nor a source model",
+        f"{given!r} is neither a target nor a source model{lacking}",
         hint=did_you_mean(given, names, f"names look like {some(names)}"),
     )
 

@@ -267,10 +267,11 @@ class AnswerBook:
         compared = compare_conditions(self._sources, table, self._known_to_sources(used))
         compared = replace(compared, differences=(*compared.differences, *self._tasks(table, used)))
         if compared.differences and not accept_differences:
+            whose = "the source models" if self._sources.n_models else "the benchmark"
             raise AnswersError(
-                "answers were asked or scored in another way than those of the source models: "
+                f"answers were asked or scored in another way than those of {whose}: "
                 + "; ".join(compared.differences),
-                hint="run the items like the source models, or pass --accept-differences to use "
+                hint=f"run the items like {whose}, or pass --accept-differences to use "
                 "these answers anyway (in Python accept_differences=True)",
             )
         if not self._sources.n_models:  # nobody was asked before
@@ -299,10 +300,11 @@ class AnswerBook:
         differ = np.flatnonzero(ours.to_numpy() != theirs.to_numpy())
         if len(differ):
             at = differ[0]
+            where = "the sources" if self._sources.n_models else "the benchmark"
             yield (
-                f"{len(differ)} of {counted(len(ours), 'item')} of another task than in the "
-                f"sources, such as {ours.index[at]!r}: {ours.iloc[at]!r} in the answers, "
-                f"{theirs.iloc[at]!r} in the sources"
+                f"{len(differ)} of {counted(len(ours), 'item')} of another task than in {where}, "
+                f"such as {ours.index[at]!r}: {ours.iloc[at]!r} in the answers, "
+                f"{theirs.iloc[at]!r} in {where}"
             )
 
     def replay(self, entry: Entry) -> None:

@@ -107,17 +107,18 @@ class Estimate(Shown, Frozen):
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for the full score and one per task.
 
-        Columns: score, low and high (NaN if unknown), items_run, rank, warnings.
+        Columns: score, low and high (NaN if unknown), level, items_run, rank, warnings.
         """
         import pandas as pd
 
         ends = [self.interval.low, self.interval.high]
-        rows = {"all": [self.score, *ends, self.items_run, self.rank]}
+        rows = {"all": [self.score, *ends, self.level, self.items_run, self.rank]}
         for task, score in self.tasks.items():
             interval = self.task_intervals.get(task)
             ends = [float("nan")] * 2 if interval is None else [interval.low, interval.high]
-            rows[task] = [score, *ends, self.task_items.get(task), self.task_ranks.get(task)]
-        columns = ["score", "low", "high", "items_run", "rank"]
+            n, rank = self.task_items.get(task), self.task_ranks.get(task)
+            rows[task] = [score, *ends, self.level, n, rank]
+        columns = ["score", "low", "high", "level", "items_run", "rank"]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
 
@@ -138,6 +139,10 @@ class Estimates(Shown, dict[str, Estimate]):
     >>> Estimates().to_frame().shape
     (0, 0)
     """
+
+    def __missing__(self, name: str) -> Estimate:
+        there = f"there are those of {some(self)}" if self else "no target has answers"
+        raise KeyError(f"no estimate of {name!r}: {there}")
 
     @property
     def score(self) -> float:

@@ -105,7 +105,7 @@ class Estimating:
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
-                is_narrow=self._narrow[name],
+                is_narrow=self._narrow[name], is_sampled=score.is_sampled,
             )  # fmt: skip
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not score.is_sampled:
@@ -239,11 +239,13 @@ def progress_notes(
     is_waiting: bool,
     affordable: bool,
     is_narrow: bool,
+    is_sampled: bool,
 ) -> list[str]:
     """Return warnings if the estimate rests on fewer answers than asked.
 
     `is_waiting` for other targets' answers; `affordable` if the cost allows a further item;
-    `is_narrow` if the interval is, which ends the run.
+    `is_narrow` if the interval is, which ends the run; `is_sampled` if the answered items are a
+    random sample.
     """
     answered, asked = len(record.answered(target)), len(record.asked(target))
     left = len(record.open(target))
@@ -267,8 +269,12 @@ def progress_notes(
         )
     elif left or is_waiting:
         notes.append(
-            f"{answered} of {max(budget, asked)} items answered: the method asks for more items "
-            "before its estimate is final"
+            f"{answered} of {max(budget, asked)} items answered: "
+            + (
+                "they are a random sample, so the estimate is valid; more make it more precise"
+                if is_sampled
+                else "the method asks for more items before its estimate is final"
+            )
         )
     elif method.whole_budget and asked < budget:
         notes.append(f"only {asked} of {budget} items were asked: the others were lost or changed")

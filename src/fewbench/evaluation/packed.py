@@ -122,7 +122,8 @@ def stronger_warning(rows: Sequence[Mapping[str, Any]], method: str, scale: Scal
 
     unit = Unit(scale)
     advised = "random" if method in STRONGER else f"{', '.join(STRONGER[:-1])} or {STRONGER[-1]}"
-    covers = f", and its interval covers {coverage:.0%}" if isinstance(coverage, float) else ""
+    is_narrow = isinstance(coverage, float) and coverage < row.get("level", 1.0)
+    covers = f", and its interval covers only {coverage:.0%}" if is_narrow else ""
     return (
         f"for targets stronger than all source models, the error of {method} is "
         f"{unit.points(error)}, random sampling's {unit.points(random)}{covers}: use "

@@ -49,7 +49,7 @@ def estimates_page(
     history : mapping of str to sequence of dict, optional
         Earlier estimates by target: `step` (answered items), `score`, `low`, `high`.
     """
-    title = source or "An estimate from a few items"
+    title = f"An estimate from a few items{f' of {source}' if source else ''}"
     if not estimates:
         return Page("estimate", title, "No estimate: no target has answers")
     sign = 1 if next(iter(estimates.values())).scale.lower_is_better else -1
@@ -59,6 +59,8 @@ def estimates_page(
     first, several = ranked[0], len(ranked) > 1
     unit = Unit(first.scale)
     score = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
+    if _is_whole(first):
+        score = f"{unit.score(first.score)} (exact: all items ran)"
     answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
@@ -108,15 +110,20 @@ def estimates_page(
     )
 
 
+def _is_whole(estimate: Estimate) -> bool:
+    return estimate.items_run == estimate.items_total
+
+
 def _run(estimate: Estimate) -> str:
     """Return in a sentence what was run, and the rank."""
     share = f"{estimate.items_run / estimate.items_total:.1%}"
     text = f"Estimated from {estimate.items_run:,} of {counted(estimate.items_total, 'item')} "
     text += f"({share}), {estimate.answered}"
-    if estimate.rank is not None and estimate.rank_interval is not None:
+    if estimate.ranked_among is not None and estimate.rank_interval is not None:
         ends = f"{estimate.rank_interval.best} to {estimate.rank_interval.worst}"
-        text += f"; rank {estimate.rank} of {estimate.ranked_among} "
-        text += f"({ends} at the ends of the interval)"
+        text += f"; rank {estimate.rank} of {estimate.ranked_among} with "
+        text += f"{counted(estimate.ranked_among - 1, 'source model')} ({ends} at the ends of the "
+        text += "interval)"
     return f"{text}."
 
 
@@ -215,6 +222,8 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
         width = f"± {unit.points(estimate.random.half_width)}"
         rows.append(["random sampling", width, unit.points(estimate.random.expected_error)])
     facts = {"Interval": f"{estimate.level:.0%}: {estimate.interval_basis}"}
+    if _is_whole(estimate):
+        facts["Interval"] = "none needed: all items ran, so the score is exact"
     if evaluation is not None:
         average = {"micro": "mean over items", "macro": "mean over task scores"}[provenance.average]
         if n_models := evaluation.scores.n_models:
@@ -265,6 +274,8 @@ def _tasks(estimate: Estimate, tab: str, unit: Unit, scores: Scores | None) -> S
     notes = []
     if 0 in estimate.task_items.values():
         notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
+    if any(interval is None for interval in estimate.task_intervals.values()):
+        notes.append("–: too few items or source models for an interval.")
     caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
     if len(drawn) > figures.MOST_TASKS:
         caption += f" Drawn are the {figures.MOST_TASKS} tasks farthest from the median."

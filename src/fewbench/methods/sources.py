@@ -39,7 +39,7 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
     >>> table = from_arrays(cells, models=["a", "b", "c"])
     >>> whole, notes = whole_sources(table, 2, "compare")
     >>> whole.n_models, notes[0]
-    (2, '1 of 3 models ran less than half of the items and is left out')
+    (2, '1 of 3 models ran less than half of the items and is left out: c (1 of 4 items)')
     """
     whole = scores.whole
     rest = scores.n_models - whole.n_models
@@ -53,7 +53,12 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
         return whole, []
     verb = "is" if rest == 1 else "are"
     text = f"{rest} of {counted(scores.n_models, 'model')} ran less than half of the items and "
-    return whole, [f"{text}{verb} left out"]
+    names = [
+        f"{name} ({(1 - missing) * scores.n_items:,.0f} of {counted(scores.n_items, 'item')})"
+        for name, missing in zip(scores.model_ids, scores.missing_shares, strict=True)
+        if name not in whole.models.index
+    ]
+    return whole, [f"{text}{verb} left out: {some(names, quotes=False)}"]
 
 
 def is_known(scores: Scores) -> BoolArray:

@@ -306,8 +306,10 @@ def _find_logs(
             )
         raise ReaderError(
             f"{folders[0]}: no result files of a known kind in this folder",
-            hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file; there is "
-            f"{some(there) or 'nothing'}",
+            hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file. "
+            f"The folder has {some(there)}"
+            if there
+            else "the folder is empty: name another",
         )
     if units and named:
         raise ReaderError(

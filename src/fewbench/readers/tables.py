@@ -4,6 +4,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -17,7 +18,7 @@ from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
-from fewbench.scores.cell_words import EMPTY, CellWords
+from fewbench.scores.cell_words import EMPTY, IS_SCORE, CellWords
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
@@ -131,7 +132,12 @@ def read_table(
             **asdict(words),
         )
     except FewbenchError as error:
-        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+        hint = error.hint
+        if hint is not None and hint.startswith(IS_SCORE):  # only the named columns were read
+            with suppress(FewbenchError):  # too large to read whole
+                names = some(load_table(source, []).columns, most=8)
+                hint = hint.replace(IS_SCORE, f"{IS_SCORE} The table's columns are {names}.", 1)
+        raise type(error)(f"{source}: {error.message}", hint=hint) from error
 
 
 def _no_columns_named(source: Path) -> ReaderError:
@@ -175,6 +181,11 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
         "--keep-model": columns.keep_model,
     }
     useless = [option for option, column in named.items() if column]
+    if not transposed and useless and (columns.item is None) != (columns.score is None):
+        lacking = "--score" if columns.score is None else "--item"
+        raise ReaderError(
+            f"{source}: {lacking} is missing", hint=f"a long table needs {lacking} COLUMN"
+        )
     if useless:
         raise ReaderError(
             f"{source}: a wide table has one column of {'items' if transposed else 'models'} and "

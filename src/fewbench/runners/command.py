@@ -18,7 +18,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ class CommandRunner:
         self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
+        self.on_answers: Callable[[int], None] | None = None
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
@@ -114,7 +115,7 @@ class CommandRunner:
         If the program dies, the first item without an answer counts as failed, and the others are
         sent to a new one. If that dies too before it answers, the run ends.
         """
-        reply = Answered()
+        reply = Answered(on_answers=self.on_answers)
         left = list(items)
         try:
             while left:
@@ -280,7 +281,7 @@ class _Program:
                 hint="give a program and its arguments after --, as in -- python answer.py",
             ) from error
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._hangs = False
+        self._waited: float | None = None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -303,7 +304,7 @@ class _Program:
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:
-            self._hangs = True
+            self._waited = timeout
             return None
 
     def unread(self) -> Iterator[str]:
@@ -314,8 +315,8 @@ class _Program:
 
     def problem(self) -> str:
         """Return what happened to the program, in words."""
-        if self._hangs:
-            return "printed nothing for too long"
+        if self._waited is not None:
+            return f"printed nothing for {self._waited:g} s (--timeout)"
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE)
         code = self._process.returncode

@@ -6,6 +6,7 @@ checks it, opens the evaluation, drives it, and closes the runner, whatever happ
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,6 +44,7 @@ class Answered:
       not count as failed.
     - `last_failed`: as `failed`, of the items that failed after the last answer. If these are many,
       the model has failed as a whole, and no item is skipped.
+    - `on_answers`: called with the number of answers whenever some are added.
     """
 
     answers: dict[str, float] | Scores = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Answered:
     texts: Mapping[str, str] | None = None
     stopped: str | None = None
     last_failed: dict[str, str] = field(default_factory=dict)
+    on_answers: Callable[[int], None] | None = None
 
     def add(self, answers: Mapping[str, float], failed: Mapping[str, str]) -> None:
         """Add what became of items; what failed before or with an answer is the items' failure.
@@ -67,6 +70,8 @@ class Answered:
         if len(answers) > len(nan):
             self.failed |= self.last_failed
             self.last_failed = {}
+        if self.on_answers is not None:
+            self.on_answers(len(self.answers))
 
     @property
     def more(self) -> dict[str, Any]:
@@ -119,6 +124,25 @@ class ChecksItems(Protocol):
         Not called if nothing is left to run. Raises RunError if one of them cannot be run as the
         source models were.
         """
+
+
+@runtime_checkable
+class CountsAnswers(Protocol):
+    """What a runner has besides if it can tell of answers within a batch."""
+
+    on_answers: Callable[[int], None] | None
+    """Called in `answer` with the number of answers so far."""
+
+
+@runtime_checkable
+class ShowsAnswers(Protocol):
+    """An `on_progress` that also shows answers within a batch."""
+
+    def __call__(self, run: Run, target: str) -> None:
+        """Show a target's state after a batch."""
+
+    def show_answers(self, run: Run, target: str, n: int) -> None:
+        """Show that a batch has n answers so far, which the run has not taken yet."""
 
 
 @runtime_checkable
@@ -176,6 +200,8 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         if not items:
             continue
         went_on = True
+        if isinstance(runner, CountsAnswers) and isinstance(on_progress, ShowsAnswers):
+            runner.on_answers = partial(on_progress.show_answers, run, target)
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
         if answered.stopped is None:

@@ -53,6 +53,7 @@ class FunctionRunner:
         self.model_name = name if name.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
+        self.on_answers: Callable[[int], None] | None = None
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that there is a function for every target; RunError if not."""
@@ -67,7 +68,7 @@ class FunctionRunner:
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Call the function for all items."""
         call = self._of(target)
-        reply = Answered()
+        reply = Answered(on_answers=self.on_answers)
         try:
             for asked, result in self._results(call, items):
                 scores: Mapping[str, Any] = {} if isinstance(result, BaseException) else result
@@ -233,6 +234,8 @@ def run(
     >>> alone.estimates["target"].interval_kind
     'exact'
     """
+    if isinstance(method, int):
+        raise RunError(f"the method is {method}, a number", hint=f"pass budget={method}")
     if score is None:
         raise RunError("no function to run", hint="pass score=f, where f(item) returns a score")
     if budget is not None:
@@ -255,5 +258,5 @@ def run(
             retry_skipped=retry_skipped,
             **progress,
         )
-    issue(result.estimates.warnings)
+    issue(result.warnings)
     return result

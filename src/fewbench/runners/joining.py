@@ -145,7 +145,7 @@ def unnamed_target(
     The one in the folder that was run in the same way, or the only one there if the runner has no
     facts to tell; else the model's name, if it has one. RunError if several were run in this way.
     """
-    targets: list[str] = []
+    targets: Sequence[str] = ()
     if folder is not None and (Path(folder) / HEADER).exists():
         journal = Journal(Path(folder))
         targets = targets_of(journal.header(), journal.fresh())

@@ -216,12 +216,19 @@ class RunResult(Shown, Frozen):
         )
 
     @property
+    def warnings(self) -> list[str]:
+        """Those of the estimates, and why targets have none."""
+        why = self.stopped or "it has no answers"
+        lacking = [name for name, target in self.targets.items() if target.estimate is None]
+        return [*self.estimates.warnings, *(f"no estimate of {name}: {why}" for name in lacking)]
+
+    @property
     def score(self) -> float:
         """The estimated full score of the only target; EvaluationError unless there is one."""
         return self.estimates.score
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per target: score, interval, items, cost, saved cost, warnings."""
+        """Return one row per target: score, interval, level, items, cost, saved cost, warnings."""
         import pandas as pd
 
         rows = {}
@@ -231,6 +238,7 @@ class RunResult(Shown, Frozen):
                 "score": None if estimate is None else estimate.score,
                 "low": None if estimate is None else estimate.interval.low,
                 "high": None if estimate is None else estimate.interval.high,
+                "level": None if estimate is None else estimate.level,
                 "items_run": target.items_run,
                 "items_total": target.items_total,
                 "failed": len(target.failed),

@@ -83,7 +83,7 @@ def limits_of(
     if items_of is None:
         raise RunError(
             "no limit for the run",
-            hint="pass a number of items, as in stop=100, or the half width of the interval, as in "
-            "stop=Stop(half_width=0.03)",
+            hint="pass a number of items, as in budget=100 (stop=100 of Run.open), or the half "
+            "width of the interval, as in stop=Stop(half_width=0.03)",
         )
     return LeadingRun.read(items_of).header.stop

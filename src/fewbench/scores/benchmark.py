@@ -126,7 +126,10 @@ class Benchmark(ItemTable):
     Examples
     --------
     >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
-    >>> Benchmark(items, average="macro").item_weights.tolist()
+    >>> benchmark = Benchmark(items, average="macro")
+    >>> benchmark
+    Benchmark: 3 items, 2 tasks
+    >>> benchmark.item_weights.tolist()
     [0.25, 0.25, 0.5]
     """
 
@@ -136,6 +139,10 @@ class Benchmark(ItemTable):
 
     def __post_init__(self) -> None:
         self._check_items()
+
+    def __repr__(self) -> str:
+        """Return the size in a line."""
+        return f"Benchmark: {counted(self.n_items, 'item')}, {counted(len(self.tasks), 'task')}"
 
 
 def changes(before: ItemTable, now: ItemTable) -> list[str]:

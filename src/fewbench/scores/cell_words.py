@@ -15,6 +15,7 @@ from fewbench.errors import RangeError, ScoresError
 from fewbench.scores.scale import Scale
 
 EMPTY = ("", "nan", "NaN")
+IS_SCORE = "is this the score column?"
 TRUTHS = {"true": 1.0, "false": 0.0}
 MOST = 8
 LONGEST = 40
@@ -116,8 +117,11 @@ class CellReader:
         levels = np.array([math.nan if score is None else score for score in scores] + [math.nan])
         return np.asarray(levels[codes])  # -1 for what pandas takes as missing
 
-    def refuse(self, table: str) -> None:
-        """Raise ScoresError if a value was no number, with every such value, counts and places."""
+    def refuse(self, table: str, hint: str = "") -> None:
+        """Raise ScoresError if a value was no number, with every such value, counts and places.
+
+        `hint` comes before what to do about the values.
+        """
         if not self.places:
             return
         total = sum(map(len, self.places.values()))
@@ -128,7 +132,8 @@ class CellReader:
         )
         raise ScoresError(
             f"{table} has {what}: {'; '.join(self._listed())}",
-            hint="leave cells empty for items that were not run; or say what these texts mean: "
+            hint=hint
+            + "leave cells empty for items that were not run; or say what these texts mean: "
             "--missing 'n/a,-' --right PASS --wrong FAIL (in Python missing=, right=, wrong=)",
         )
 

@@ -34,6 +34,7 @@ from fewbench.scores.table import Scores
 
 FORMAT = 1
 MODELS = b"fewbench.models"
+WRITTEN_BY = "name a scores file; fewbench import and fewbench add write them"
 # Raised when a description does not fit the content.
 UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
@@ -147,12 +148,14 @@ def is_saved(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     if not path.is_file():
-        raise MissingFileError(f"{path}: no such file")
+        raise MissingFileError(f"{path}: no such file", hint=WRITTEN_BY)
     try:
         return b"fewbench" in (pq.read_schema(path).metadata or {})
     except (pa.ArrowException, OSError) as error:
         reason = first_line(error)
-        raise ScoresError(f"{path}: not a whole Parquet file ({reason})") from error
+        raise ScoresError(
+            f"{path}: not a whole Parquet file ({reason})", hint="write or copy it again"
+        ) from error
 
 
 def _read_again(source: Path, digest: str) -> FloatArray:
@@ -172,7 +175,7 @@ def _opened(
     import pyarrow.parquet as pq
 
     if not source.is_file():
-        raise MissingFileError(f"{source}: no such file")
+        raise MissingFileError(f"{source}: no such file", hint=WRITTEN_BY)
     refuse_pointer(source, ScoresError)
     if with_cells:
         check_table_memory(source)

@@ -42,7 +42,8 @@ def as_sources(given: object) -> Scores:
     if not isinstance(given, Scores):
         raise ScoresError(
             f"the scores are a {type(given).__name__}, not Scores",
-            hint="use fewbench.load_scores(path), or .scores of what import_results returned",
+            hint="use fewbench.load_scores(path), fewbench.read_items(path) for items alone, or "
+            ".scores of what import_results returned",
         )
     return given
 

@@ -78,7 +78,7 @@ def compare(
         Also estimate the same targets from only this many source models of each split, drawn at
         random, to show whether more source models would help.
     level : float or None
-        Level of the intervals whose coverage is measured (None: of none).
+        Level of the intervals whose coverage is measured (in Python, None: no intervals).
     metrics : str or sequence of str
         Further metrics to show, such as rmse and rank_mae, or their means over tasks, task_mae and
         task_rank_mae.

@@ -166,7 +166,8 @@ def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
     notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
     if "mae_se" in cells and cells["mae_se"].notna().any():
         notes.append(
-            "± one standard error. random: the expected error. vs random: the error divided by it."
+            "± one standard error. random: the expected error. vs random, vs ridge: the error "
+            "divided by that of random, of random-ridge."
         )
     if "tied_with_best" in cells and cells["tied_with_best"].notna().any():
         notes.append("* the best method, and methods without a significant difference to it.")

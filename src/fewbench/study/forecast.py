@@ -101,7 +101,11 @@ class Forecast:
     def why(self) -> str:
         """Why this method, and whether the splits that judge it confirm that."""
         if self.is_better and not self.ratio_high < 1:
-            return f"{self.reason}; on the splits that judge it, this may be chance"
+            ends = f"[{self.ratio_low:.2f}, {self.ratio_high:.2f}]"
+            return (
+                f"{self.reason} on the splits that choose the method; on those that judge it, this "
+                f"is not shown: {self.ratio:.2f} {ends} times the error"
+            )
         return self.reason
 
 

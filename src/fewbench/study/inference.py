@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
@@ -231,6 +230,8 @@ class TwoWay:
         self, value: float, drawn: list[FloatArray], alphas: FloatArray, logs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper ends of the intervals with these error rates."""
+        from scipy import stats  # half a second, for which help of commands does not wait
+
         if logs:
             value, drawn = math.log(value), [np.log(kind) for kind in drawn]
         variance, freedom = self._variance(drawn)
@@ -391,6 +392,8 @@ def _told_apart(resampled: TwoWay, differences: Sequence[FloatArray], alpha: flo
     the least p-value over all resamples; those found are left out and the others are judged again
     (Romano & Wolf 2005, Econometrica 73(4): stepwise multiple testing).
     """
+    from scipy import stats  # as above
+
     p_values, about = [], []
     for statistic in differences:
         variance, freedom = resampled.variance(statistic)

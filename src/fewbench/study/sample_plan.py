@@ -182,13 +182,11 @@ def _notes(scores: Scores, expected: Expected, without: str) -> tuple[str, ...]:
         "answers"
     )
     full = (
-        f"{FEW} models run in full made intervals .41 to .75 times as wide as random "
-        "sampling's on eight benchmarks, and .94 times on the bundled images; this table makes "
-        f"them {ratio:.2f} times as wide"
+        f"source models would help: {FEW} full runs made intervals 0.41 to 0.75 times as wide on "
+        "eight benchmarks (0.94 times on the bundled images)"
     )
     if expected.pays_after is not None:
         runs = counted(FEW - scores.whole.n_models, "full run")
-        full += f". If full runs make intervals {FULL:g} times as wide, {runs} of "
-        full += f"{scores.n_items:,} items pay off after about "
+        full += f". At {FULL:g} times, {runs} of {scores.n_items:,} items pay off after about "
         full += counted(expected.pays_after, "new model")
     return first, full

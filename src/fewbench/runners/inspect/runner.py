@@ -171,7 +171,7 @@ def result(task: Any) -> RunResult:
     if feed.pool.run is None:
         raise RunError("the task was not evaluated", hint="evaluate it first: eval(task, model=…)")
     outcome = feed.pool.run.result()
-    issue(outcome.estimates.warnings)
+    issue(outcome.warnings)
     return outcome
 
 
@@ -283,7 +283,7 @@ def run_inspect(
             run.close()
         if is_new and not pool.evals():  # no task has started: the tasks or arguments were wrong
             shutil.rmtree(place, ignore_errors=True)
-    issue(outcome.estimates.warnings)
+    issue(outcome.warnings)
     return outcome
 
 

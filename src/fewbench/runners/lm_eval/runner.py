@@ -396,7 +396,7 @@ def run_lm_eval(
             retry_skipped=retry_skipped,
             **progress,
         )
-    issue(result.estimates.warnings)
+    issue(result.warnings)
     return result
 
 
