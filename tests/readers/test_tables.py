@@ -265,8 +265,8 @@ class TestNothingNamedIsDropped:
     @pytest.mark.parametrize(
         ("columns", "transposed", "named"),
         [
-            (Columns("llm", item="question"), False, "models.* not use --item"),
-            (Columns("llm", score="ok"), False, "models.* not use --score"),
+            (Columns("llm", item="question"), False, "--score is missing"),
+            (Columns("llm", score="ok"), False, "--item is missing"),
             (Columns("llm", task="x", date="y"), False, "models.* not use --task, --date"),
             (Columns("llm", family="x"), False, "models.* not use --family"),
             (Columns("llm", keep_item=("x",)), False, "models.* not use --keep-item"),
