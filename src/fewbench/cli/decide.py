@@ -180,7 +180,8 @@ def _track(
     if add is None:
         if answers is not None:
             raise AnswersError(
-                "the checkpoint of the answers is not named", hint="name it with --add NAME"
+                "the checkpoint of the answers is not named",
+                hint="name it with --add NAME; checkpoints are followed in one folder",
             )
         texts = {"item": item, "score": score, "missing": missing, "right": right, "wrong": wrong}
         call.refuse(

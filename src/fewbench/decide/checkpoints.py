@@ -175,7 +175,8 @@ def _scores_of(evaluations: Sequence[Evaluation]) -> Scores:
         if same != (first.fingerprint, first.average):
             raise EvaluationError(
                 "the checkpoints were evaluated with different source scores",
-                hint="start all of them from the same scores file",
+                hint="run all checkpoints of a training run in one folder, and add it to the "
+                "source models when it is over",
             )
     return first
 

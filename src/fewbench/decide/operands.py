@@ -431,7 +431,8 @@ def _known(name: str, scores: Scores) -> Operand:
         raise EvaluationError(
             f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
             "known",
-            hint="compare with a model that ran all items, or evaluate it with fewbench start",
+            hint=f"name the folder of its run, as in DIR:{name}, or compare with a model that ran "
+            "all items",
         )
     notes: tuple[str, ...] = ()
     if missing:
