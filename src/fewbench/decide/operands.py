@@ -178,6 +178,12 @@ def judged(
     }
 
 
+def common_answers(one: Operand, other: Operand) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the items that both answered, in order, and each one's answers to them."""
+    common, at, there = np.intersect1d(one.items, other.items, return_indices=True)
+    return common, one.answers[at], other.answers[there]
+
+
 def check_next(next_items: int | None, *, ask: bool, is_shown: bool = True) -> None:
     """Raise FewbenchError for a number of items to ask for that is missing or negative.
 

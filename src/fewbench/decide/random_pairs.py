@@ -6,7 +6,7 @@ import numpy as np
 
 from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.operands import Operand, if_paired
+from fewbench.decide.operands import Operand, common_answers, if_paired
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
@@ -55,8 +55,9 @@ def random_pairs(
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])
     square = float(squares[~same].mean()) if (~same).any() else 0.0
-    if len(apart := _apart(one, other)):
-        square = min(square, (float((apart**2).sum()) + 2) / (len(apart) + 1))  # as of near copies
+    common, of_one, of_other = common_answers(one, other)
+    if len(common):  # as of near copies
+        square = min(square, (float(((of_one - of_other) ** 2).sum()) + 2) / (len(common) + 1))
     variance = max(square - made.difference**2, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
     low, high = made.interval(level)
@@ -65,12 +66,6 @@ def random_pairs(
         half_width=scores.scale.span * half,
         items_needed=items_of_width(half, (high - low) / 2, n, n_items),
     )
-
-
-def _apart(one: Operand, other: Operand) -> FloatArray:
-    """Return the differences of two models' answers to their common items."""
-    _, of_one, of_other = np.intersect1d(one.items, other.items, return_indices=True)
-    return np.asarray(one.answers[of_one] - other.answers[of_other], float)
 
 
 def _nearest(full: FloatArray, score: float) -> IntArray:

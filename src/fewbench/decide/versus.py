@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fewbench._types import IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
 from fewbench.decide.next_items import MOST, next_items
 from fewbench.decide.operands import (
@@ -12,6 +12,7 @@ from fewbench.decide.operands import (
     Given,
     Operand,
     checked_at,
+    common_answers,
     contrast,
     judged,
     labels,
@@ -157,7 +158,7 @@ def _result(
             difference, (first, other), level, distance, scores.n_items
         )
     a, b = labels(first, other)
-    common = np.intersect1d(first.items, other.items)
+    common, of_a, of_b = common_answers(first, other)
     random, warnings = random_pairs(first, other, difference, scores, level), []
     half = scale.difference_from_unit((high - low) / 2)
     if difference.kind == "held-out" and random is not None and random.half_width < NARROWER * half:
@@ -193,7 +194,7 @@ def _result(
         next_items=_next_items(open_, needed, wanted, scores),
         tasks=_tasks(first, other, scores, level, adjust) if len(scores.tasks) > 1 else (),
         adjust=adjust,
-        deciding=_deciding(first, other, common, scores),
+        deciding=_deciding(common, of_a, of_b, scores),
         pairing=pairing((first, other)),
         warnings=(*warnings_of((first, other)), *warnings),
     )
@@ -229,15 +230,11 @@ def _tasks(
 
 
 def _deciding(
-    one: Operand, other: Operand, common: IntArray, scores: Scores
+    common: IntArray, of_a: FloatArray, of_b: FloatArray, scores: Scores
 ) -> tuple[ItemDifference, ...]:
-    first, second = (
-        side.answers[np.argsort(side.items)][np.searchsorted(np.sort(side.items), common)]
-        for side in (one, other)
-    )
-    apart = np.abs(first - second)
+    apart = np.abs(of_a - of_b)
     order = np.argsort(-apart, kind="stable")
-    a, b = (scores.scale.from_unit(values) for values in (first, second))
+    a, b = (scores.scale.from_unit(values) for values in (of_a, of_b))
     tasks = scores.items["task"]
     return tuple(
         ItemDifference(

@@ -78,14 +78,15 @@ class KrigingRun(SampledRun):
         """Take one more round of answers; `items` are places among the candidates."""
         if not len(items):
             return
-        model, rounds = self.model, (*self.rounds, items.tobytes() + answers.tobytes())
-        latest = model.heard.get(rounds)
-        if latest is None:
-            every = np.concatenate([self.items, items]), np.concatenate([self.answers, answers])
-            foresaw = float(self.inside.one_step_ahead(*every)[len(self.items) :].sum())
-            latest = self._log_score + foresaw, model.beyond.hear(self._filter, items, answers)
-            keep(model.heard, rounds, latest)
         super().hear(items, answers)
+        latest = self.model.heard.get(self.rounds)
+        if latest is None:
+            before = len(self.items) - len(items)
+            inside = self._near(before) if self._inside is None else self._inside
+            foresaw = float(inside.one_step_ahead(self.items, self.answers)[before:].sum())
+            heard = self.model.beyond.hear(self._filter, items, answers)
+            latest = self._log_score + foresaw, heard
+            keep(self.model.heard, self.rounds, latest)
         self._log_score, self._filter = latest
         self._outside = self._inside = None
 
@@ -93,12 +94,13 @@ class KrigingRun(SampledRun):
     def inside(self) -> Gaussian:
         """The Gaussian of the sources that answer as the target does."""
         if self._inside is None:
-            of_sources = self.model.inside
-            has_answers = len(self.items) > 0
-            self._inside = (
-                of_sources.near(self.items, self.answers) if has_answers else of_sources.all_sources
-            )
+            self._inside = self._near(len(self.items))
         return self._inside
+
+    def _near(self, n: int) -> Gaussian:
+        """Return the Gaussian after the first n answers."""
+        of_sources = self.model.inside
+        return of_sources.near(self.items[:n], self.answers[:n]) if n else of_sources.all_sources
 
     # -- the path ----------------------------------------------------------------------------
 
