@@ -1,5 +1,7 @@
 """Two targets on common items: how far their errors move together, and what a verdict may claim."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +13,10 @@ from fewbench.algorithms.sampling import NestedSample, permanent_order
 from fewbench.decide.operands import contrast, operand, task_contrasts
 from fewbench.decide.random_pairs import items_needed
 from fewbench.evaluation import Evaluation
+from fewbench.methods.base import Answers
 from fewbench.scores import Benchmark, from_arrays
 from fewbench.scores.roles import as_sources
-from fewbench.uncertainty.contrast import sample_correlation
+from fewbench.uncertainty.contrast import Contrast, paired_answers, sample_correlation
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import hypergeometric
 
@@ -185,6 +188,27 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
         assert made.half(0.9) >= np.hypot(1.64 * error, apart.mean() - made.difference)
         covered.append(abs(made.difference - 0.01) <= made.half(0.9) + 1e-9)
     assert np.mean(covered) > 0.7
+
+
+@pytest.mark.parametrize(("kind", "differ"), [("held-out", 12), ("held-out", 50), ("sampled", 12)])
+def test_errors_of_other_pairs_widen_no_difference_of_models_alike(kind, differ):
+    """Held-out errors are as large for any pair; paired answers say how far these two differ."""
+    n, zero = 100, lambda level: (0.0, 0.0)
+    sides = [Uncertainty(at, kind, lambda level: 0.07, zero, 0, 1) for at in (0.6, 0.5)]
+    apart = np.array([1.0] * differ + [0.0] * (n - differ))
+    items = np.arange(n)
+    paired = paired_answers(
+        Answers(items, apart[None]), Answers(items, 0 * apart[None]), np.ones(N)
+    )
+    variance = (((apart - apart.mean()) ** 2).sum() + 4) / (n + 1) / n
+    most = np.hypot(student(n - 1).ppf(0.95) * np.sqrt(variance), apart.mean() - 0.1)
+    alone = 0.07 * np.sqrt(2)
+    decides = (kind, differ) == ("held-out", 12)
+    half = Contrast(*sides, paired=paired).half(0.9)
+    assert half == pytest.approx(most if decides else alone)
+    assert (most < alone) == (differ == 12)
+    narrow = replace(sides[0], half=lambda level: 0.01)  # that of near copies is no shorter
+    assert Contrast(narrow, narrow, paired=paired).half(0.9) == pytest.approx(0.01 * np.sqrt(2))
 
 
 def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):

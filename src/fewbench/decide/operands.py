@@ -27,10 +27,10 @@ from fewbench.scores import Scale, Scores
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
-    NearCopies,
+    PairedAnswers,
     error_correlation,
     look_factor,
-    near_copies,
+    paired_answers,
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
@@ -136,18 +136,18 @@ def contrast(
     """
     looking = [side for side in (one, other) if sequential and not side.is_known]
     factors = [look_factor(len(side.items), side.budget, level) for side in looking]
-    alike = _near_copies(one, other)
+    paired = _paired(one, other)
     return Contrast(
-        one.score, other.score, _correlation(one, other), max(factors, default=1.0), alike
+        one.score, other.score, _correlation(one, other), max(factors, default=1.0), paired
     )
 
 
 def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
     """Return the difference of every task; None where nothing is known of one."""
-    correlation, pairs = _correlation(one, other), _near_copies_by_task(one, other)
+    correlation, pairs = _correlation(one, other), _paired_by_task(one, other)
     return [
-        None if a is None or b is None else Contrast(a, b, correlation, alike=alike)
-        for a, b, alike in zip(one.tasks, other.tasks, pairs, strict=True)
+        None if a is None or b is None else Contrast(a, b, correlation, paired=paired)
+        for a, b, paired in zip(one.tasks, other.tasks, pairs, strict=True)
     ]
 
 
@@ -285,19 +285,19 @@ def _correlation(first: Operand, other: Operand) -> float:
     return error_correlation(a, b, min(len(first.items), len(other.items)), errors)
 
 
-def _near_copies(first: Operand, other: Operand) -> NearCopies | None:
+def _paired(first: Operand, other: Operand) -> PairedAnswers | None:
     if first.evaluation is None or first.scored is None or other.scored is None:
         return None
     weights = first.evaluation.scores.item_weights
-    return near_copies(first.scored.answers, other.scored.answers, weights)
+    return paired_answers(first.scored.answers, other.scored.answers, weights)
 
 
-def _near_copies_by_task(first: Operand, other: Operand) -> "list[NearCopies | None]":
-    alike = _near_copies(first, other)
-    if alike is None or first.evaluation is None or first.scored is None or other.scored is None:
+def _paired_by_task(first: Operand, other: Operand) -> "list[PairedAnswers | None]":
+    paired = _paired(first, other)
+    if paired is None or first.evaluation is None or first.scored is None or other.scored is None:
         return [None] * len(first.tasks)
     answers, scores = (first.scored.answers, other.scored.answers), first.evaluation.scores
-    return [near_copies(*answers, weights, alike.share) for weights in scores.task_weights.T]
+    return [paired_answers(*answers, weights, paired.copies) for weights in scores.task_weights.T]
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def random_pairs(
     same = np.equal.outer(rows[0], rows[1])
     square = float(squares[~same].mean()) if (~same).any() else 0.0
     common, of_one, of_other = common_answers(one, other)
-    if len(common):  # as of near copies
+    if len(common):  # as of paired answers
         square = min(square, (float(((of_one - of_other) ** 2).sum()) + 2) / (len(common) + 1))
     variance = max(square - made.difference**2, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))

@@ -24,7 +24,7 @@ from fewbench.methods.sources import known_scores
 from fewbench.scores import Scores
 from fewbench.study.metrics import OF_TASKS, point_metrics
 from fewbench.study.splits import Split
-from fewbench.uncertainty.contrast import Contrast, error_correlation, near_copies
+from fewbench.uncertainty.contrast import Contrast, error_correlation, paired_answers
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
@@ -247,8 +247,8 @@ def _pair_halves(
         a, b = sure[i], sure[j]
         n = min(len(answers[i].items), len(answers[j].items))
         correlation = error_correlation(a, b, n, judge.errors)
-        alike = near_copies(answers[i], answers[j], judge.scores.item_weights)
-        halves[i, j] = halves[j, i] = Contrast(a, b, correlation, alike=alike).half(level)
+        paired = paired_answers(answers[i], answers[j], judge.scores.item_weights)
+        halves[i, j] = halves[j, i] = Contrast(a, b, correlation, paired=paired).half(level)
     return halves
 
 

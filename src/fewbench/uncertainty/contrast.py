@@ -11,8 +11,10 @@ have in common by chance (`sample_correlation`); for a method whose errors are m
 sources, it is measured on pairs of them. Else r is 0. Targets that answered all common items alike
 may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
-Of near copies no pair of sources says how far they may differ: their interval is at least that of
-the paired answers (`NearCopies`), of the full score and of every task.
+Errors on held-out sources know nothing of how often these two targets differ on the items that both
+answered: the interval that rests on them is at most that of the paired answers (`PairedAnswers`).
+Of near copies no pair of sources says how far they may differ: their interval is at least that one,
+of the full score and of every task.
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
@@ -39,7 +41,7 @@ PRIOR_ITEMS = 1.0
 """So many items count for answers that do not."""
 FEW_COMMON = 0.5
 """Share of the items of a target below which it shares few with another one."""
-ALIKE = 0.07, 0.1
+COPIES = 0.07, 0.1
 """Near copies differ on up to this share of the common items; from the second one targets are
 none."""
 EXTRA_ITEMS = 2.0
@@ -49,41 +51,55 @@ DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class NearCopies:
-    """What the common items say of the difference of two targets that answer nearly alike.
+class PairedAnswers:
+    """What the common items say of the difference of two targets.
 
     Attributes
     ----------
     difference, error, freedom : float
         Mean difference of the answers, its standard error and degrees of freedom.
-    share : float
-        1 where they differ on up to 7% of the items, 0 from 10% on.
+    most : float
+        The standard error if the items are no random sample.
+    copies : float
+        How far the targets count as near copies: 1 where they differ on up to 7% of the items, 0
+        from 10% on.
     """
 
     difference: float
     error: float
+    most: float
     freedom: float
-    share: float
+    copies: float
 
-    def half(self, difference: float, level: float) -> float:
-        """Return the least half width of an interval around another estimate of the difference."""
+    def halves(self, difference: float, level: float) -> tuple[float, float]:
+        """Return the half widths of an interval around another estimate of the difference.
+
+        As of random items, and the most that chosen items leave open.
+        """
         # The method estimates a difference of its own: the interval must reach the one of the
         # paired answers.
         apart = abs(difference - self.difference)
-        return self.share * math.hypot(student(self.error, self.freedom)(level), apart)
+        of_random, of_chosen = (
+            math.hypot(student(error, self.freedom)(level), apart)
+            for error in (self.error, self.most)
+        )
+        return of_random, of_chosen
 
 
-def near_copies(
-    one: Answers, other: Answers, weights: FloatArray, share: float | None = None
-) -> NearCopies | None:
-    """Return what the common items say of two targets that answer nearly alike, or None.
+def paired_answers(
+    one: Answers, other: Answers, weights: FloatArray, copies: float | None = None
+) -> PairedAnswers | None:
+    """Return what the common items say of the difference of two targets.
 
-    None as well if they share less than half of a target's items, or none.
+    None if they share less than half of a target's items, or none.
 
     The standard error counts two more items on which they differ, as Agresti & Min 2005 do
     (Biometrics 61(2)), and shrinks as fewer items are left to differ on:
 
         s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
+
+    Chosen items may hide where two targets differ. As an upper limit it counts four more items, and
+    does not shrink as fewer are left: (sum (d - mean d)^2 + 4) / (n + 1) / n.
 
     Parameters
     ----------
@@ -91,15 +107,15 @@ def near_copies(
         One row each.
     weights : ndarray, shape (items,)
         Of the items in the full score, or in that of a task: 0 for the items of others.
-    share : float, optional
+    copies : float, optional
         How far they count as near copies, if that does not follow from these items.
 
     Examples
     --------
     >>> items, right = np.arange(50), np.ones((1, 50))
-    >>> pair = near_copies(Answers(items, right), Answers(items, right), np.ones(100))
-    >>> pair is not None and round(pair.half(0.0, 0.9), 3)
-    0.033
+    >>> pair = paired_answers(Answers(items, right), Answers(items, right), np.ones(100))
+    >>> [round(half, 3) for half in pair.halves(0.0, 0.9)]
+    [0.033, 0.066]
     """
     items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
     counts = weights[items] > 0
@@ -108,15 +124,14 @@ def near_copies(
     fewest = min(np.count_nonzero(weights[answers.items]) for answers in (one, other))
     if n < max(1, FEW_COMMON * fewest):
         return None
-    if share is None:
-        low, high = ALIKE
-        share = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
-    if not share:
-        return None
+    if copies is None:
+        low, high = COPIES
+        copies = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
     apart = apart * weights[items] * size / weights.sum()
-    squares = float(((apart - apart.mean()) ** 2).sum()) + EXTRA_ITEMS
-    error = math.sqrt(squares / (n + 1) * (1 / n - 1 / size))
-    return NearCopies(float(apart.mean()), error, max(n - 1.0, 1.0), share)
+    squares = float(((apart - apart.mean()) ** 2).sum())
+    error = math.sqrt((squares + EXTRA_ITEMS) / (n + 1) * (1 / n - 1 / size))
+    most = math.sqrt((squares + 2 * EXTRA_ITEMS) / (n + 1) / n)
+    return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +146,15 @@ class Contrast:
         Of the two errors.
     wider : float
         Factor of the half width, for one of several looks.
-    alike : NearCopies, optional
-        Of two targets that answer nearly alike.
+    paired : PairedAnswers, optional
+        Of two targets that answered the same items.
     """
 
     one: Uncertainty | float
     other: Uncertainty | float
     correlation: float = 0.0
     wider: float = 1.0
-    alike: NearCopies | None = None
+    paired: PairedAnswers | None = None
 
     @cached_property
     def difference(self) -> float:
@@ -180,8 +195,13 @@ class Contrast:
                 # Two more items on which the targets differ, one for each side, as Agresti & Min
                 # (2005) add to paired answers: at r = 1 the difference would else be known.
                 squared += max(self.correlation, 0.0) * side.sample.item_share * half**2
-        least = 0.0 if self.alike is None else self.alike.half(self.difference, level)
-        return self.wider * max(math.sqrt(squared), least)
+        half = math.sqrt(squared)
+        if self.paired is not None:
+            of_random, of_chosen = self.paired.halves(self.difference, level)
+            if self.kind == "held-out":
+                half = min(half, of_chosen)
+            half = max(half, self.paired.copies * of_random)
+        return self.wider * half
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference, within what the answers leave possible."""
