@@ -11,24 +11,7 @@ from fewbench.errors import MethodError
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings
 from fewbench.uncertainty.replay import replay
-
-
-class TestCrossed(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("random+aipw(alpha=none,folds=5)")
-
-
-class TestOfAStratifiedSample(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("stratified+aipw(folds=2)")
 
 
 def table(n_sources, n_targets, n_items, average="micro", **kind):
