@@ -340,6 +340,16 @@ SECTIONS = (
         z="tailored",
     ),
     Table(
+        "TailoredBench on GSM8K, pairs of models in order",
+        "As in the first table.",
+        "gsm8k_150.npz",
+        (30,),
+        GIVEN,
+        30,
+        ("pairwise_accuracy",),
+        (Row("tailored", "as published (default)", {"pairwise_accuracy": (93.6,)}),),
+    ),
+    Table(
         "TailoredBench on GSM8K with more items (Table 5, there HellaSwag)",
         "As in the first table. The paper's rows are of HellaSwag.",
         "gsm8k_150.npz",
@@ -368,7 +378,8 @@ SECTIONS = (
         ),
         (20, 30, 40, 100, 150),
         GIVEN,
-        5,
+        30,
+        (TAU, MAE),
     ),
     Study("Why AnchorPoints has less error than printed", ("gsm8k_150.npz",), searches),
     Table(
@@ -439,9 +450,25 @@ SECTIONS = (
         ),
         against="tailored",
     ),
+    Differences(
+        "TailoredBench's parts on GSM8K, over models",
+        "gsm8k_150.npz",
+        tuple(
+            (other, "tailored")
+            for other in (
+                *("tailored-as-printed", "tailored(calibrate=false)", "tailored(natives=dynamic)"),
+                *("tailored(metric=cosine)", "tailored(metric=correlation)"),
+                *(f"tailored(probe={size})" for size in (5, 15, 20, 25)),
+            )
+        ),
+        (30,),
+        GIVEN,
+        30,
+        (TAU, MAE),
+    ),
     Table(
         "What could be better in TailoredBench, at 30 items",
-        "Random halves again. Each is an option, off by default.",
+        "Random halves again. None is the default.",
         "gsm8k_150.npz",
         (30,),
         HALVES,
