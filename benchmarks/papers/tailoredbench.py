@@ -108,6 +108,48 @@ OF_CONFIDENCE = {
     "kmedoids-ridge": " not in the paper",
     "random": "",
 }
+NATIVE_PARTS = ("spread", "nearness", "shares", "counts")
+
+
+def of_native_sources(context: Context) -> str:
+    """Figures 1, 3 and 4: what native sources are good for."""
+    found = analyze(
+        context.scores("gsm8k_150.npz"), budget=30, parts=NATIVE_PARTS, workers=context.workers
+    )
+    lines = [
+        "The paper's division, 30 items, 5 seeds; in brackets, 90 % intervals. Distances are of "
+        "items to their medoids, and between any two items as for a random item.\n",
+        *(f"- {found.findings[part]}" for part in NATIVE_PARTS),
+    ]
+    for title, part in (
+        ("fifths of the sources, the nearest first", found.nearness),
+        ("share of the native sources", found.shares),
+        ("number of nearest sources", found.counts),
+    ):
+        if part is None:
+            raise ValueError(f"{title}: {found.absent}")
+        lines += [
+            f"\n| {title} | error (pp) | less that of {part.against} | Kendall tau | less |",
+            "|---" * 5 + "|",
+        ]
+        for step, row in part.steps.iterrows():
+            cells = [
+                cell
+                for metric, scale in ((MAE, 100), (TAU, 1))
+                for cell in (
+                    shown(scale * row[metric], metric),
+                    "{} [{}, {}]".format(
+                        *(
+                            shown(scale * row[f"{metric}_gap{end}"], metric, "+")
+                            for end in ("", "_low", "_high")
+                        )
+                    ),
+                )
+            ]
+            lines.append(f"| {step} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 FAMILIES = "llama,mistral+mixtral+zephyr,qwen,gemma,yi-,phi-,granite,falcon,smollm"
 
 
@@ -513,6 +555,11 @@ SECTIONS = (
         "TailoredBench where the score is a probability, on MMLU",
         ("llmub_mmlu.npz",),
         by_confidence,
+    ),
+    Study(
+        "TailoredBench's native sources on GSM8K (Figures 1, 3 and 4)",
+        ("gsm8k_150.npz",),
+        of_native_sources,
     ),
     Study(
         "TailoredBench without sources of the target's family",
