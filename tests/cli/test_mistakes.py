@@ -129,6 +129,8 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("compare s.parquet -m random -n 4 --cluster spark://h:1", "unknown executor 'spark://h:1'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
+        ("plan s.parquet --error 2%", "(hint: write 2% as 0.02; see fewbench plan --help)"),
+        ("compare s.parquet -n 10% --seed x", "(hint: see fewbench compare --help)"),
         # import
         (f"import results.csv {LONG} -o x.parquet", "outside the range"),
         (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
