@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
@@ -294,6 +293,8 @@ def fitted(results: TaskResults, chooser: TaskChooser) -> list[float]:
 
 def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000) -> str:
     """How coverage and difficulty of random task sets go with their error."""
+    from scipy.stats import rankdata
+
     matrix = TaskMatrix.of_transfer(transfer)
     s = Similarity().sim(matrix.rows)
     rng = np.random.default_rng(0)
@@ -343,6 +344,8 @@ def stability(transfer) -> str:
 
 def cheaper(transfer, questions: Path) -> str:
     """Distances between tasks from cheaper measurements against those from the whole one."""
+    from scipy.stats import rankdata
+
     whole = Similarity().distances(transfer.mean)
     upper = np.triu_indices(len(whole), 1)
     rng = np.random.default_rng(0)

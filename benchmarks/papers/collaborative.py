@@ -1,7 +1,6 @@
 """Two-stage collaborative filtering: tables on leaderboards, and what the paper prints."""
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from fewbench._types import FloatArray
 from fewbench.methods.needs import item_texts
@@ -144,6 +143,8 @@ def texts_and_scores(context: Context) -> str:
 
 def text_correlations(scores: Scores, points: FloatArray) -> FloatArray:
     """Return the correlation of distances over nearest pairs, of each task; shape (tasks,)."""
+    from scipy.stats import spearmanr
+
     found = []
     for task in range(len(scores.tasks)):
         items = np.flatnonzero(scores.task_of == task)

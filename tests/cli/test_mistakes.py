@@ -12,7 +12,7 @@ from fewbench.testing import simulate
 
 ONE = "--item id --score points"
 LONG = f"--model llm {ONE}"
-IS_SCORE = "(hint: is this the score column? The table's columns are "
+IS_SCORE = "is this the score column? If it is, "
 QUICK = "--repeats 1 --workers 1 --no-intervals"
 
 
