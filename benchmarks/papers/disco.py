@@ -12,12 +12,14 @@ from fewbench.executors import Lost, open_pool
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.study import SplitSettings, make_split
+from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Kind
 from fewbench.uncertainty.replay import replay
 from papers.methods import find
 from papers.record import (
     MAE,
     NONE,
+    PERCENT,
     SPEARMAN,
     Context,
     Differences,
@@ -65,6 +67,9 @@ FACTORS: tuple[tuple[str, str, float | None], ...] = (
 """Method, what it is, and the Spearman correlation that the paper prints (Table 2)."""
 
 
+NEAREST = (("disco-pds-knn", "disco-pds-rf"),)
+
+
 class Said(NamedTuple):
     """A repeat of a method: the items that it chose, and its estimates."""
 
@@ -79,9 +84,8 @@ class Said(NamedTuple):
 
     def metric(self, name: str) -> float:
         """Return the mean absolute error in pp, or the Spearman correlation."""
-        if name == MAE:
-            return float(100 * self.errors.mean())
-        return float(self.estimate.corr(self.truth, method="spearman"))
+        value = point_metrics(self.truth.to_numpy(), self.estimate.to_numpy(), np.empty(0))[name]
+        return 100 * value if name in PERCENT else value
 
 
 class Job(NamedTuple):
@@ -469,10 +473,56 @@ SECTIONS: tuple[Section, ...] = (
             ("disco-pds-rf", "random-ridge"),
             ("disco-pds-rf", "random"),
             ("disco-jsd-ridge", "disco-pds-rf"),
+            ("disco-pds-knn", "disco-pds-rf"),
         ),
         (10, 100, 500),
         "--split group",
         REPEATS,
+        (MAE, SPEARMAN),
+        seed_of=int,
+    ),
+    Differences(
+        "DISCO's predictors on MMLU, over models",
+        MMLU,
+        tuple(
+            ("disco-pds-rf", f"{PDS}+pca+{predictor}")
+            for predictor in (
+                *("boosting", "mlp", "mlp(layers=3)", "ridge(alpha=10)", "lasso", "knn", "linear"),
+            )
+        ),
+        (ITEMS,),
+        "--split group",
+        REPEATS,
+        (MAE, SPEARMAN),
+        seed_of=int,
+    ),
+    *(
+        Differences(
+            f"DISCO and others on MMLU, {title}, over models",
+            MMLU,
+            pairs,
+            budgets,
+            split,
+            REPEATS,
+            (MAE, SPEARMAN),
+            seed_of=int,
+        )
+        for title, pairs, budgets, split in (
+            (
+                "a random division",
+                (("disco-pds-knn", "disco-pds-rf"),),
+                (10, 100),
+                "--split random",
+            ),
+            *(
+                (title, (("disco-pds-rf", "random"),), (ITEMS,), split)
+                for title, split in (
+                    ("every tenth model", "--split every --targets 0.1"),
+                    ("the strongest tenth", "--split performance --targets 0.1"),
+                    ("the strongest 30%", "--split performance --targets 0.3 --gap"),
+                )
+            ),
+        )
     ),
     Study("DISCO by division of the models on MMLU", (MMLU,), by_division),
     Study("DISCO by number of source models on MMLU", (MMLU,), by_sources),
