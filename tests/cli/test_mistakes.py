@@ -11,7 +11,7 @@ from fewbench.testing import simulate
 
 ONE = "--item id --score points"
 LONG = f"--model llm {ONE}"
-IS_SCORE = "(hint: is this the score column? The table's columns are "
+IS_SCORE = "is this the score column? If it is, "
 QUICK = "--repeats 1 --workers 1 --no-intervals"
 
 
@@ -110,6 +110,8 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("compare s.parquet -m random -n 4 --cluster spark://h:1", "unknown executor 'spark://h:1'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
+        ("plan s.parquet --error 2%", "(hint: write 2% as 0.02; see fewbench plan --help)"),
+        ("compare s.parquet -n 10% --seed x", "(hint: see fewbench compare --help)"),
         # import
         (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
         (f"import results.csv {LONG} --range 100,0 -o x.parquet", "in order"),

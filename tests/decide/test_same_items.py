@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t as student
 
 from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
@@ -189,6 +188,8 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
 
 def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):
     """One item of a task that differs decides nothing; equal answers leave no difference."""
+    from scipy.stats import t as student
+
     scores, answers, n = world[0]["none"], world[1], 100
     items = evaluated(scores, "a", answers, n).record.answered("a")
     copy = answers.copy()
