@@ -273,6 +273,12 @@ def test_mistakes_are_one_line(cli, tasks, model, words, said):
     assert model.asked == 0
 
 
+def test_tasks_that_are_not_there(cli, model):
+    heard = measure(cli, "nowhere", *SERVED)
+    assert heard.code == 2
+    assert "nowhere" in heard.err
+
+
 def test_open_answers_need_another_metric(cli, tasks, model):
     write_task(Path("tasks/open.jsonl"), "open", options=False)
     assert "without options: 'open'" in measure(cli, tasks, *SERVED).err

@@ -1,6 +1,5 @@
 """Runs joined: by content, by time, by what the user says of doubtful ones."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +12,9 @@ from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
 from fewbench.scores.conditions import compare_conditions, count_uncompared, disagreements
 
+from .toy import noted
+
 LATER = "2026-01-02T10-00-00.000001"
-
-
-def noted(reading, pattern):
-    return any(re.search(pattern, note) for note in reading.notes)
 
 
 def run_of(model, contents, scores, own_ids=("",) * 9, **known):

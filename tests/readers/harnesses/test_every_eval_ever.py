@@ -13,7 +13,7 @@ from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 from fewbench.scores import Scale
 
-from ..toy import FIXTURES, expected
+from ..toy import FIXTURES, expected, noted
 
 RECORDS = FIXTURES / "every_eval_ever"
 UUID = "0b0e7a3c-9f5d-4c1e-8a77-3f2b6d1c5e90"
@@ -61,10 +61,6 @@ def runs_in(*folders, **wants):
 
 def joined(*folders, **options):
     return join(runs_in(*folders), **options)
-
-
-def noted(reading_or_run, pattern):
-    return any(re.search(pattern, note) for note in reading_or_run.notes)
 
 
 def row_of(sample_id="s1", score=1.0, **changes):

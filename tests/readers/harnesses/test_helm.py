@@ -13,7 +13,7 @@ from fewbench.readers.harnesses.helm import Helm
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 
-from ..toy import CAPITALS, FIXTURES, MODELS, TOY
+from ..toy import CAPITALS, FIXTURES, MODELS, TOY, noted
 from ..toy import capitals as right_capitals
 from ..toy import sums as right_sums
 
@@ -53,10 +53,6 @@ def runs_in(*folders, key=None):
 
 def joined(*folders, key=None, **options):
     return join(runs_in(*folders, key=key), **options)
-
-
-def noted(reading_or_run, pattern):
-    return any(re.search(pattern, note) for note in reading_or_run.notes)
 
 
 def change(file, make):

@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 
@@ -7,11 +5,9 @@ from fewbench.errors import ReaderError
 from fewbench.readers import read
 from fewbench.scores import Scale
 
+from ..toy import noted
+
 LATER = "2026-01-02T10-00-00.000001"
-
-
-def noted(reading, pattern):
-    return any(re.search(pattern, note) for note in reading.notes)
 
 
 def three(logs, **changes):

@@ -15,7 +15,7 @@ from fewbench.readers import read
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.opencompass import OpenCompass
 
-from ..toy import A, B, capitals, sums
+from ..toy import A, B, capitals, noted, sums
 
 # Kept as an archive, as it holds configurations in Python that are not ours to keep tidy.
 FIXTURES = Path(tempfile.mkdtemp())
@@ -29,10 +29,6 @@ def runs_of(folder, wants=None):
     harness = OpenCompass()
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [run for unit in harness.find(files) for run in harness.read(unit, wants or Wants())]
-
-
-def noted(notes, pattern):
-    return any(re.search(pattern, note) for note in notes)
 
 
 @pytest.fixture

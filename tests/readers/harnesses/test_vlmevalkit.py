@@ -1,7 +1,6 @@
 """VLMEvalKit: what the tool wrote of toy questions, and what went wrong with it."""
 
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from fewbench.readers import read
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.vlmevalkit import VLMEvalKit, made_of
 
-from ..toy import A, B, capitals
+from ..toy import A, B, capitals, noted
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vlmevalkit"
 TSV = "tsv/toy-model-a/toy-model-a_toy_capitals_exact_matching_result.tsv"
@@ -30,10 +29,6 @@ def runs_of(folder, wants=None):
     harness = VLMEvalKit()
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [run for unit in harness.find(files) for run in harness.read(unit, wants or Wants())]
-
-
-def noted(notes, pattern):
-    return any(re.search(pattern, note) for note in notes)
 
 
 @pytest.fixture
