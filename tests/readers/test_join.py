@@ -157,11 +157,6 @@ class TestMetricsFromLogLikelihoods:
         with pytest.raises(ReaderError, match="'acc_norm' is not logged, and cannot be computed"):
             read(logs.root, metric="acc_norm")
 
-    def test_a_logged_score_that_they_contradict_is_named(self, logs):
-        rows = self.rows(logs)
-        logs.write("a", "t", [rows[0] | {"acc": 1.0}, rows[1]])
-        assert noted(read(logs.root), "do not explain 1 score of 'acc'")
-
 
 class TestTasksNamed:
     @pytest.fixture

@@ -96,12 +96,6 @@ def test_task_errors_are_means_over_all_repeats(outcome, scores):
     np.testing.assert_allclose(means, outcome.cells["task_mae"])
 
 
-def test_a_method_has_ratio_one_to_itself(outcome):
-    cells = outcome.cells.set_index("method")
-    ends = [f"ratio_to_random_ridge{end}" for end in ("", "_low", "_high")]
-    np.testing.assert_allclose(cells.loc["random-ridge", ends].to_numpy(float), 1)
-
-
 def test_ratios_to_random_are_to_its_expected_error(outcome, scores):
     """Not to the error of a few draws, which is off by as much as a half on single tables."""
     cells = outcome.cells

@@ -25,7 +25,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from fewbench._types import BoolArray, FloatArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.methods.base import Answers
 from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
 from fewbench.uncertainty.intervals import TINY, Uncertainty, student
@@ -73,6 +73,12 @@ class NearCopies:
         return self.share * math.hypot(student(self.error, self.freedom)(level), apart)
 
 
+def common_answers(one: Answers, other: Answers) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the items that two targets answered, in order, and each one's answers to them."""
+    items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
+    return items, one.scores[0][at], other.scores[0][there]
+
+
 def near_copies(
     one: Answers, other: Answers, weights: FloatArray, share: float | None = None
 ) -> NearCopies | None:
@@ -101,9 +107,9 @@ def near_copies(
     >>> pair is not None and round(pair.half(0.0, 0.9), 3)
     0.033
     """
-    items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
+    items, ours, theirs = common_answers(one, other)
     counts = weights[items] > 0
-    items, apart = items[counts], (one.scores[0][at] - other.scores[0][there])[counts]
+    items, apart = items[counts], (ours - theirs)[counts]
     n, size = len(items), np.count_nonzero(weights)
     fewest = min(np.count_nonzero(weights[answers.items]) for answers in (one, other))
     if n < max(1, FEW_COMMON * fewest):

@@ -71,12 +71,6 @@ def statistic(entry, name):
 
 
 class TestTable:
-    def test_models_tasks_and_scores(self, suites):
-        reading = joined(suites / "v1", metric="exact_match")
-        assert reading.scores.model_ids == MODELS
-        assert reading.scores.tasks == [SEPARATE, "toy_sums"]
-        assert noted(reading, "filter 'test', of 2 tasks")
-
     def test_items_are_known_by_what_they_say(self, suites):
         ids = joined(suites / "v1", metric="exact_match").scores.item_ids.tolist()
         for item in (CAPITALS[2], CAPITALS[9]):
@@ -355,13 +349,6 @@ def _error(call):
     with pytest.raises(ReaderError) as caught:
         call()
     return caught.value
-
-
-@pytest.mark.parametrize("name", ["per_instance_stats", "run_spec", "scenario_state", "stats"])
-def test_torn_files_are_named(sums, name):
-    file = sums / f"{name}.json"
-    file.write_bytes(file.read_bytes()[:-40])
-    assert re.search(rf"{name}\.json: not whole JSON", str(_error(lambda: runs_in(sums))))
 
 
 @pytest.mark.parametrize(

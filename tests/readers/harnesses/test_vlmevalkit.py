@@ -238,12 +238,6 @@ class TestScores:
         turned = only(sheet(rows(A=[3.0, 4.0, 5.0], index=[0.0, 1.0, 2.0])))
         assert run.columns["content"].tolist() == turned.columns["content"].tolist()
 
-    def test_a_field_as_key(self, sheet):
-        path = sheet(rows())
-        assert only(path, Wants(key="question")).columns["content"].tolist() == ["q0", "q1", "q2"]
-        with pytest.raises(ReaderError, match="row 1: the item has no text or number 'id'"):
-            only(path, Wants(key="id"))
-
 
 class TestBroken:
     @pytest.mark.parametrize("folder", ["infer", "json"])
@@ -279,16 +273,6 @@ class TestBroken:
         with pytest.raises(ReaderError, match=message) as error:
             read(path, form="vlmevalkit")
         assert str(path) in str(error.value)
-
-    def test_a_torn_book(self, excel, tmp_path):
-        folder = shutil.copytree(FIXTURES / "limited" / "toy-model-b", tmp_path / "toy-model-b")
-        path = next(folder.glob("*_result.xlsx"))
-        whole = path.read_bytes()
-        for keep in (0, 10, len(whole) // 2, len(whole) - 1):
-            path.write_bytes(whole[:keep])
-            with pytest.raises(ReaderError, match=r"not a whole \.xlsx file") as error:
-                read(folder)
-            assert str(path) in str(error.value)
 
     def test_openpyxl_is_asked_for(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "openpyxl", None)
