@@ -279,3 +279,14 @@ def test_rounds_are_bounded(monkeypatch):
         return distances[:, found].min(axis=1).sum()
 
     assert cost(100) < cost(1)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_medoids_beside_others_that_stay_are_those_of_distances_cut_at_them(k):
+    points = rng(1).random((60, 3))
+    d = np.abs(points[:, None] - points).sum(axis=2)
+    near = d[:, [7, 30]].min(axis=1)
+    beside = kmedoids(d, k, rng(2), near=near)
+    cut = kmedoids(np.minimum(d, near[:, None]), k, rng(2))
+    assert beside.medoids.tolist() == cut.medoids.tolist()
+    assert beside.cost == cut.cost

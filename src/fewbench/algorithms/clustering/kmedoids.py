@@ -68,6 +68,7 @@ def kmedoids(
     rng: np.random.Generator,
     *,
     restarts: int = 1,
+    near: NDArray[np.float32] | None = None,
 ) -> KMedoids:
     """Choose `k` candidates with the least total distance from the points.
 
@@ -82,6 +83,8 @@ def kmedoids(
     - `k`: From 1 to n_candidates.
     - `rng`: Draws the first medoids, uniformly without replacement.
     - `restarts`: Runs from new random medoids; the first of the cheapest runs is kept.
+    - `near`, shape (n_points,): Each point's distance to the nearest of further medoids that stay,
+      by default of none. Labels are of the chosen ones nonetheless.
 
     Raises ValueError if `distances` is not a finite, non-empty matrix, `k` is out of range, or
     `restarts` is below 1.
@@ -100,14 +103,14 @@ def kmedoids(
         raise ValueError(f"restarts must be at least 1; got {restarts}")
     if k == 1:  # solved exactly, by one look
         blocks = (rows[lo : lo + _MAX_BLOCK] for lo in range(0, n_candidates, _MAX_BLOCK))
-        totals = np.concatenate([block.sum(axis=1, dtype=np.float64) for block in blocks])
-        return _result(rows, np.array([totals.argmin()]), 0, 1)
+        totals = [_capped(block, near).sum(axis=1, dtype=np.float64) for block in blocks]
+        return _result(rows, np.array([np.concatenate(totals).argmin()]), near, 0, 1)
 
     best: KMedoids | None = None
     for _ in range(restarts):
-        search = _Search(rows, rng.choice(n_candidates, k, replace=False))
+        search = _Search(rows, rng.choice(n_candidates, k, replace=False), near)
         passes = search.run()
-        result = _result(rows, search.medoids, search.swaps, passes)
+        result = _result(rows, search.medoids, near, search.swaps, passes)
         if best is None or result.cost < best.cost:
             best = result
     assert best is not None
@@ -148,20 +151,29 @@ def _is_symmetric(matrix: NDArray[Any]) -> bool:
     )
 
 
-def _result(rows: Rows, medoids: IntArray, swaps: int, passes: int) -> KMedoids:
+def _capped(rows: NDArray[Any], near: NDArray[np.float32] | None) -> NDArray[Any]:
+    """Return distances from the points, none above that to the nearest medoid that stays."""
+    return rows if near is None else np.minimum(rows, near)
+
+
+def _result(
+    rows: Rows, medoids: IntArray, near: NDArray[np.float32] | None, swaps: int, passes: int
+) -> KMedoids:
     medoids = np.sort(medoids).astype(np.intp, copy=False)
     to_medoids = rows[medoids]
-    cost = float(to_medoids.min(axis=0).sum(dtype=np.float64))
+    cost = float(_capped(to_medoids, near).min(axis=0).sum(dtype=np.float64))
     return KMedoids(medoids, to_medoids.T.copy().argmin(axis=1), cost, swaps, passes)
 
 
 class _Search:
     """One run: the medoids in slots 0 .. k-1, and the slots of each point's nearest two medoids."""
 
-    def __init__(self, rows: Rows, medoids: IntArray) -> None:
-        self.rows = rows
+    def __init__(
+        self, rows: Rows, medoids: IntArray, near: NDArray[np.float32] | None = None
+    ) -> None:
+        self.rows, self.near = rows, near
         self.medoids = medoids.copy()
-        self.to_medoids = rows[medoids].T.copy()  # (n_points, k)
+        self.to_medoids = _capped(rows[medoids], near).T.copy()  # (n_points, k)
         n_points, k = self.to_medoids.shape
         slot = np.min_scalar_type(k)  # small integers, which numpy sorts by radix
         nearest, second, self.d1, self.d2 = _nearest_two(self.to_medoids.copy())
@@ -192,7 +204,10 @@ class _Search:
                 return False
         block = rows[lo:hi]
         best = self._best(block)
-        return best is not None and self._swap(best[0], lo + best[1], block[best[1]])
+        if best is None:
+            return False
+        # all else is compared with the second nearest, which is not above what is near
+        return self._swap(best[0], lo + best[1], _capped(block[best[1]], self.near))
 
     def _best(self, rows: NDArray[Any], slack: float = 0.0) -> tuple[int, int] | None:
         """Return the slot and the row of the best swap; None if it costs more, by `slack` even."""
