@@ -1,12 +1,11 @@
 # Every target makes its own .venv when there is none. Needs Python >= 3.11 and make.
 PYTHON ?= python3
-SCORES ?= scores.parquet
 TABLES ?= reproduced/tables
 WORKERS ?= 2
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: demo test test-slow lint docs notebooks package bench native-sources reproduce zoo clean
+.PHONY: demo test test-slow lint docs notebooks package bench reproduce zoo clean
 
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
@@ -34,9 +33,6 @@ package: .venv/ready-dev  ## build wheel and sdist, and try them in an empty env
 
 bench: .venv/ready-dev  ## speed, as ratios against peers and limits
 	$(BIN)/python benchmarks/run.py
-
-native-sources: .venv/ready  ## TailoredBench's analyses of the table SCORES
-	$(BIN)/python benchmarks/native_sources.py $(SCORES) -o native-sources.json
 
 reproduce: .venv/ready-dev  ## the papers' tables: public results fetched into TABLES, figures beside the printed ones
 	$(BIN)/python benchmarks/reproduce.py $(TABLES) --get --workers $(WORKERS) \

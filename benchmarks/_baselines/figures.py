@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from _baselines.cells import Record
 from _baselines.over_tables import OverTables, over_tables
@@ -244,6 +243,8 @@ def _p_value(cells: Cells, split: str, differences: Mapping[str, FloatArray]) ->
     table with few repeats must not decide how sure all together are. Tables without enough repeats
     for a variance are left out.
     """
+    from scipy import stats
+
     judged = {
         table: found
         for table, one in differences.items()

@@ -5,7 +5,6 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from fewbench.study.inference import FEWEST_TARGETS, LEVEL
 
@@ -63,6 +62,8 @@ def over_tables(
     >>> over_tables([0.5, 0.8, 0.4], n_targets=[1, 40, 50]).n_tables
     2
     """
+    from scipy import stats
+
     count = len(ratios)
     enough = [n_targets is None or n_targets[at] >= FEWEST_TARGETS for at in range(count)]
     logs: dict[Hashable, list[float]] = {}

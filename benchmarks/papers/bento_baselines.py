@@ -36,10 +36,16 @@ SHARES = (0.05, 0.02, 0.007)  # of all questions, as in Table 5
 DRAWS = 200
 
 
+def texts_of_tasks() -> dict[str, str]:
+    """Return the texts of MMLU's tasks that come with lm-eval."""
+    texts: dict[str, str] = json.loads((files("lm_eval") / TEXTS).read_text(encoding="utf-8"))
+    return texts
+
+
 def by_texts(context: Context) -> str:
     """Tasks compared by the texts of their development questions."""
     own, transfer, lists = released(context)
-    texts = json.loads((files("lm_eval") / TEXTS).read_text(encoding="utf-8"))
+    texts = texts_of_tasks()
     matrix = of_texts(texts, transfer.tasks, transfer.n_questions)
     sets = {
         name: {k: read_chooser(method).order(matrix, k, 0).tasks for k in KS}

@@ -10,7 +10,6 @@ from fewbench.bento import Similarity, TaskMatrix, TaskResults, Transferability,
 from fewbench.bento.held_out import HeldOutTasks
 from fewbench.bento.judgement import resampled_models
 from fewbench.methods.tasks.choosers import mismatch
-from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.study.metrics import nrmse
 from papers.bento_data import KS, OTHERS, RELEASED, in_order, others, released, row, table_of
@@ -256,7 +255,7 @@ def of_source_scores(context: Context) -> str:
     """t chosen by the sources' errors where tasks are compared by source scores."""
     rows = []
     for file, sizes in TABLES.items():
-        scores = read(context.folder / file).scores
+        scores = context.scores(file)
         found = by_sources(without_duplicates(scores), sizes)
         rows += [row(f"{file.removesuffix('.npz')} | {k}", errors) for k, errors in found.items()]
     return (

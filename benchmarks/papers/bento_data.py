@@ -1,7 +1,6 @@
 """BenTo's released data, 102 other models, and how their tables are written."""
 
 from fewbench.bento import TaskResults, Transferability
-from fewbench.readers import read
 from fewbench.readers.task_tables import read_task_table
 from fewbench.scores import Scores
 from papers.record import Context
@@ -35,7 +34,7 @@ def released(context: Context) -> tuple[TaskResults, Transferability, dict[str, 
 
 def others(context: Context) -> Scores:
     """102 other models."""
-    return read(context.folder / "llmub_mmlu.npz").scores
+    return context.scores(OTHERS)
 
 
 def in_order(scores: Scores, transfer: Transferability) -> TaskResults:

@@ -8,16 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fewbench.errors import MissingExtraError
 from fewbench.executors import Lost, open_pool
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.study import SplitSettings, make_split
+from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Kind
 from fewbench.uncertainty.replay import replay
 from papers.methods import find
 from papers.record import (
     MAE,
     NONE,
+    PERCENT,
     SPEARMAN,
     Context,
     Differences,
@@ -36,15 +39,14 @@ ITEMS = 100
 SPLITS: dict[Kind, str] = {"group": "checkpoints held out", "random": "a random division"}
 PDS = "pds(models=100)+signature"
 
-FACTORS: tuple[tuple[str, str, float | None], ...] = (
+Factor = tuple[str, str, float | None]
+FACTORS: tuple[Factor, ...] = (
     ("disco-pds-rf", "the default: PDS, 256 components, forest", 0.987),
     ("pds(models=100,stratified=true)+signature+pca+forest", "as many items a task (b)", 0.978),
     (f"{PDS}+forest", "no reduction (d)", 0.918),
     (f"{PDS}+pca(components=8)+forest", "8 components (d)", None),
     (f"{PDS}+pca(components=32)+forest", "32 components (d)", 0.983),
     (f"{PDS}+pca(components=64)+forest", "64 components (d)", 0.987),
-    (f"{PDS}+umap(components=8)+forest", "UMAP, 8 dimensions (d)", None),
-    (f"{PDS}+umap(components=64)+forest", "UMAP, 64 dimensions (d)", 0.982),
     ("disco-pds-knn", "nearest neighbor (e)", 0.971),
     (f"{PDS}+pca+mlp", "2-layer perceptron (e)", 0.959),
     (f"{PDS}+pca+mlp(layers=3)", "3-layer perceptron (e)", 0.962),
@@ -63,6 +65,13 @@ FACTORS: tuple[tuple[str, str, float | None], ...] = (
     ("random", "random items, share of right answers", None),
 )
 """Method, what it is, and the Spearman correlation that the paper prints (Table 2)."""
+BY_UMAP: tuple[Factor, ...] = (
+    (f"{PDS}+umap(components=8)+forest", "UMAP, 8 dimensions (d)", None),
+    (f"{PDS}+umap(components=64)+forest", "UMAP, 64 dimensions (d)", 0.982),
+)
+
+
+NEAREST = (("disco-pds-knn", "disco-pds-rf"),)
 
 
 class Said(NamedTuple):
@@ -79,9 +88,8 @@ class Said(NamedTuple):
 
     def metric(self, name: str) -> float:
         """Return the mean absolute error in pp, or the Spearman correlation."""
-        if name == MAE:
-            return float(100 * self.errors.mean())
-        return float(self.estimate.corr(self.truth, method="spearman"))
+        value = point_metrics(self.truth.to_numpy(), self.estimate.to_numpy(), np.empty(0))[name]
+        return 100 * value if name in PERCENT else value
 
 
 class Job(NamedTuple):
@@ -122,11 +130,20 @@ def run(
     return {name: [runs[repeat] for repeat in range(REPEATS)] for name, runs in found.items()}
 
 
-def by_factors(context: Context) -> str:
+def by_umap(context: Context) -> str:
+    """Table 2 d: reduction by UMAP.
+
+    Raises MissingExtraError without umap-learn, so that the record's section stays as it is.
+    """
+    if find_spec("umap") is None:
+        raise MissingExtraError("UMAP needs umap-learn", hint="pip install umap-learn")
+    return by_factors(context, BY_UMAP)
+
+
+def by_factors(context: Context, factors: tuple[Factor, ...] = FACTORS) -> str:
     """Table 2: reduction, stratification, predictor."""
     scores = context.scores(MMLU)
-    known = find_spec("umap") is not None
-    methods = [method for method, _, _ in FACTORS if known or "umap" not in method]
+    methods = [method for method, _, _ in factors]
     ran = {
         kind: run(scores, scores, methods, SplitSettings(kind), context.workers) for kind in SPLITS
     }
@@ -135,17 +152,15 @@ def by_factors(context: Context) -> str:
         f"{REPEATS} divisions: whole checkpoints are targets, or runs, so that near copies of them "
         "are source models. The paper's figures (Table 2) are of other models: 382 source models, "
         "divided by date. Components are at most as many as source models less 1, about 74. A "
-        "letter is the part of Table 2. UMAP needs umap-learn.\n",
+        "letter is the part of Table 2.\n",
         "| | | Spearman, paper | held out | random division | error (pp), held out | random "
         "division |",
         "|---|---|---|---|---|---|---|",
     ]
-    for method, label, printed in FACTORS:
+    for method, label, printed in factors:
         cells = ["–" if printed is None else shown(printed, SPEARMAN)]
         for metric in (SPEARMAN, MAE):
-            mine = {
-                kind: [one.metric(metric) for one in ran[kind].get(method, [])] for kind in SPLITS
-            }
+            mine = {kind: [one.metric(metric) for one in ran[kind][method]] for kind in SPLITS}
             cells += means(pd.DataFrame(mine, dtype=float), metric)
         lines.append(f"| `{method}` | {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -458,6 +473,7 @@ SECTIONS: tuple[Section, ...] = (
     *(table_1(at, file) for at, file in enumerate(BENCHMARKS)),
     *LEADERBOARD,
     Study("DISCO's factors on MMLU", (MMLU,), by_factors),
+    Study("DISCO's factors on MMLU, UMAP", (MMLU,), by_umap),
     Study("DISCO by number of items on MMLU (Figure 5)", (MMLU,), by_items),
     Differences(
         "DISCO and others on MMLU, over models",
@@ -469,10 +485,56 @@ SECTIONS: tuple[Section, ...] = (
             ("disco-pds-rf", "random-ridge"),
             ("disco-pds-rf", "random"),
             ("disco-jsd-ridge", "disco-pds-rf"),
+            ("disco-pds-knn", "disco-pds-rf"),
         ),
         (10, 100, 500),
         "--split group",
         REPEATS,
+        (MAE, SPEARMAN),
+        seed_of=int,
+    ),
+    Differences(
+        "DISCO's predictors on MMLU, over models",
+        MMLU,
+        tuple(
+            ("disco-pds-rf", f"{PDS}+pca+{predictor}")
+            for predictor in (
+                *("boosting", "mlp", "mlp(layers=3)", "ridge(alpha=10)", "lasso", "knn", "linear"),
+            )
+        ),
+        (ITEMS,),
+        "--split group",
+        REPEATS,
+        (MAE, SPEARMAN),
+        seed_of=int,
+    ),
+    *(
+        Differences(
+            f"DISCO and others on MMLU, {title}, over models",
+            MMLU,
+            pairs,
+            budgets,
+            split,
+            REPEATS,
+            (MAE, SPEARMAN),
+            seed_of=int,
+        )
+        for title, pairs, budgets, split in (
+            (
+                "a random division",
+                (("disco-pds-knn", "disco-pds-rf"),),
+                (10, 100),
+                "--split random",
+            ),
+            *(
+                (title, (("disco-pds-rf", "random"),), (ITEMS,), split)
+                for title, split in (
+                    ("every tenth model", "--split every --targets 0.1"),
+                    ("the strongest tenth", "--split performance --targets 0.1"),
+                    ("the strongest 30%", "--split performance --targets 0.3 --gap"),
+                )
+            ),
+        )
     ),
     Study("DISCO by division of the models on MMLU", (MMLU,), by_division),
     Study("DISCO by number of source models on MMLU", (MMLU,), by_sources),

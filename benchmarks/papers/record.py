@@ -3,22 +3,29 @@
 import hashlib
 import os
 import time
+import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from fewbench._files import written_whole
-from fewbench._version import __version__
+from fewbench._seeds import child_seed
+from fewbench._types import FloatArray
 from fewbench.checks import audit, drop
+from fewbench.cli.compare import GAP
 from fewbench.errors import FewbenchError
 from fewbench.readers.loading import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare, make_split
+from fewbench.study.cell import made_with
+from fewbench.study.inference import model_groups, two_way
+from fewbench.study.metrics import OF_TASKS, weighted_metrics
 from fewbench.uncertainty.replay import replay
 from papers.methods import find, paper_method
 from papers.public import place
@@ -59,6 +66,9 @@ WANTED = "not in the folder; --get fetches it"
 GIVEN = "--split given"
 HALVES = "--split random --targets 0.5"
 PAPER, OTHER = "paper", "another program"
+RESAMPLES = 499
+CLEAR = 1.6
+"""Standard errors of a difference that is not chance, at 90%."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ class Table:
     """The table of scores in the folder, with its ending; `papers.public` may fetch it."""
     budgets: tuple[int | str, ...]
     split: str
-    """Options of `fewbench compare`: --split, --targets, --group-by."""
+    """Options of `fewbench compare`: --split, --targets, --gap, --group-by."""
     repeats: int
     metrics: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -223,29 +233,38 @@ class Study:
     made: Callable[[Context], str]
 
     def text(self, context: Context) -> str:
-        """Make the text; with a cache, take it from there if nothing that it rests on changed."""
-        if context.cache is None:
-            return self.made(context)
-        kept = Path(f"{context.cache}.sections") / f"{self._key(context)}.md"
-        if not kept.is_file():
-            text = self.made(context)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with written_whole(kept) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-        return kept.read_text(encoding="utf-8")
+        """Make the text, or take it from the cache."""
+        return kept(self, context, self.made)
 
-    def _key(self, context: Context) -> str:
-        """Return a hash of the data, the programs of the record and the version of fewbench."""
-        programs = sorted(Path(__file__).parents[1].rglob("*.py"))
-        digest = hashlib.sha256(f"{self.title} {__version__}".encode())
-        for path in (*programs, *(place(context.folder, file) for file in self.data)):
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        return digest.hexdigest()[:16]
+
+def kept(section: Section, context: Context, make: Callable[[Context], str]) -> str:
+    """Make a section's text; with a cache, take it from there if nothing that it rests on changed.
+
+    It rests on its data, on the programs of the record, and on fewbench and its libraries.
+    """
+    if context.cache is None:
+        return make(context)
+    digest = hashlib.sha256(f"{section.title} {made_with()}".encode())
+    programs = sorted(Path(__file__).parents[1].rglob("*.py"))
+    for path in (*programs, *(place(context.folder, file) for file in section.data)):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    path = Path(f"{context.cache}.sections") / f"{digest.hexdigest()[:16]}.md"
+    if not path.is_file():
+        text = make(context)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return path.read_text(encoding="utf-8")
+
+
+def seed_of_compare(repeat: int) -> int:
+    """Return the seed of a method in a repeat of `compare`."""
+    return child_seed(0, 3, repeat)
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences of two methods' errors, with standard errors that count the models, too."""
+    """Differences of two methods, with standard errors that count the models, too."""
 
     title: str
     file: str
@@ -253,52 +272,89 @@ class Differences:
     budgets: tuple[int, ...]
     split: str
     repeats: int
-    of_tasks: bool = False
-    """Whether errors are of a task's score, or of the full score."""
+    metrics: tuple[str, ...] = (MAE,)
     distinct: bool = False
+    seed_of: Callable[[int], int] = seed_of_compare
+    """Seed of a repeat: by default that of a `Table`, whose differences then are the same."""
 
     @property
     def data(self) -> tuple[str, ...]:
         return (self.file,)
 
     def text(self, context: Context) -> str:
-        """Return the table; a difference is clear from 1.6 standard errors on."""
+        """Return a table for each metric, or take them from the cache."""
+        return kept(self, context, self._made)
+
+    def _made(self, context: Context) -> str:
         scores = context.scores(self.file)
         scores = without_duplicates(scores) if self.distinct else scores
+        splits = [make_split(scores, settings(self.split), 0, at) for at in range(self.repeats)]
+        targets = [[scores.model_ids[at] for at in split.targets] for split in splits]
+        resampled = two_way(targets, model_groups(scores), resamples=RESAMPLES)
+        parts: dict[tuple[str, int, str], list[FloatArray]] = defaultdict(list)
+        for repeat, split in enumerate(splits):
+            divided = (scores.take(models=at) for at in (split.sources, split.targets))
+            judged = _Judged(*divided, resampled.weights(repeat), self.metrics)
+            methods = dict.fromkeys(method for pair in self.pairs for method in pair)
+            for method, budget in product(methods, self.budgets):
+                for metric, row in judged.by_metric(method, budget, self.seed_of(repeat)):
+                    parts[method, budget, metric].append(row)
         lines = [
             f"`{self.split}`, {self.repeats} repeats. ± is one standard error over repeats and "
-            "over target models (where families are held out, over families): a 90% interval "
-            "excludes 0 where the difference is above 1.6 of them.\n",
-            f"| {'error of a task' if self.of_tasks else 'error'} (pp), the first less the second "
-            f"| {' | '.join(map(str, self.budgets))} |",
-            "|---" * (1 + len(self.budgets)) + "|",
+            "models, both resampled as in `fewbench compare`; models of a family, or with nearly "
+            "the same answers, count as one. Bold: above 1.6 standard errors, and its 90% "
+            "interval excludes 0."
         ]
-        methods = dict.fromkeys(method for pair in self.pairs for method in pair)
-        rows: dict[tuple[str, int], dict[int, pd.Series[float]]] = {}
-        for repeat in range(self.repeats):
-            split = make_split(scores, settings(self.split), 0, repeat)
-            sources, targets = (scores.take(models=at) for at in (split.sources, split.targets))
-            for method, budget in product(methods, self.budgets):
-                run = replay(find(method), sources, targets, budget, repeat, tasks=self.of_tasks)
-                gaps = (
-                    np.abs(run.tasks - targets.task_scores()).mean(axis=1)
-                    if self.of_tasks
-                    else np.abs(run.scores - targets.full_scores())
-                )
-                of_models = pd.Series(100 * gaps, list(targets.model_ids))
-                rows.setdefault((method, budget), {})[repeat] = of_models
-        errors = {key: pd.DataFrame(of_repeats).T for key, of_repeats in rows.items()}
-        for first, second in self.pairs:
-            cells = []
-            for budget in self.budgets:
-                ahead = errors[first, budget] - errors[second, budget]
-                by_repeat, by_model = ahead.mean(axis=1), ahead.mean(axis=0)
-                if settings(self.split).kind == "group":
-                    by_model = by_model.groupby(scores.models["family"]).mean()
-                error = np.hypot(by_repeat.sem(), by_model.sem())
-                cells.append(f"{shown(by_repeat.mean(), MAE, '+')} ± {shown(error, MAE)}")
-            lines.append(f"| `{first}`, `{second}` | {' | '.join(cells)} |")
+        for metric in self.metrics:
+            lines.append(
+                f"\n| {HEADINGS[metric]}, the first less the second "
+                f"| {' | '.join(map(str, self.budgets))} |"
+            )
+            lines.append("|---" * (1 + len(self.budgets)) + "|")
+            scale = 100 if metric in PERCENT else 1
+            for first, second in self.pairs:
+                cells = []
+                for budget in self.budgets:
+                    ours, theirs = (
+                        scale * np.array(parts[method, budget, metric])
+                        for method in (first, second)
+                    )
+                    figure = resampled.figure(resampled.difference(ours, theirs))
+                    value = shown(figure.value, metric, "+")
+                    outside = figure.low > 0 or figure.high < 0
+                    if outside and abs(figure.value) > CLEAR * figure.se:
+                        value = f"**{value}**"
+                    cells.append(f"{value} ± {shown(figure.se, metric)}")
+                lines.append(f"| `{first}`, `{second}` | {' | '.join(cells)} |")
         return "\n".join(lines)
+
+
+class _Judged(NamedTuple):
+    """A repeat's models, and how often each target counts in each resample."""
+
+    sources: Scores
+    targets: Scores
+    weights: FloatArray
+    metrics: tuple[str, ...]
+
+    def by_metric(self, method: str, budget: int, seed: int) -> Iterator[tuple[str, FloatArray]]:
+        """Yield each metric of a method, shape (resamples,)."""
+        of_tasks = any(metric.startswith(OF_TASKS) for metric in self.metrics)
+        run = replay(find(method), self.sources, self.targets, budget, seed, tasks=of_tasks)
+        truth, past = self.targets.full_scores(), self.sources.full_scores()
+        values = weighted_metrics(truth, run.scores, past, self.weights)
+        if of_tasks:
+            tasks = zip(
+                self.targets.task_scores().T, run.tasks.T, self.sources.task_scores().T, strict=True
+            )
+            each = [weighted_metrics(*task, self.weights) for task in tasks]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # undefined for all tasks
+                values |= {
+                    f"{OF_TASKS}{name}": np.nanmean([task[name] for task in each], axis=0)
+                    for name in values
+                }
+        yield from ((metric, values[metric]) for metric in self.metrics)
 
 
 @dataclass(frozen=True)
@@ -368,14 +424,15 @@ def without_duplicates(scores: Scores) -> Scores:
 
 def settings(split: str) -> SplitSettings:
     """Read the options of a split."""
-    typed = [word for word in split.split() if word != "--resample"]
+    flags = {word for word in split.split() if word in ("--resample", "--gap")}
+    typed = [word for word in split.split() if word not in flags]
     words = dict(zip(typed[::2], typed[1::2], strict=True))
     kind, targets = words.pop("--split"), float(words.pop("--targets", 0.25))
     group = words.pop("--group-by", "family")
     if words:
         raise ValueError(f"unknown options {list(words)} in {split!r}")
-    resample = "--resample" in split.split()
-    return SplitSettings(kind, targets, group_by=group, resample=resample)  # type: ignore[arg-type]
+    gap = GAP if "--gap" in flags else 0.0
+    return SplitSettings(kind, targets, gap, group, "--resample" in flags)  # type: ignore[arg-type]
 
 
 def means(values: pd.DataFrame, metric: str, sign: str = "") -> Iterator[str]:

@@ -5,7 +5,7 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,24 +14,21 @@ import pandas as pd
 
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench._version import __version__
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.opening import check_budget
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
-from fewbench.study.inference import model_groups, too_few_repeats
-from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
-from tailoredbench.methods import of_methods, spread_of_trials
+from fewbench.study.inference import model_groups
+from fewbench.study.splits import Split, SplitSettings, make_split
+from tailoredbench.methods import of_methods
 from tailoredbench.native_sources import (
     OWN,
     WITH,
     WITHOUT,
     Affinity,
-    ItemMap,
     Spread,
     affinity,
-    item_map,
     native_families,
     spread,
     without_family,
@@ -48,11 +45,8 @@ from tailoredbench.trials import (
     open_trial,
 )
 
-FORMAT = 1
-FEW_TARGETS = 10
-PARTS = ("items", "spread", "shares", "counts", "nearness", "affinity", "absence")
+PARTS = ("spread", "shares", "counts", "nearness", "affinity", "absence")
 SLIGHT = 0.02  # of the distance between any two items
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +55,6 @@ class NativeAnalysis:
 
     Attributes
     ----------
-    items : ItemMap, optional
-        Of the first repeat.
     spread : Spread, optional
         Of the first repeat; `half` is the mean over repeats.
     shares, counts, nearness : Performance, optional
@@ -70,87 +62,36 @@ class NativeAnalysis:
     affinity : Affinity, optional
     absence : Performance, optional
         With and without sources of the targets' family, the mean over families.
-    by_family : DataFrame, optional
-        One row per family: targets, sources, own, and mae and kendall_tau with and without.
+    families : int
+        Families that were left out in turn.
     by_method : DataFrame, optional
-        One row per method: the same, the mean over families.
-    trials : DataFrame, optional
-        One row per method and budget: the mean and standard deviation of trials.
+        One row per method: mae and kendall_tau with and without, the mean over families.
     absent : dict of str to str
         Why a part could not be made.
-    warnings : list of str
-    facts : dict of str
     """
 
-    items: ItemMap | None
     spread: Spread | None
     shares: Performance | None
     counts: Performance | None
     nearness: Performance | None
     affinity: Affinity | None
     absence: Performance | None
-    by_family: pd.DataFrame | None
+    families: int
     by_method: pd.DataFrame | None
-    trials: pd.DataFrame | None
     absent: dict[str, str]
-    warnings: list[str]
-    facts: dict[str, Any]
 
     @property
     def findings(self) -> dict[str, str]:
         """One or two sentences per part, made from its numbers."""
-        families = 0 if self.by_family is None else len(self.by_family)
         found = {
-            "items": self.items and _of_items(self.items),
             "spread": self.spread and _of_spread(self.spread),
             "nearness": self.nearness and _of_nearness(self.nearness),
             "shares": self.shares and _of_shares(self.shares),
             "counts": self.counts and _of_counts(self.counts),
             "affinity": self.affinity and _of_affinity(self.affinity),
-            "absence": self.absence and _of_absence(self.absence, families),
-            "trials": None if self.trials is None else _of_trials(self.trials),
+            "absence": self.absence and _of_absence(self.absence, self.families),
         }
         return {part: words for part, words in found.items() if words}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; an undefined number is None."""
-        of = self.affinity
-        parts: dict[str, Any] = {
-            "format": FORMAT,
-            "facts": self.facts,
-            "warnings": self.warnings,
-            "findings": self.findings,
-            "absent": self.absent,
-            "items": self.items and _fields(self.items),
-            "spread": self.spread and {**_fields(self.spread), "shares": self.spread.shares},
-            "affinity": of and {**_fields(of), "own": of.own.reset_index()},
-            "by_family": self.by_family,
-            "by_method": self.by_method,
-            "trials": self.trials,
-        }
-        for name in ("shares", "counts", "nearness", "absence"):
-            one: Performance | None = getattr(self, name)
-            parts[name] = one and {"against": one.against, "steps": one.steps.reset_index()}
-        return {key: _plain(value) for key, value in parts.items()}
-
-
-def _fields(one: Any) -> dict[str, Any]:
-    return {field.name: getattr(one, field.name) for field in fields(one)}
-
-
-def _plain(value: Any) -> Any:
-    """Return arrays and tables as lists, and undefined numbers as None."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, pd.DataFrame):
-        return _plain(value.to_dict("records"))
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return round(value, 6) if math.isfinite(value) else None
-    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +111,6 @@ class _Repeat:
 def _parts_of(scores: Scores, repeat: _Repeat) -> dict[str, Any]:
     """Return what each analysis found in a repeat; of one that could not be made, the reason."""
     makers: dict[str, Callable[[Trial], Any]] = {
-        "items": item_map,
         "spread": spread,
         "shares": by_share,
         "counts": partial(by_count, counts=repeat.counts),
@@ -178,12 +118,11 @@ def _parts_of(scores: Scores, repeat: _Repeat) -> dict[str, Any]:
         "affinity": native_families,
         "absence": partial(without_family, others=repeat.others),
     }
-    made = set(repeat.parts) - ({"items"} if repeat.number else set())  # one map is enough
     parts: dict[str, Any] = {}
     with one_thread():  # in any process
         trial = open_trial(scores, repeat.split, repeat.method, repeat.budget, repeat.seed)
         for name, make in makers.items():
-            if name not in made:
+            if name not in repeat.parts:
                 continue
             try:
                 part = make(trial)
@@ -202,9 +141,7 @@ def analyze(
     split: SplitSettings | None = None,
     repeats: int = 5,
     seed: int = 0,
-    progress: Progress | None = None,
     others: Sequence[str] = (),
-    budgets: Sequence[int] = (),
     parts: Sequence[str] = PARTS,
     workers: int = 1,
 ) -> NativeAnalysis:
@@ -224,14 +161,10 @@ def analyze(
         Splits of the models, and seeds of the method.
     seed : int
         Random seed.
-    progress : callable, optional
-        Called with the numbers of finished repeats and of all.
     others : sequence of str
-        Methods to compare with, where a family is absent and in the spread of trials.
-    budgets : sequence of int
-        Numbers of items at which the spread of trials is measured; none by default.
+        Methods to compare with, where a family is absent.
     parts : sequence of str
-        The other analyses to make; by default all.
+        The analyses to make; by default all.
     workers : int
         Number of processes.
 
@@ -270,15 +203,13 @@ def analyze(
         if workers > 1:
             pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
             run = stack.enter_context(pool).map
-        for repeat, of_repeat in enumerate(run(partial(_parts_of, scores), jobs), start=1):
+        for of_repeat in run(partial(_parts_of, scores), jobs):
             for name, part in of_repeat.items():
                 made.setdefault(name, [])
                 if isinstance(part, str):
                     failed[name] = part
                 else:
                     made[name].append(part)
-            if progress is not None:
-                progress(repeat, repeats)
     absent = {name: "not asked for" for name in PARTS if name not in parts}
     absent |= {name: reason for name, reason in failed.items() if not made[name]}
     tables = {
@@ -286,8 +217,8 @@ def analyze(
         for name, of_repeats in made.items()
         if of_repeats and isinstance(of_repeats[0], pd.DataFrame)
     }
-    groups = model_groups(scores)
-    results: dict[str, Any] = dict.fromkeys((*PARTS, "by_family", "by_method", "trials"))
+    groups, families = model_groups(scores), 0
+    results: dict[str, Any] = dict.fromkeys((*PARTS, "by_method"))
     for name, against in (("shares", "100%"), ("counts", CHOSEN), ("nearness", "0–20%")):
         if name in tables:
             results[name] = measure(tables[name], against, seed, groups=groups)
@@ -295,89 +226,23 @@ def analyze(
         results["by_method"] = of_methods(tables["absence"], seed)
         absence = tables["absence"][tables["absence"]["method"] == OWN]
         results["absence"] = measure(absence, WITH, seed, ("repeat", "family"), groups)
-        results["by_family"] = _each_family(absence, seed)
+        families = absence["family"].nunique()
     if "affinity" in tables:
         try:
             results["affinity"] = affinity(tables["affinity"], seed)
         except StudyError as error:
             absent["affinity"] = _reason(error)
-    if made.get("items"):
-        results["items"] = made["items"][0]
-    if budgets:
-        methods = [chosen.describe(), *others]
-        results["trials"] = spread_of_trials(
-            scores, methods, budgets, split, repeats, seed, workers
-        )
-    else:
-        absent["trials"] = "not asked for"
     if spreads := made.get("spread"):
         half = {k: float(np.mean([each.half[k] for each in spreads])) for k in spreads[0].half}
         results["spread"] = replace(spreads[0], half=half)
-    facts = {
-        "models": scores.n_models,
-        "sources": round(np.mean([len(one.sources) for one in splits])),
-        "targets": round(np.mean([len(one.targets) for one in splits])),
-        "items": scores.n_items,
-        "tasks": len(scores.tasks),
-        "method": chosen.describe(),
-        "budget": budget,
-        "split": split.describe(),
-        "repeats": len(splits),
-        "seed": seed,
-        "full score": f"{scores.average} average",
-        "fingerprint": scores.fingerprint,
-        "version": f"fewbench {__version__}",
-    }
-    return NativeAnalysis(
-        **results, absent=absent, warnings=_warnings(scores, split, splits), facts=facts
-    )
+    return NativeAnalysis(**results, families=families, absent=absent)
 
 
 def _reason(error: StudyError) -> str:
     return error.message + (f" ({error.hint})" if error.hint else "")
 
 
-def _each_family(runs: pd.DataFrame, seed: int) -> pd.DataFrame:
-    rows = []
-    for name, part in runs.groupby("family", sort=False):
-        # Within one family its targets are resampled.
-        steps = measure(part, WITH, seed).steps
-        row: dict[str, Any] = {"family": name, "targets": part["target"].nunique()}
-        row |= {column: float(part[column].mean()) for column in ("sources", "own")}
-        for metric in ("mae", "kendall_tau"):
-            row |= {f"{metric}_{step}": steps.at[step, metric] for step in (WITH, WITHOUT)}
-            gaps = [f"{metric}_gap{end}" for end in ("", "_low", "_high")]
-            row |= {gap: steps.at[WITHOUT, gap] for gap in gaps}
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _warnings(scores: Scores, split: SplitSettings, splits: list[Split]) -> list[str]:
-    twins = count_twins(scores, splits if split.is_drawn else splits[:1]).warning(split.kind)
-    found = [warning for warning in (twins, too_few_repeats(len(splits))) if warning]
-    fewest = min(len(one.targets) for one in splits)
-    if fewest < FEW_TARGETS:
-        found.append(f"only {fewest} targets: errors and rankings are unreliable")
-    if missing := float(scores.missing_shares.mean()):
-        found.append(f"{missing:.1%} of the cells are missing; those of sources are filled in")
-    return found
-
-
 # Findings
-
-
-def _of_items(of: ItemMap) -> str:
-    first, second = (
-        float(np.corrcoef(of.source[:, k], of.target[:, k])[0, 1]) if of.target[:, k].any() else 0.0
-        for k in (0, 1)
-    )
-    alike = "similar" if first >= 0.85 else "different"
-    return (
-        f"Both maps order easy and hard items in {alike} ways (r = {_two(first)} along the first "
-        f"axis, r = {_two(second)} along the second). The first axis holds "
-        f"{of.source_share[0]:.0%} of the variance by sources and {of.target_share[0]:.0%} by "
-        f"targets; the second {of.source_share[1]:.0%} and {of.target_share[1]:.0%}."
-    )
 
 
 def _of_spread(of: Spread) -> str:
@@ -464,16 +329,6 @@ def _of_absence(of: Performance, families: int) -> str:
         f"{_change(of, of.against, WITHOUT, words)} "
         f"{_verdict(of, WITHOUT, 'Without them it is', 'with them')}"
     )
-
-
-def _of_trials(of: pd.DataFrame) -> str:
-    budgets = of["budget"].unique()
-    budget = budgets[len(budgets) // 2]
-    said = ", ".join(
-        f"{row['method']} {_pp(row['mae_sd'])} pp and {_two(row['kendall_tau_sd'])}"
-        for row in of[of["budget"] == budget].to_dict("records")
-    )
-    return f"Standard deviations of error and τ over trials of {budget} items: {said}."
 
 
 def _change(of: Performance, one: str, other: str, words: str) -> str:

@@ -1,41 +1,11 @@
-"""TailoredBench and other methods: how much trials differ, and what an absent family costs."""
-
-from collections.abc import Sequence
+"""TailoredBench and other methods: what an absent family costs."""
 
 import numpy as np
 import pandas as pd
 
 from fewbench.scores import Scores
-from fewbench.study import SplitSettings, compare
 from tailoredbench.native_sources import WITH, WITHOUT
 from tailoredbench.trials import METRICS, measure
-
-FEW = (20, 25, 30, 35, 40)
-"""The paper's numbers of items."""
-
-
-def spread_of_trials(
-    scores: Scores,
-    methods: Sequence[str],
-    budgets: Sequence[int],
-    split: SplitSettings,
-    repeats: int,
-    seed: int = 0,
-    workers: int = 1,
-) -> pd.DataFrame:
-    """Measure the mean and the standard deviation of each method over trials (Figures 5 to 9).
-
-    Returns
-    -------
-    DataFrame
-        One row per method and budget: mae, mae_sd, kendall_tau and kendall_tau_sd, over repeats.
-    """
-    outcome = compare(
-        scores, list(methods), list(budgets), split, repeats, seed, level=None, workers=workers
-    )
-    grouped = outcome.repeats.groupby(["method", "budget"], sort=False)[list(METRICS)]
-    found = grouped.mean().join(grouped.std(ddof=1).add_suffix("_sd"))
-    return found.loc[list(methods)].reset_index()
 
 
 def of_methods(runs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:

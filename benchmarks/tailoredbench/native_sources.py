@@ -1,6 +1,6 @@
 """What distinguishes native sources: items as sources and targets answer them, and families.
 
-Items: maps and distances to medoids (Figure 1). Families: those of native sources (Table 11), and
+Items: distances to medoids (Figure 1). Families: those of native sources (Table 11), and
 targets estimated without their own family, by this method and by others (Table 12).
 """
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import standardised
 from fewbench.errors import StudyError
 from fewbench.methods import find_method
 from fewbench.scores import Scores
@@ -25,7 +24,6 @@ from fewbench.uncertainty.replay import replay
 from tailoredbench.trials import Trial, open_trial
 
 LEAST_SOURCES = 4  # that can be halved
-LEAST_MODELS = 2  # that span a map
 MANY = 2000  # items; of more, distances are computed to a sample
 COUNTS = ("natives", "chance", "by_strength")
 WITH, WITHOUT = "with", "without"
@@ -156,71 +154,6 @@ def _distances(trial: Trial, columns: FloatArray, among: IntArray | None = None)
 
 def _over(one: float, other: float) -> float:
     return one / other if other > 0 else float("nan")
-
-
-@dataclass(frozen=True, eq=False)
-class ItemMap:
-    """Positions of the items on two maps.
-
-    Attributes
-    ----------
-    source, target : ndarray, shape (items, 2)
-        Principal components of the items' columns of answers by sources and by targets, in units
-        of their root mean square distance from the center. The first component grows with the mean
-        score; the second of the targets is flipped to correlate with the sources'.
-    source_share, target_share : tuple of float
-        Share of the variance in each component.
-    medoids : ndarray of int
-        The medoids that the sources choose (see `coreset`).
-    medoid_ids : list of str
-    """
-
-    source: FloatArray
-    target: FloatArray
-    source_share: tuple[float, float]
-    target_share: tuple[float, float]
-    medoids: IntArray
-    medoid_ids: list[str]
-
-
-def item_map(trial: Trial) -> ItemMap:
-    """Compute both maps.
-
-    The paper uses t-SNE. Principal components need no settings and no randomness, and their
-    distances have a meaning. Columns are standardized if the method does so.
-
-    Raises
-    ------
-    StudyError
-        If there are fewer than two targets, or all sources or all targets answer items alike.
-    """
-    with one_thread():
-        source, source_share = _components(trial, trial.sources.filled.T, "source")
-        target, target_share = _components(trial, trial.targets.filled.T, "target")
-        medoids = coreset(trial)
-    if source[:, 1] @ target[:, 1] < 0:
-        target[:, 1] *= -1
-    names = [str(item) for item in trial.sources.item_ids[medoids]]
-    return ItemMap(source, target, source_share, target_share, medoids, names)
-
-
-def _components(
-    trial: Trial, columns: FloatArray, side: str
-) -> tuple[FloatArray, tuple[float, float]]:
-    if columns.shape[1] < LEAST_MODELS:
-        raise StudyError(f"one {side} is too few for a map", hint=f"use {LEAST_MODELS} or more")
-    if not (columns.min(axis=0) < columns.max(axis=0)).any():
-        raise StudyError(f"every {side} scores the same on all items", hint="run fewbench audit")
-    x = columns - columns.mean(axis=0) if trial.method.printed else standardised(columns)
-    # Items far outnumber models, so the small matrix of the models is enough.
-    values, vectors = np.linalg.eigh(x.T @ x)
-    places = x @ vectors[:, [-1, -2]]
-    if places[:, 0] @ (columns.mean(axis=1) - columns.mean()) < 0:
-        places[:, 0] *= -1
-    if places[np.abs(places[:, 1]).argmax(), 1] < 0:
-        places[:, 1] *= -1
-    first, second = (max(0.0, float(v)) / float(values.sum()) for v in values[[-1, -2]])
-    return places / np.sqrt((places**2).sum(axis=1).mean()), (first, second)
 
 
 # Families

@@ -2,6 +2,7 @@
 
 FewbenchError
 ├── ScoresError        a score table that cannot be used as it stands
+│   ├── ColumnError    a column of scores with values that are not numbers
 │   └── RangeError     scores that need another range than the one that was stated
 ├── ReaderError        a file that cannot be read, or not as asked
 ├── MethodError        an unknown method, a wrong setting, a budget that does not fit
@@ -20,6 +21,7 @@ FewbenchError
 __all__ = [
     "AnswersError",
     "ClusterError",
+    "ColumnError",
     "EstimateWarning",
     "EvaluationError",
     "FewbenchError",
@@ -87,6 +89,10 @@ def first_line(error: BaseException | str) -> str:
 
 class ScoresError(FewbenchError):
     """A score table that cannot be used as it stands."""
+
+
+class ColumnError(ScoresError):
+    """A column of scores with values that are not numbers."""
 
 
 class RangeError(ScoresError):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from fewbench.algorithms.kriging import (
     KrigingRun,
@@ -110,6 +109,8 @@ class TestDesign:
 
 class TestBeyond:
     def test_the_filter_is_the_dense_gaussian_at_every_node(self, model):
+        from scipy.stats import multivariate_normal
+
         curves, items = model.beyond, np.array([3, 50, 120, 7, 66])
         answers = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
         known = curves.hear(

@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LinearRegression
-from sklearn.linear_model import Ridge as SklearnRidge
-from sklearn.neighbors import NearestNeighbors
 
 from fewbench.algorithms.ridge_and_neighbors import PENALTIES, fit_ridge, nearest
 
@@ -23,6 +20,8 @@ shapes = st.tuples(st.integers(0, 999), st.integers(3, 25), st.integers(1, 30), 
 
 @given(shapes, st.floats(0.01, 1e4))
 def test_fixed_penalty_is_that_of_scikit_learn(shape, alpha):
+    from sklearn.linear_model import Ridge as SklearnRidge
+
     x, y, new = problem(*shape)
     ours = fit_ridge(x, y, alpha)
     theirs = SklearnRidge(alpha=alpha, solver="svd").fit(x, y)
@@ -33,6 +32,8 @@ def test_fixed_penalty_is_that_of_scikit_learn(shape, alpha):
 
 @given(shapes)
 def test_no_penalty_is_least_squares_of_least_norm(shape):
+    from sklearn.linear_model import LinearRegression
+
     x, y, new = problem(*shape)
     theirs = LinearRegression().fit(x, y)
     np.testing.assert_allclose(
@@ -42,6 +43,8 @@ def test_no_penalty_is_least_squares_of_least_norm(shape):
 
 @pytest.mark.parametrize("shape", [(0, 20, 5), (1, 12, 30), (2, 8, 8)])
 def test_the_chosen_penalty_has_the_least_leave_one_out_error(shape):
+    from sklearn.linear_model import Ridge as SklearnRidge
+
     x, y, _ = problem(*shape)
     found = fit_ridge(x, y).alpha
     s = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
@@ -100,6 +103,8 @@ def test_two_rows():
 
 @given(st.integers(0, 999), st.integers(1, 20), st.integers(1, 30), st.integers(1, 20))
 def test_those_of_scikit_learn(seed, n, features, k):
+    from sklearn.neighbors import NearestNeighbors
+
     rng = np.random.default_rng(seed)
     among, rows = rng.normal(size=(n, features)), rng.normal(size=(5, features))
     if features == 1:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from fewbench.testing.conformance import StaticConformance
 from papers.methods import find
@@ -31,6 +30,8 @@ def log_odds(rights, n):
 
 def written_out(values, reference, alpha):
     """Every pair as a row: log odds without the model itself, and the model's answers."""
+    from sklearn.linear_model import LogisticRegression
+
     n_models, n_items = values.shape
     rest = [i for i in range(n_items) if i not in reference]
     means = values[:, reference].mean(axis=0)

@@ -231,14 +231,6 @@ def test_a_method_by_a_wrong_name(cli):
     assert "use auto with fewbench start" in cli("methods", "auto").err
 
 
-def test_parts_as_listed_are_methods_themselves(ok, scores):
-    row = json.loads(ok("methods", "--json"))[1]
-    by_name, by_parts = (
-        ok("select", scores, "-m", row[way], "-n", "5") for way in ("name", "parts")
-    )
-    assert by_name == by_parts
-
-
 def test_version(ok):
     assert ok("--version") == f"fewbench {__version__}\n"
 
@@ -279,22 +271,6 @@ def test_attributes_in_files_of_their_own(ok, cli, tmp_path):
     again = cli("import", "s.parquet", "--items", "items.csv", "-o", "t.parquet")
     assert "tasks are taken from items.csv" in again.err
     assert load_scores(tmp_path / "t.parquet").tasks == ["x"]
-
-
-def test_attributes_of_unknown_models_are_an_error(cli, scores, tmp_path):
-    (tmp_path / "models.csv").write_text("model,family\nnobody,f\n")
-    said = cli("import", scores, "--models", "models.csv", "-o", "s.parquet")
-    assert said.code == 2
-    assert "models.csv: 1 models are not in the scores: 'nobody'" in said.err
-    assert not (tmp_path / "s.parquet").exists()
-
-
-def test_a_wide_table_has_no_column_of_tasks(cli, tmp_path):
-    (tmp_path / "r.csv").write_text("llm,q1,q2\na,1,0\nb,0,1\n")
-    said = cli("import", "r.csv", "--model", "llm", "--task", "subject", "-o", "s.parquet")
-    assert said.code == 2
-    assert "does not use --task" in said.err
-    assert "--items FILE" in said.err
 
 
 def test_scores_that_were_moved(ok, cli):

@@ -1,6 +1,5 @@
 """What users get wrong: one line that says what, a hint, exit code 2, and no traceback."""
 
-import json
 import shutil
 from importlib import import_module
 
@@ -12,7 +11,7 @@ from fewbench.testing import simulate
 
 ONE = "--item id --score points"
 LONG = f"--model llm {ONE}"
-IS_SCORE = "(hint: is this the score column? The table's columns are "
+IS_SCORE = "is this the score column? If it is, "
 QUICK = "--repeats 1 --workers 1 --no-intervals"
 
 
@@ -57,17 +56,12 @@ def prepared(tmp_path_factory, scores, long_csv):
     [
         # files
         ("select nope.parquet -m random -n 4", "nope.parquet: no such file"),
-        ("select . -m random -n 4", "no result files of a known kind"),
-        ("select results.csv -m random -n 4", "the columns have two meanings"),
         ("compare nope.parquet -m random -n 4", "nope.parquet: no such file"),
         ("import nope.csv --model llm -o x.parquet", "nope.csv: no such file"),
         (f"import results.csv {LONG} --range 0,100 -o x.csv", "x.csv"),
         # methods and budgets
-        ("select s.parquet -m nope -n 4", "unknown method 'nope'"),
         ("select s.parquet -m medoids(colour=1)+mean -n 4", "medoids has no setting 'colour'"),
-        ("select s.parquet -m random(x=1) -n 4", "fixed settings"),
         ("select s.parquet -m mean+random -n 4", "'random' is out of place"),
-        ("select s.parquet -m random -n 0", "budget of 0"),
         ("select s.parquet -m random -n -1", "budget of -1"),
         ("select s.parquet -m random -n 41", "from 1 to 40"),
         ("select s.parquet -m random -n many", "the budget 'many' is not a number of items"),
@@ -83,45 +77,32 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("start s.parquet -m random -o new", "no limit given"),
         ("start s.parquet -m random --half-width 0 -o new", "the limit half width is not possible"),
         ("start s.parquet -m random --half-width 70 -o new", "half width below 0.5"),
-        ("start s.parquet -m greedy-ridge --half-width 0.1 -o new", "needs a number of items"),
-        ("start s.parquet -m random --cost 9 -o new", "no column 'cost'"),
         ("start s.parquet -m random -n 4 -t a -t a -o new", "a target is given twice among"),
-        ("start s.parquet -m random -n 4 -t model-03 -o new", "is a source model already"),
         ("start s.parquet -m random -n 4 --average median -o new", "--average"),
         ("start s.parquet --subset results.csv -o new", "results.csv: not a subset"),
         # run, add
         ("run command s.parquet -m nope -n 4 -o new -- true", "unknown method 'nope'"),
         ("run command s.parquet -n 400 -o new/deep -- true", "budget of 400"),
-        ("run command s.parquet -n 4 -t model-03 -o new -- true", "is a source model already"),
         ("run command s.parquet -n 4 -o new python answer.py", "… -- python answer.py)"),
         ("add nowhere -o new/x.parquet", "no evaluation here"),
-        ("add nowhere -o x.parquet", "no evaluation here"),
         # ask, tell, estimate
         ("ask nowhere", "no evaluation here"),
         ("ask run --for nope", "unknown harness 'nope'"),
-        ("ask run -t nobody", "'nobody' is not a target"),
         (f"tell nowhere results.csv {LONG}", "no evaluation here"),
-        (f"tell run nope.csv {ONE}", "nope.csv: no such file"),
         ("tell run results.csv", "no columns named; its columns are "),
         ("tell run results.csv --item id --score right", "no column 'right'"),
-        (f"tell run results.csv {ONE}", " a cell with "),
         (f"tell run results.csv {LONG}", "on the scale of the source models, 0 to 1"),
         ("estimate nowhere", "no evaluation here"),
-        ("estimate run", "no target has answered any item"),
         ("tell run", "nothing to record"),
         ("tell run --skip nope", "'nope'"),
         ("repair nowhere", "no evaluation here"),
         ("estimate run --level 1.5", "level 1.5"),
-        ("estimate run -t nobody", "'nobody' is not a target"),
         # compare
-        (f"compare s.parquet -m nope -n 4 {QUICK}", "unknown method 'nope'"),
         (f"compare s.parquet -m random -n a,b {QUICK}", "the budget 'a' is not a number of items"),
-        (f"compare s.parquet -m random -n 4,4 {QUICK}", "given twice"),
         (f"compare s.parquet -m random -n 4,99 {QUICK}", "budget of 99"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split nope", "unknown split 'nope'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split ,", "no name"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split group --group-by lab", "column 'lab'"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --split given", "column 'role'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "targets=1.5 is not a share"),
         ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
@@ -129,15 +110,15 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("compare s.parquet -m random -n 4 --cluster spark://h:1", "unknown executor 'spark://h:1'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
+        ("plan s.parquet --error 2%", "(hint: write 2% as 0.02; see fewbench plan --help)"),
+        ("compare s.parquet -n 10% --seed x", "(hint: see fewbench compare --help)"),
         # import
-        (f"import results.csv {LONG} -o x.parquet", "outside the range"),
         (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
         (f"import results.csv {LONG} --range 100,0 -o x.parquet", "in order"),
         (f"import results.csv {LONG} --range 0,inf -o x.parquet", "finite"),
         (f"import results.csv {LONG} --from cvs -o x.parquet", "unknown form 'cvs'"),
         ("import results.csv --model llm --item id --score ok -o x.parquet", "no column 'ok'"),
         ("import results.csv --model llm --item id --score llm -o x.parquet", IS_SCORE),
-        ("import results.csv --model llm --item id -o x.parquet", "--score is missing"),
         (f"import results.csv {LONG} --range 100,0 -o new/x.parquet", "in order"),
         (f"import results.csv {LONG}", "--output"),
     ],
@@ -178,25 +159,12 @@ def test_a_subset_comes_with_its_method(ok, wrong, folder):
     assert "other scores" in wrong("start", "other.parquet", "--subset", "sub.json", "-o", "new")
 
 
-def test_answers_out_of_range(wrong, folder, answers, asked):
-    items = asked()["target"]
-    err = wrong("tell", "run", answers(dict.fromkeys(items, 7)), *ONE.split())
-    assert "outside the range" in err
-    assert asked()["target"] == items
-
-
 def test_answers_only_for_items_not_asked(wrong, folder, answers, asked):
     items = asked()["target"]
     other = [f"item-{at}" for at in range(40) if f"item-{at}" not in items]
     err = wrong("tell", "run", answers(dict.fromkeys(other, 1)), *ONE.split())
     assert "36 items, none of them asked for" in err
     assert "hint: fewbench ask run" in err
-
-
-def test_answers_that_are_no_numbers(wrong, folder, answers, asked):
-    items = asked()["target"]
-    err = wrong("tell", "run", answers(dict.fromkeys(items, "right")), *ONE.split())
-    assert "4 values that are not numbers: 'right' (4, first at row 1)" in err
 
 
 def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answers, asked):
@@ -209,53 +177,12 @@ def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answe
     assert "4 of 4 answers are fractions" in ok("estimate", "run")
 
 
-def test_another_answer_to_the_same_item(wrong, ok, folder, answers, asked):
-    (first, *_) = items = asked()["target"]
-    ok("tell", "run", answers({first: 1}), *ONE.split())
-    err = wrong("tell", "run", answers(dict.fromkeys(items, 0)), *ONE.split())
-    assert f"{first!r} already has another score" in err
-    assert asked()["target"] == items[1:]
-
-
 def test_answers_of_nobody_in_particular(wrong, folder, answers, ok, asked):
     ok("start", "s.parquet", "-m", "random", "-n", "4", "-t", "a", "-t", "b", "-o", "two")
     rows = [[model, item, 1] for model in "xy" for item in asked("two")["a"]]
     err = wrong("tell", "two", answers(rows), *LONG.split())
     assert "no answers of the targets 'a', 'b'" in err
     assert "'x', 'y'" in err
-
-
-def test_scores_changed_after_start(wrong, folder):
-    save_scores(simulate(20, 40, seed=9), folder / "s.parquet")
-    for command in ("ask", "estimate"):
-        err = wrong(command, "run")
-        assert "started with other scores" in err
-        assert "(hint: " in err
-
-
-def test_scores_lost_after_start(wrong, folder):
-    (folder / "s.parquet").unlink()
-    said = wrong("ask", "run")
-    assert "s.parquet" in said
-    assert "--scores" in said
-
-
-def test_a_damaged_evaluation(wrong, folder):
-    header = folder / "run" / "evaluation.json"
-    whole = header.read_text()
-    header.write_text(whole[: len(whole) // 2])
-    assert "evaluation.json" in wrong("ask", "run")
-    header.write_text(json.dumps(json.loads(whole) | {"format": 2}))
-    assert "evaluation.json: format" in wrong("ask", "run")
-    header.write_text(whole)
-    (folder / "run" / "answers.jsonl").write_text("{}\n")
-    assert "answers.jsonl: line 1 is damaged" in wrong("ask", "run")
-
-
-def test_a_damaged_scores_file(wrong, folder):
-    whole = (folder / "s.parquet").read_bytes()
-    (folder / "s.parquet").write_bytes(whole[: len(whole) // 2])
-    assert "s.parquet" in wrong("select", "s.parquet", "-m", "random", "-n", "4")
 
 
 def test_ctrl_c(cli, folder, monkeypatch):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t as student
 
 from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
@@ -193,6 +192,8 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
 @pytest.mark.parametrize(("kind", "differ"), [("held-out", 12), ("held-out", 50), ("sampled", 12)])
 def test_errors_of_other_pairs_widen_no_difference_of_models_alike(kind, differ):
     """Held-out errors are as large for any pair; paired answers say how far these two differ."""
+    from scipy.stats import t as student
+
     n, zero = 100, lambda level: (0.0, 0.0)
     sides = [Uncertainty(at, kind, lambda level: 0.07, zero, 0, 1) for at in (0.6, 0.5)]
     apart = np.array([1.0] * differ + [0.0] * (n - differ))
@@ -213,6 +214,8 @@ def test_errors_of_other_pairs_widen_no_difference_of_models_alike(kind, differ)
 
 def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):
     """One item of a task that differs decides nothing; equal answers leave no difference."""
+    from scipy.stats import t as student
+
     scores, answers, n = world[0]["none"], world[1], 100
     items = evaluated(scores, "a", answers, n).record.answered("a")
     copy = answers.copy()

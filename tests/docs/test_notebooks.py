@@ -1,12 +1,13 @@
 """The notebooks of the documentation run, and their kept outputs are those of their code."""
 
-import importlib.util
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("nbclient")
+pytestmark = pytest.mark.skipif(
+    not (find_spec("nbformat") and find_spec("nbclient")), reason="needs nbformat and nbclient"
+)
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 
@@ -14,8 +15,8 @@ NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 @pytest.fixture(scope="module")
 def script():
     path = ROOT / "scripts/run_notebooks.py"
-    spec = importlib.util.spec_from_file_location("run_notebooks", path)
-    module = importlib.util.module_from_spec(spec)
+    spec = spec_from_file_location("run_notebooks", path)
+    module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -24,6 +25,8 @@ def script():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, script, monkeypatch):
+    import nbformat
+
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"), prepend=":")
     kept, found = nbformat.read(path, as_version=4), script.run(path)
     for before, after in zip(kept.cells, found.cells, strict=True):

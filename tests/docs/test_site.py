@@ -1,10 +1,10 @@
 """The documentation site builds without warnings, works without a network, and lacks nothing."""
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -12,8 +12,10 @@ import pytest
 
 from fewbench.cli.app import COMMANDS
 
-pytest.importorskip("zensical")
-pytest.importorskip("mkdocstrings")
+pytestmark = pytest.mark.skipif(
+    not (find_spec("zensical") and find_spec("mkdocstrings")),
+    reason="needs zensical and mkdocstrings",
+)
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(
     r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|@import[^;]*//'
@@ -26,8 +28,8 @@ LINKED = re.compile(
 @pytest.fixture(scope="module")
 def script():
     path = ROOT / "scripts/make_site.py"
-    spec = importlib.util.spec_from_file_location("make_site", path)
-    module = importlib.util.module_from_spec(spec)
+    spec = spec_from_file_location("make_site", path)
+    module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t as student
 
 from fewbench.evaluation import estimating
 from fewbench.methods import Answers, Prediction, Provenance, find_method
@@ -76,6 +75,8 @@ def test_held_out_errors_make_the_interval_within_what_the_answers_leave_possibl
 
 
 def test_too_few_sources_leave_the_width_of_as_many_random_items():
+    from scipy.stats import t as student
+
     found = estimated(0.65, range(15), LIKE[:15], known(0.01, 0.02))
     half = standard_error(0.65, 15, 30) * student.ppf(0.95, 14)
     assert found.interval_kind == "random"
@@ -84,6 +85,8 @@ def test_too_few_sources_leave_the_width_of_as_many_random_items():
 
 
 def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_items():
+    from scipy.stats import t as student
+
     held = known(*[0.01] * 400)
     like, right = (estimated(0.8, range(15), x, held) for x in (MIDDLING[:15], [1] * 15))
     half = standard_error(0.8, 15, 30) * student.ppf(0.95, 14)
@@ -134,6 +137,8 @@ def right_on(order, n):
 
 
 def test_the_more_a_target_may_be_beyond_the_sources_the_nearer_to_random_sampling():
+    from scipy.stats import t as student
+
     held = known(*[0.01] * 400)
     easiest = np.argsort(-TABLE.values[:, :15].mean(axis=0), kind="stable")
     right = [estimated(0.8, range(15), right_on(easiest, n), held) for n in (9, 10, 11, 12)]

@@ -22,16 +22,6 @@ def table():
     return simulate(15, 30, seed=1)
 
 
-@pytest.fixture
-def sources(table):
-    return table.take(models=np.arange(13))
-
-
-@pytest.fixture
-def targets(table):
-    return table.take(models=[13, 14])
-
-
 def answers_of(targets, name, items):
     row = targets.model_positions([name])[0]
     return dict(zip(items, targets.values[row, targets.positions(items)].tolist(), strict=True))
@@ -203,18 +193,6 @@ def test_a_table_with_gaps_and_items_of_other_benchmarks(sources, targets):
                         items=[asked[0], "elsewhere", asked[1]])  # fmt: skip
     assert evaluation.tell_table(table)[:2] == (1, ["elsewhere"])
     assert evaluation.ask()["model-13"] == asked[1:]
-
-
-def test_answers_to_other_items_in_a_table_change_nothing(sources, targets):
-    said = []
-    for flip in (False, True):
-        evaluation = Evaluation(sources, "kmedoids-ridge", 5, NAMES)
-        at = targets.positions(evaluation.ask()["model-13"])
-        values = 1 - targets.values if flip else targets.values.copy()
-        values[:, at] = targets.values[:, at]
-        evaluation.tell_table(replace(targets, values=values))
-        said.append(evaluation.estimate())
-    assert said[0] == said[1]
 
 
 # -- option probabilities --------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import json
 import os
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from fewbench.errors import EvaluationError, MethodError, ScoresError
@@ -18,16 +17,6 @@ NAMES = ["model-13", "model-14"]
 @pytest.fixture
 def table():
     return simulate(15, 30, seed=1, options=3)
-
-
-@pytest.fixture
-def sources(table):
-    return table.take(models=np.arange(13))
-
-
-@pytest.fixture
-def targets(table):
-    return table.take(models=[13, 14])
 
 
 def lines(folder):

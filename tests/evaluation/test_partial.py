@@ -21,16 +21,6 @@ def table():
     return simulate(22, 60, seed=7)
 
 
-@pytest.fixture(scope="module")
-def sources(table):
-    return table.take(models=np.arange(20))
-
-
-@pytest.fixture(scope="module")
-def targets(table):
-    return table.take(models=[20, 21])
-
-
 def tell(evaluation, targets, items, name="model-20"):
     row = targets.take(models=targets.model_positions([name]))
     return evaluation.tell_table(row.take(items=targets.positions(items)), name)

@@ -22,11 +22,6 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def sources(table):
-    return table.take(models=np.arange(20))
-
-
-@pytest.fixture(scope="module")
 def targets(table):
     return table.take(models=[20])
 

@@ -25,16 +25,6 @@ def table():
     return simulate(22, 400, seed=3)
 
 
-@pytest.fixture(scope="module")
-def sources(table):
-    return table.take(models=np.arange(20))
-
-
-@pytest.fixture(scope="module")
-def targets(table):
-    return table.take(models=[20, 21])
-
-
 def answer(evaluation, targets):
     """Answer all that is asked; return how often each target was asked."""
     rounds = dict.fromkeys(evaluation.targets, 0)

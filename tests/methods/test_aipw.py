@@ -5,30 +5,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge as SklearnRidge
 
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings
 from fewbench.uncertainty.replay import replay
-
-
-class TestCrossed(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("random+aipw(alpha=none,folds=5)")
-
-
-class TestOfAStratifiedSample(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("stratified+aipw(folds=2)")
 
 
 def table(n_sources, n_targets, n_items, average="micro", **kind):
@@ -43,6 +25,8 @@ def estimate(method, sources, targets, at, seed=0):
 
 
 def test_it_is_the_sum_that_the_paper_writes():
+    from sklearn.linear_model import Ridge as SklearnRidge
+
     sources, targets = table(12, 3, 40, seed=1)
     at = np.random.default_rng(0).permutation(40)[:9]
     rest = np.setdiff1d(np.arange(40), at)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from fewbench.methods import Answers, Subset, find_method
+from fewbench.methods import Answers, Subset
 from fewbench.methods.prediction.mean import AnchorRatio
 from fewbench.scores import from_arrays
-from fewbench.testing.conformance import StaticSettings
 
 VALUES = np.array([[1, 1, 0, 0, 1.0], [1, 0, 0, 0, 0.5], [0, 0, 0, 0, 0.0]])
 
@@ -23,14 +22,6 @@ def predict(said, average="micro", items=(0, 4), weights=None, scores=None):
     fitted = AnchorRatio().fit(scores, Subset(items=names, weights=weights), 0)
     at = np.array(items)
     return fitted.predict(Answers(at, np.atleast_2d(said)))
-
-
-class TestAnchorRatio(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("random+anchor-ratio")
 
 
 def test_ratio_of_all_past_models_by_hand():

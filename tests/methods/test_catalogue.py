@@ -12,7 +12,12 @@ import pytest
 from fewbench.evaluation import Evaluation
 from fewbench.methods import CATALOGUE, StaticMethod, find_method
 from fewbench.testing import simulate
-from fewbench.testing.conformance import Asking, MethodConformance, StaticConformance
+from fewbench.testing.conformance import (
+    Asking,
+    MethodConformance,
+    StaticConformance,
+    StaticSettings,
+)
 from fewbench.testing.quality import Quality
 from fewbench.uncertainty.replay import replay
 
@@ -112,6 +117,32 @@ class TestWrittenOut(StaticConformance):
 
     @pytest.fixture(params=WRITTEN_OUT)
     def method(self, request):
+        return find_method(request.param)
+
+
+# Settings that no name of the catalogue has, and parts beside which none stands there.
+SETTINGS = [
+    "medoids(metric=correlation)+anchor-lines(logit=true)",
+    "random+imputation(rank=3,steps=20)",
+    "random+aipw(alpha=none,folds=5)",
+    "stratified+aipw(folds=2)",
+    "random+anchor-ratio",
+    "tasks-fit(share=0.3)+stratified+answers+ridge",
+    "informative(subsets=50)+ability(uses=ability)",
+    "random+ability",
+    "random+completion(rank=2)",
+    "random+difference",
+    "strata(strata=4,allocation=neyman)+difference(tune=true)",
+    "strata(proxy=probabilities)+difference(proxy=probabilities)",
+]
+
+
+class TestSettings(StaticSettings):
+    estimates = False
+
+    @pytest.fixture(params=SETTINGS)
+    def method(self, request):
+        self.needs_probabilities = "probabilities" in request.param
         return find_method(request.param)
 
 

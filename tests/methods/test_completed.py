@@ -5,7 +5,7 @@ import pytest
 
 from fewbench.algorithms.completion.low_rank import fit_low_rank
 from fewbench.errors import MethodError
-from fewbench.methods import Answers, StaticMethod, Subset
+from fewbench.methods import Answers, Subset
 from fewbench.methods.prediction.abilities import PIRT
 from fewbench.methods.prediction.completed import (
     AnchorLines,
@@ -13,10 +13,8 @@ from fewbench.methods.prediction.completed import (
     LowRankCompletion,
     completed,
 )
-from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings
 
 
 def test_answers_stand_in_their_places_and_averages_are_of_what_was_expected():
@@ -49,14 +47,6 @@ def test_no_predictor_leaves_0_to_1_for_targets_that_are_right_or_wrong_througho
             assert part.min() >= 0.0
             assert part.max() <= 1.0
         np.testing.assert_allclose(said.scores, [0.0, 1.0])
-
-
-class TestTwoAbilities(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Random(), LowRankCompletion(rank=2))
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])

@@ -12,24 +12,7 @@ from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imp
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings
 from fewbench.uncertainty.replay import replay
-
-
-class TestLogOdds(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("medoids(metric=correlation)+anchor-lines(logit=true)")
-
-
-class TestFewSteps(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("random+imputation(rank=3,steps=20)")
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])

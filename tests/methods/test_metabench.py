@@ -13,24 +13,7 @@ from fewbench.methods.selection.core_sets import BestOfRandom, Informative, Ridg
 from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings
 from fewbench.uncertainty.replay import replay
-
-
-class TestSettingsThatDiffer(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Informative(subsets=50), Ability(uses="ability"))
-
-
-class TestOfRandomItems(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Random(), Ability())
 
 
 def noise_and_signal(n_models=60, seed=0):

@@ -4,7 +4,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA as SklearnPCA
 
 from fewbench.errors import AnswersError, MethodError
 from fewbench.methods import Answers, Subset, find_method
@@ -134,6 +133,8 @@ def test_regression_of_one_source_is_an_error():
 
 
 def test_pca_is_that_of_scikit_learn_and_capped():
+    from sklearn.decomposition import PCA as SklearnPCA
+
     x = np.random.default_rng(2).normal(size=(12, 6))
     ours = PCA(4).fit(x, 0)(x)
     theirs = SklearnPCA(4).fit_transform(x)

@@ -9,38 +9,12 @@ from hypothesis import strategies as st
 
 from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.errors import MethodError
-from fewbench.methods import Answers, StaticMethod, find_method
+from fewbench.methods import Answers, StaticMethod
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.prediction.mean import Difference, Mean
 from fewbench.methods.selection.random import Random, Strata
 from fewbench.scores import OptionProbabilities, from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings
-
-
-class TestNeymanAndTuned(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Strata(4, "neyman"), Difference(tune=True))
-
-
-class TestDifferenceOfRandomItems(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Random(), Difference())
-
-
-class TestByProbabilities(StaticSettings):
-    estimates = False
-    needs_probabilities = True
-
-    @pytest.fixture
-    def method(self):
-        return find_method("strata(proxy=probabilities)+difference(proxy=probabilities)")
 
 
 def estimates(method, sources, targets, budget, seeds):

@@ -12,7 +12,7 @@ from fewbench.methods import find_method
 from fewbench.methods.needs import needs_of
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticSettings, play
+from fewbench.testing.conformance import play
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +40,6 @@ def matrix_file(path, names, seed=0):
     values = rng.random((2, len(names), len(names)))
     sizes = np.full(len(names), 10)
     return Transferability(values, tuple(names), tuple(names), sizes).save(path)
-
-
-class TestTasksAndItems(StaticSettings):
-    estimates = False
-
-    @pytest.fixture
-    def method(self):
-        return find_method("tasks-fit(share=0.3)+stratified+answers+ridge")
 
 
 def by_scores(chooser):

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -239,3 +241,36 @@ def test_nothing_in_a_pickle_is_executed(reproduce, tmp_path, value, dump):
     with pytest.raises(fewbench.errors.PublicError, match="it is not read"):
         numbers(tmp_path / "harmful.jbl")
     assert not Path("run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tailoredbench", "disco", "collaborative", "bento"])
+def test_every_section_runs_from_an_imitation_of_the_sites(name, site, reproduce, monkeypatch):
+    """As `make reproduce` runs them, with one repeat in place of up to thirty."""
+    pytest.importorskip("lm_eval")
+    import papers_sites
+
+    from papers import PAPERS, bento, bento_constant, disco, tailoredbench
+    from papers.record import Study
+
+    papers_sites.publish(site)
+    for module, constant, value in (
+        *((bento, "REPEATS", 1), (bento_constant, "DRAWS", 20), (bento_constant, "BOOTSTRAPS", 2)),
+        *((disco, "REPEATS", 1), (tailoredbench, "SEEDS", 1)),
+    ):
+        monkeypatch.setattr(module, constant, value)
+    sections = tuple(
+        section if isinstance(section, Study) else replace(section, repeats=1)
+        for section in PAPERS[name].sections
+    )
+    monkeypatch.setitem(PAPERS, name, replace(PAPERS[name], sections=sections))
+    lines = reproduce("--get", "--paper", name, "--workers", "1", "--cache", "cells")
+    unrun = [line for line in lines if ": not run: " in line]
+    assert all("UMAP needs umap-learn" in line for line in unrun)
+    timed = (re.fullmatch(r"(.+) \([\d,]+ s, processors [\d,]+ s\)", line) for line in lines)
+    ran = [line[1] for line in timed if line]
+    others = [section.title for section in sections if not section.title.endswith("UMAP")]
+    assert [title for title in ran if not title.endswith("UMAP")] == [
+        f"{name}: {title}" for title in others
+    ]
+    assert "failed" not in Path(f"out/{name}.md").read_text(encoding="utf-8")

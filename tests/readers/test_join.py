@@ -1,6 +1,5 @@
 """Runs joined: by content, by time, by what the user says of doubtful ones."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +12,9 @@ from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
 from fewbench.scores.conditions import compare_conditions, count_uncompared, disagreements
 
+from .toy import noted
+
 LATER = "2026-01-02T10-00-00.000001"
-
-
-def noted(reading, pattern):
-    return any(re.search(pattern, note) for note in reading.notes)
 
 
 def run_of(model, contents, scores, own_ids=("",) * 9, **known):
@@ -156,11 +153,6 @@ class TestMetricsFromLogLikelihoods:
         logs.write("a", "t", self.rows(logs, target="?"))
         with pytest.raises(ReaderError, match="'acc_norm' is not logged, and cannot be computed"):
             read(logs.root, metric="acc_norm")
-
-    def test_a_logged_score_that_they_contradict_is_named(self, logs):
-        rows = self.rows(logs)
-        logs.write("a", "t", [rows[0] | {"acc": 1.0}, rows[1]])
-        assert noted(read(logs.root), "do not explain 1 score of 'acc'")
 
 
 class TestTasksNamed:

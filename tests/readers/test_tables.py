@@ -91,13 +91,6 @@ class TestLong:
         (tmp_path / "t.jsonl").write_text("\n\n".join(map(json.dumps, rows)))
         assert read_table(tmp_path / "t.jsonl", LONG).values.tolist() == [[1, 0]]
 
-    def test_columns_must_be_named(self, tmp_path):
-        path = write(long_table(), tmp_path / "t.csv")
-        with pytest.raises(ReaderError, match=r"t\.csv: no columns named"):
-            read(path)
-        with pytest.raises(ReaderError, match=r"t\.csv: no columns named"):
-            read(path, columns=Columns(item="question"))
-
     @pytest.mark.parametrize(
         ("header", "hint"),
         [

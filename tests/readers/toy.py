@@ -1,6 +1,7 @@
 """What the models of toy.json answered, which each harness played (scripts/fixtures)."""
 
 import json
+import re
 from pathlib import Path
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -25,3 +26,8 @@ def sums(model, filter=FLEXIBLE):
 
 def expected(model, task):
     return {"toy_capitals": capitals, "toy_sums": sums}[task](model)
+
+
+def noted(found, pattern):
+    """Whether a note fits: of a reading or a run, or of notes themselves."""
+    return any(re.search(pattern, note) for note in getattr(found, "notes", found))

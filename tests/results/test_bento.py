@@ -5,7 +5,6 @@ from importlib import resources
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
 
 from fewbench.bento import TaskMatrix, TaskResults, Transferability, read_chooser, select_tasks
 from fewbench.bento.judgement import (
@@ -129,6 +128,8 @@ def test_tasks_fitted_to_six_models_on_the_seventh(results):
 
 
 def test_difficulty_foretells_the_error_and_a_ratio_mends_it(matrix, results):
+    from scipy.stats import rankdata
+
     rng = np.random.default_rng(0)
     chosen = [rng.permutation(len(matrix.names))[:3] for _ in range(1000)]
     errors = np.array([float(nrmse(results.reduced(x), results.full)) for x in chosen])

@@ -6,7 +6,6 @@ import json
 import re
 from itertools import pairwise
 
-import altair as alt
 import numpy as np
 import pytest
 
@@ -130,6 +129,8 @@ def test_pictures_and_what_cannot_be_drawn(results, tmp_path):
 
 
 def test_tables_of_charts_are_packed_and_safe_in_a_script():
+    import altair as alt
+
     bad = "</script><!--"
     values = [{"name": bad, "value": i / 7} for i in range(30)]
     made = Charts()

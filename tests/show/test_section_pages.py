@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench import Scale, Track
 from fewbench._names import signed
-from fewbench.decide.track_result import Change, Point
-from fewbench.evaluation.interval import Interval
 from fewbench.show.html import render
 from fewbench.testing import simulate
+
+from .test_chart_numbers import tracked
 
 ODD = "<b>new & odd"
 
@@ -84,24 +83,13 @@ def test_a_pack(said):
 
 
 def test_a_training_run(said):
-    points = [
-        Point(
-            checkpoint=f"step-{s}", step=1000 * s, score=0.1 * s, is_known=s == 1, items_run=20,
-            interval=Interval(low=0.1 * s - 0.05, high=0.1 * s + 0.05), chance_best=s / 3,
-        )
-        for s in (1, 2)
-    ]  # fmt: skip
-    change = Change(
-        before="step-1", after="step-2", difference=0.1, p_value=0.03, p_adjusted=0.03,
-        interval=Interval(low=0.01, high=0.2), verdict="better",
-    )  # fmt: skip
-    found = Track(
-        run=ODD, scale=Scale(), level=0.9, points=points, changes=[change], best="step-2",
-        items_total=100, sources=40, warnings=["a warning"],
-    )  # fmt: skip
+    run = tracked()
+    points = (run.points[0].model_copy(update={"is_known": True}), run.points[1])
+    changed = {"run": ODD, "points": points, "warnings": ("a warning",)}
+    found = run.model_copy(update=changed)
     plain = said(found, 1)
     assert "step-2 is the best with probability 0.67: it scores 20.0% 1 of 1" in plain
-    assert "step-1 1,000 10.0% known 20 0.33 step-2 2,000 20.0% 15.0% to 25.0% 20 0.67" in plain
+    assert "step-1 1,000 10.0% known 20 0.33 step-2 2,000 20.0% 15.0% to 27.0% 20 0.67" in plain
     assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp better 0.030" in plain
     assert "a warning" in plain
     drawn = json.dumps(found.plot().to_dict())

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
@@ -98,6 +97,8 @@ def test_one_group_of_models_has_no_interval():
 
 def test_fixed_targets_get_students_interval():
     """The variance is that of repeats and of models less that of neither, not their sum."""
+    from scipy import stats
+
     rng = np.random.default_rng(1)
     resampled = two_way([names(30)] * 4)
     errors = rng.random((4, 30)) + rng.normal(size=(4, 1)) + 2 * rng.normal(size=30)
@@ -274,6 +275,8 @@ def test_the_exact_error_is_the_mean_over_all_subsets(n_items, data):
 
 
 def test_the_exact_error_of_large_tables_is_that_of_the_distribution():
+    from scipy import stats
+
     rng = np.random.default_rng(0)
     table = from_arrays((rng.random((3, 12000)) < [[0.02], [0.5], [0.9]]) * 1, models=list("abc"))
     for budget in (1, 100, 11999, 12000):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import hypergeom
 
 from fewbench.errors import FewbenchError
 from fewbench.uncertainty.sampling import (
@@ -21,6 +20,8 @@ from fewbench.uncertainty.sampling import (
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("n_items", [1, 2, 5, 8, 12])
 def test_the_exact_interval_covers_at_its_level_whatever_the_population(n_items, level):
+    from scipy.stats import hypergeom
+
     for n in range(1, n_items + 1):
         ends = [exact_interval(h, n, n_items, level) for h in range(n + 1)]
         low, high = np.array(ends).T
@@ -32,6 +33,8 @@ def test_the_exact_interval_covers_at_its_level_whatever_the_population(n_items,
 
 @given(st.integers(1, 60), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.01, 0.9, 0.99]))
 def test_the_exact_interval_is_what_neither_test_rejects(n_items, share, hit, level):
+    from scipy.stats import hypergeom
+
     n = max(1, round(share * n_items))
     hits = round(hit * n)
     tail = (1 - level) / 2

@@ -64,10 +64,16 @@ class TailoredVariant(Tailored):
         return item_distances(columns, self.metric, True, among)
 
     def choose_probe(self, columns: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-        return self.search(self.distances(columns), k, rng)
+        return kmedoids(self.distances(columns), k, rng, restarts=self.restarts).medoids
 
-    def search(self, distances: NDArray[np.float32], k: int, rng: np.random.Generator) -> IntArray:
-        return kmedoids(distances, k, rng, restarts=self.restarts).medoids
+    def search(
+        self,
+        distances: NDArray[np.float32],
+        k: int,
+        rng: np.random.Generator,
+        near: NDArray[np.float32],
+    ) -> IntArray:
+        return kmedoids(distances, k, rng, restarts=self.restarts, near=near).medoids
 
     def choose_natives(self, distances: NDArray[np.float32], n_sources: int) -> list[IntArray]:
         own = within_mean(distances, n_sources)[n_sources:]

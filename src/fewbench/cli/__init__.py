@@ -19,6 +19,8 @@ INTERRUPTED = 130
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 PASSED_ON = re.compile(r"(^|\s)--\s.*")
 """Words after --, which are not options of fewbench."""
+# In the reason that Python or pydantic gives for what is no number.
+PERCENTAGE = re.compile(r"\bfloat\b.*'([\d.]+)%'", re.DOTALL)
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -47,10 +49,8 @@ def main() -> None:
             sys.exit(2)
         command = error.ctx.command_path if error.ctx else "fewbench"
         hint = f"see {command} --help"
-        percentages = [word for word in sys.argv if re.fullmatch(r"(--\S+=)?[\d.]+%", word)]
-        if percentages and "number" in error.format_message():
-            share = float(percentages[0].rpartition("=")[2][:-1]) / 100
-            hint = f"write {percentages[0].rpartition('=')[2]} as {share:g}; {hint}"
+        if share := PERCENTAGE.search(str(error.__cause__ or error.__context__)):
+            hint = f"write {share[1]}% as {float(share[1]) / 100:g}; {hint}"
         by_folder = command.split()[-1] in ("gate", "versus")
         if by_folder and getattr(error, "option_name", "") in ("-t", "--target"):
             hint = f"name the target as DIR:TARGET; {hint}"

@@ -23,7 +23,7 @@ from fewbench.cli.documented import (
     options_of,
     read_typed,
 )
-from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation
+from fewbench.cli.options import AverageOption, Cluster, Json, MovedScores, load, open_evaluation
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.decide.track_folder import full_or_part
 from fewbench.errors import FewbenchError
@@ -34,7 +34,6 @@ from fewbench.study.cache import is_folder
 
 PASSED = {"progress", "on_step", "executor"}
 """Parameters that get a value with options of their own, or none."""
-MOVED = typer.Option(help="Scores file of the source models if it was moved.")
 CACHE = typer.Option(
     metavar="PLACE",
     help="Cache for finished results: a file or a folder (FOLDER/) (default: a file in your cache "
@@ -299,7 +298,7 @@ def _shared(
     if hints.get("scores") in (Scores, Scores | Benchmark):
         options.append(option_parameter("average", AverageOption, None))
     if "scores" not in names and any("Evaluation" in str(hint) for hint in hints.values()):
-        options.append(option_parameter("scores", Annotated[Path | None, MOVED], None))
+        options.append(option_parameter("scores", MovedScores, None))
     if "executor" in parameters:
         options.append(option_parameter("cluster", Cluster, None))
     if {"cache", "scores"} <= {*parameters}:

@@ -254,12 +254,12 @@ def ask(
 
 
 def _ran_with(sources: "Scores", items: list[str]) -> str:
+    from fewbench.scores.conditions import versions_in
     from fewbench.scores.table import HARNESS_VERSION
 
     if HARNESS_VERSION not in sources.items:
         return ""
-    listed = ", ".join(sources.items[HARNESS_VERSION].loc[items]).split(", ")
-    versions = ", ".join(sorted(set(listed) - {""}))
+    versions = versions_in(sources.items[HARNESS_VERSION].loc[items])
     return f"; the source models ran with lm-eval {versions}" if versions else ""
 
 

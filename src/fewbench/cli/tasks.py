@@ -24,6 +24,7 @@ from fewbench.bento import (
     select_tasks,
 )
 from fewbench.bento.held_out import CostlyTasks
+from fewbench.bento.measurement.journal import is_measurement
 from fewbench.cli.commands import command
 from fewbench.cli.help import Commands
 from fewbench.cli.options import load
@@ -296,7 +297,7 @@ def _read_given(
     path: Path, weigh: Weigh | None, metric: Metric | None, transform: Literal["exp"] | None
 ) -> tuple[Transferability | TaskMatrix, TaskResults | None]:
     """Read a transferability matrix, or source scores, which also judge the selection."""
-    if is_transferability(path) or _is_measurement(path) or not path.exists():
+    if is_transferability(path) or is_measurement(path) or not path.exists():
         return _read_matrix(path, metric, transform), None
     if metric is not None or transform is not None:
         raise MethodError(
@@ -310,19 +311,13 @@ def _read_given(
 def _read_matrix(
     path: Path, metric: Metric | None, transform: Literal["exp"] | None
 ) -> Transferability:
-    if _is_measurement(path) and not (path / MATRIX).is_file():
+    if is_measurement(path) and not (path / MATRIX).is_file():
         raise MethodError(
             f"{path}: the measurement is not finished",
             hint="run the same fewbench transfer measure again to continue",
         )
     transfer = Transferability.load(path, metric)
     return transfer if transform is None else transfer.transformed(transform)
-
-
-def _is_measurement(path: Path) -> bool:
-    from fewbench.bento.measurement.journal import is_measurement
-
-    return is_measurement(path)
 
 
 def _read_sizes(

@@ -17,7 +17,6 @@ from fewbench._types import FloatArray
 
 TASKS = ("clean", "noisy", "rotated", "shifted", "occluded")
 ITEMS_PER_TASK = 200
-N_CLASSES = 10
 
 _SIDE = 8
 _LEVELS = 16  # the scanned digits hold ink in 17 levels, 0..16

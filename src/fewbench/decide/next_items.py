@@ -63,17 +63,21 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
         model = source_kriging(scores, seed, len(closed) + more, closed)
         runs = [KrigingRun(model) for _ in targets]
         for run, side in zip(runs, targets, strict=True):
-            run.hear(np.searchsorted(model.candidates, side.items), side.answers)
+            run.hear(np.searchsorted(model.candidates, side.items), side.answers.scores[0])
         chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
     return np.concatenate([first, model.candidates[chosen]])
 
 
 def ask_next(targets: Sequence[Operand], n: int, scores: Scores) -> None:
     """Ask targets for the same further items, even above the budget; see `next_items`."""
-    chosen = scores.item_ids[next_items(targets, n, scores)].tolist()
+    ask_items(targets, scores.item_ids[next_items(targets, n, scores)].tolist())
+
+
+def ask_items(targets: Sequence[Operand], items: Sequence[str]) -> None:
+    """Ask targets for these items; models whose score is known are left out."""
     for target in targets:
         if target.evaluation is not None:
-            target.evaluation.ask_more({target.name: chosen})
+            target.evaluation.ask_more({target.name: items})
 
 
 def extend(evaluation: Evaluation, targets: Sequence[str], n: int) -> None:

@@ -21,6 +21,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import Journal
+from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores
@@ -59,8 +60,8 @@ class Operand:
     name : str
     estimates : ndarray, shape (1 + tasks,)
         Full score and task scores.
-    items, answers : ndarray, shape (answered,)
-        Positions of the items with an answer, and the scores there.
+    answers : Answers
+        Its own, in one row.
     evaluation : Evaluation or None
         None if the score is known: a model of the sources, or a number.
     scored : Scored or None
@@ -70,11 +71,15 @@ class Operand:
 
     name: str
     estimates: FloatArray
-    items: IntArray
-    answers: FloatArray
+    answers: Answers
     evaluation: Evaluation | None = None
     scored: Scored | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> IntArray:
+        """Positions of the items with an answer."""
+        return self.answers.items
 
     @cached_property
     def score(self) -> Uncertainty | float:
@@ -176,12 +181,6 @@ def judged(
         "p_adjusted": p_adjusted,
         "verdict": verdict,
     }
-
-
-def common_answers(one: Operand, other: Operand) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the items that both answered, in order, and each one's answers to them."""
-    common, at, there = np.intersect1d(one.items, other.items, return_indices=True)
-    return common, one.answers[at], other.answers[there]
 
 
 def check_next(next_items: int | None, *, ask: bool, is_shown: bool = True) -> None:
@@ -286,18 +285,19 @@ def _correlation(first: Operand, other: Operand) -> float:
 
 
 def _paired(first: Operand, other: Operand) -> PairedAnswers | None:
-    if first.evaluation is None or first.scored is None or other.scored is None:
+    if first.evaluation is None or other.evaluation is None:
         return None
-    weights = first.evaluation.scores.item_weights
-    return paired_answers(first.scored.answers, other.scored.answers, weights)
+    return paired_answers(first.answers, other.answers, first.evaluation.scores.item_weights)
 
 
 def _paired_by_task(first: Operand, other: Operand) -> "list[PairedAnswers | None]":
     paired = _paired(first, other)
-    if paired is None or first.evaluation is None or first.scored is None or other.scored is None:
+    if paired is None or first.evaluation is None:
         return [None] * len(first.tasks)
-    answers, scores = (first.scored.answers, other.scored.answers), first.evaluation.scores
-    return [paired_answers(*answers, weights, paired.copies) for weights in scores.task_weights.T]
+    return [
+        paired_answers(first.answers, other.answers, weights, paired.copies)
+        for weights in first.evaluation.scores.task_weights.T
+    ]
 
 
 def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
@@ -424,9 +424,7 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
             f"{counted(n_open, 'asked item')} not answered yet: the interval is for the "
             f"{counted(len(answers.items), 'answer')} so far",
         )
-    return Operand(
-        target, score.estimates, answers.items, answers.scores[0], evaluation, score, notes
-    )
+    return Operand(target, score.estimates, answers, evaluation, score, notes)
 
 
 def _known(name: str, scores: Scores) -> Operand:
@@ -445,13 +443,13 @@ def _known(name: str, scores: Scores) -> Operand:
         notes = (f"{missing:.1%} of the answers are missing and were filled in",)
     estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
     items = np.flatnonzero(~np.isnan(values))
-    return Operand(name, estimates, items, values[items], notes=notes)
+    return Operand(name, estimates, Answers(items, values[None, items]), notes=notes)
 
 
 def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
-    nothing = np.empty(0, dtype=np.intp)
-    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, np.empty(0))
+    nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
+    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing)
 
 
 def frame_of(

@@ -6,9 +6,9 @@ import numpy as np
 
 from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.operands import Operand, common_answers, if_paired
+from fewbench.decide.operands import Operand, if_paired
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast
+from fewbench.uncertainty.contrast import Contrast, common_answers
 from fewbench.uncertainty.intervals import Uncertainty
 
 PAIRS = 20
@@ -55,7 +55,7 @@ def random_pairs(
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])
     square = float(squares[~same].mean()) if (~same).any() else 0.0
-    common, of_one, of_other = common_answers(one, other)
+    common, of_one, of_other = common_answers(one.answers, other.answers)
     if len(common):  # as of paired answers
         square = min(square, (float(((of_one - of_other) ** 2).sum()) + 2) / (len(common) + 1))
     variance = max(square - made.difference**2, 1 / n_items)

@@ -6,13 +6,12 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
-from fewbench.decide.next_items import MOST, next_items
+from fewbench.decide.next_items import MOST, ask_items, next_items
 from fewbench.decide.operands import (
     ONE_LOOK,
     Given,
     Operand,
     checked_at,
-    common_answers,
     contrast,
     judged,
     labels,
@@ -29,6 +28,7 @@ from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, Unit
 from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
+from fewbench.uncertainty.contrast import common_answers
 from fewbench.uncertainty.sampling import check_level
 
 NARROWER = 0.9
@@ -104,9 +104,7 @@ def versus(
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
     result = _result(first, other, sources, level, margin, adjust, sequential, next_items)
     if ask:
-        for side in (first, other):
-            if side.evaluation is not None:
-                side.evaluation.ask_more({side.name: result.next_items})
+        ask_items((first, other), result.next_items)
         notes = () if sequential else (ONE_LOOK,)
         result = result.model_copy(update={"warnings": (*result.warnings, *notes)})
     if warn:
@@ -158,7 +156,7 @@ def _result(
             difference, (first, other), level, distance, scores.n_items
         )
     a, b = labels(first, other)
-    common, of_a, of_b = common_answers(first, other)
+    common, of_a, of_b = common_answers(first.answers, other.answers)
     random, warnings = random_pairs(first, other, difference, scores, level), []
     half = scale.difference_from_unit((high - low) / 2)
     if difference.kind == "held-out" and random is not None and random.half_width < NARROWER * half:

@@ -134,11 +134,15 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes if the method has changed since the folder was made, and if models are no sources.
+        """Which method `auto` chose; models that are no sources; whether the method has changed.
 
-        Models whose `role` is target are no source models.
+        Models whose `role` is target are no source models. Of an evaluation that was opened, the
+        folder has the reason of the choice.
         """
-        return (*self._set_aside, *self._choosing.notes)
+        chosen = []
+        if self.reason is not None and self._choosing.settings.opened is None:
+            chosen = [f"method auto chose {self.provenance.method} ({self.reason})"]
+        return (*chosen, *self._set_aside, *self._choosing.notes)
 
     @property
     def subset(self) -> Subset | None:
@@ -695,8 +699,6 @@ def select_items(
     """
     evaluation = Evaluation(scores, method, budget, seed=seed)
     notes = evaluation.notes
-    if evaluation.reason is not None:
-        notes = (chosen_note(evaluation), *notes)
     subset = evaluation.subset
     if subset is not None:
         return subset.model_copy(update={"notes": (*notes, *subset.notes)})
@@ -711,8 +713,3 @@ def select_items(
         f"--average {provenance.average} -o DIR, then ask and tell"
     )
     return Subset(items=tuple(items), notes=(*notes, note), provenance=provenance)
-
-
-def chosen_note(evaluation: Evaluation) -> str:
-    """Return which method `auto` chose, and why."""
-    return f"method auto chose {evaluation.provenance.method} ({evaluation.reason})"

@@ -149,7 +149,7 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
         )
         notes.insert(0, f"{text}the source models.")
     else:  # without source models, the items are a random sample themselves
-        kept = [at for at, (name, _) in enumerate(head) if not name.startswith("Ran")]
+        kept = [at for at, (name, _) in enumerate(head) if name not in ("Random sampling", "Rank")]
         head, rows = [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
     drawn = [("", lambda: several(ranked))]
     return Section("targets", "All targets", notes, "", drawn, [Table("All targets", head, rows)])

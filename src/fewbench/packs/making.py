@@ -16,7 +16,6 @@ from fewbench._version import __version__
 from fewbench.errors import MethodError, PackError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
-from fewbench.evaluation.evaluation import chosen_note
 from fewbench.evaluation.opening import count_items
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
@@ -194,8 +193,7 @@ class _Maker:
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance
-        if chosen.reason is not None:
-            self.notes.append(chosen_note(chosen))
+        self.notes += chosen.notes
         try:
             find_method(self.made.method)
         except MethodError as error:

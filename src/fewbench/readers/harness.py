@@ -123,10 +123,6 @@ class LogRun:
         """Whether the run has every item of the task."""
         return self.total is not None and self.total == self.n_rows
 
-    def has(self, metric: str) -> bool:
-        """Whether the file has a metric."""
-        return metric in self.metrics
-
     def numbers(self, metric: str) -> FloatArray:
         """Return a metric of every row; ReaderError unless each is one finite number."""
         if metric not in self.metrics:

@@ -203,8 +203,8 @@ def read(
     units, others = _find_logs(sources, form)
     if units:
         _refuse(sources[0], units[0][0].name, of_tables)
-        where = (workers, executor)
-        return _read_logs(units, others, options, like, scale, work, where, progress)
+        how = (workers, executor, progress)
+        return _read_logs(units, others, options, like, scale, work, *how)
     if len(sources) > 1:
         raise ReaderError(
             f"{len(sources)} paths, of which {some(sources)} is not a log of a harness",
@@ -326,10 +326,10 @@ def _read_logs(
     like: Scores | None,
     scale: Scale | None,
     work: Path | None,
-    where: tuple[int, Executor],
+    workers: int,
+    executor: Executor,
     progress: Progress | None,
 ) -> Reading:
-    workers, executor = where
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
     context: AbstractContextManager[str | Path | None] = nullcontext(work)

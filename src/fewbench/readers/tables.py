@@ -16,9 +16,9 @@ from fewbench._content import other_separator, refuse_pointer, text_encoding, wh
 from fewbench._json import loads
 from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
-from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
+from fewbench.errors import ColumnError, FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
-from fewbench.scores.cell_words import EMPTY, IS_SCORE, CellWords
+from fewbench.scores.cell_words import EMPTY, CellWords
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
@@ -133,10 +133,10 @@ def read_table(
         )
     except FewbenchError as error:
         hint = error.hint
-        if hint is not None and hint.startswith(IS_SCORE):  # only the named columns were read
+        if long and isinstance(error, ColumnError):  # only the named columns were read
             with suppress(FewbenchError):  # too large to read whole
                 names = some(load_table(source, []).columns, most=8)
-                hint = hint.replace(IS_SCORE, f"{IS_SCORE} The table's columns are {names}.", 1)
+                hint = f"the table's columns are {names}; {hint}"
         raise type(error)(f"{source}: {error.message}", hint=hint) from error
 
 

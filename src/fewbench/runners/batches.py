@@ -141,8 +141,7 @@ class Batches:
 
 def _settings(facts: Mapping[str, str]) -> dict[str, str]:
     """Return the facts that do not name the model."""
-    of_model = (name for name in facts if name in MODEL or name.startswith("file "))
-    return {name: facts[name] for name in facts.keys() - set(of_model)}
+    return {name: facts[name] for name in facts if not (name in MODEL or name.startswith("file "))}
 
 
 def _masked(facts: Mapping[str, str]) -> dict[str, str]:

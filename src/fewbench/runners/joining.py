@@ -12,7 +12,6 @@ from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
-from fewbench.evaluation.evaluation import chosen_note
 from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
 from fewbench.evaluation.opening import check_followed, started_scores
 from fewbench.methods import Method
@@ -88,13 +87,12 @@ def opened(
     if lead is not None and method == AUTO:
         method = lead.header.provenance.method
     if folder is not None and (folder / HEADER).exists():
-        evaluation, notes = reopened(folder, scores, method, stop, seed), []
+        evaluation = reopened(folder, scores, method, stop, seed)
     else:
         evaluation = Evaluation(scores, method, targets=targets, seed=seed, stop=stop, **new)
         if lead is not None:
             lead.check(evaluation)
-        notes = [] if evaluation.reason is None else [chosen_note(evaluation)]
-    return evaluation, [*notes, *evaluation.notes, *join_targets(evaluation, targets, lead)]
+    return evaluation, [*evaluation.notes, *join_targets(evaluation, targets, lead)]
 
 
 def join_targets(

@@ -213,6 +213,8 @@ def check_forms(labels: "pd.Index[Any]", kind: str) -> None:
 
 def _not_text(values: Any) -> list[object]:
     distinct = set(np.asarray(values, dtype=object).tolist())
+    if set(map(type, distinct)) == {str} and all(map(str.strip, distinct)):  # nearly always
+        return []
     return [value for value in distinct if not isinstance(value, str) or not value.strip()]
 
 

@@ -12,7 +12,7 @@ from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.cell_words import IS_SCORE, CellReader, CellWords
+from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
@@ -104,7 +104,7 @@ def from_long(
     values = np.full(shape, np.nan)
     reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
     values.reshape(-1)[cell] = reader.numbers(table[score])
-    reader.refuse(f"column {score!r}", f"{IS_SCORE} If it is, ")
+    reader.refuse(f"column {score!r}", "is this the score column? If it is, ")
     del cell, filled  # more memory than the table
 
     def per_item(name: str) -> "pd.Series[Any]":

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from fewbench._types import FloatArray
-from fewbench.errors import RangeError, ScoresError
+from fewbench.errors import ColumnError, RangeError, ScoresError
 from fewbench.scores.scale import Scale
 
 EMPTY = ("", "nan", "NaN")
-IS_SCORE = "is this the score column?"
 TRUTHS = {"true": 1.0, "false": 0.0}
 MOST = 8
 LONGEST = 40
@@ -118,7 +117,7 @@ class CellReader:
         return np.asarray(levels[codes])  # -1 for what pandas takes as missing
 
     def refuse(self, table: str, hint: str = "") -> None:
-        """Raise ScoresError if a value was no number, with every such value, counts and places.
+        """Raise ColumnError if a value was no number, with every such value, counts and places.
 
         `hint` comes before what to do about the values.
         """
@@ -130,7 +129,7 @@ class CellReader:
             if total == 1
             else f"{total:,} values that are not numbers"
         )
-        raise ScoresError(
+        raise ColumnError(
             f"{table} has {what}: {'; '.join(self._listed())}",
             hint=hint
             + "leave cells empty for items that were not run; or say what these texts mean: "

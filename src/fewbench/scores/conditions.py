@@ -148,13 +148,14 @@ def with_conditions(sources: Scores, told: Scores) -> Scores:
                 mine = tasks == task
                 every = map(str, [*column[mine].unique(), *texts.unique()])
                 column[mine] = (
-                    _settings_text(map(_parsed, every)) if name == SETTINGS else _versions(every)
+                    _settings_text(map(_parsed, every)) if name == SETTINGS else versions_in(every)
                 )
         columns[name] = column
     return sources.changed(items=sources.items.assign(**columns)) if columns else sources
 
 
-def _versions(texts: Iterable[str]) -> str:
+def versions_in(texts: Iterable[str]) -> str:
+    """Return the versions of a harness in texts that list some each, each version once."""
     return ", ".join(sorted({version for text in texts for version in text.split(", ")} - {""}))
 
 

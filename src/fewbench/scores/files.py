@@ -121,7 +121,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         scores = Scores(cells, **parts)
         if scores.digest != meta["digest"]:
             raise ScoresError(
-                f"{source}: changed since fewbench wrote it", hint="read it with fewbench import"
+                "changed since fewbench wrote it", hint="read it with fewbench import"
             )
     return scores
 
@@ -184,12 +184,12 @@ def _opened(
             metadata = file.schema_arrow.metadata or {}
             if b"fewbench" not in metadata:
                 raise ScoresError(
-                    f"{source}: a Parquet file, but not scores saved by fewbench",
+                    "a Parquet file, but not scores saved by fewbench",
                     hint="import it: fewbench import FILE --model COLUMN --item COLUMN "
                     "--score COLUMN -o scores.parquet",
                 )
             meta = loads(metadata[b"fewbench"])
-            _check_format(source, meta)
+            _check_format(meta)
             by_items = meta["format"] == BY_ITEMS
             items = _first_rows(file, meta["shape"][1], ["item", *meta["item_columns"]])
             low, high, lower_is_better = meta["scale"]
@@ -205,8 +205,6 @@ def _opened(
                 cells = read_cells(file, meta) if by_items else _cells(file, meta)
         yield parts, meta, cells
     except FewbenchError as error:
-        if str(source.parent / source.stem) in error.message:
-            raise
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     except (pa.ArrowException, OSError) as error:
         raise ScoresError(
@@ -240,11 +238,10 @@ def _cells(file: Any, meta: dict[str, Any]) -> FloatArray:
     return frozen(values)  # so that Scores shares it
 
 
-def _check_format(source: Path, meta: dict[str, Any]) -> None:
+def _check_format(meta: dict[str, Any]) -> None:
     if meta["format"] not in (FORMAT, BY_ITEMS):
         raise ScoresError(
-            f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT} and "
-            f"{BY_ITEMS}",
+            f"scores of format {meta['format']}, this fewbench reads {FORMAT} and {BY_ITEMS}",
             hint="upgrade fewbench",
         )
 

@@ -13,7 +13,7 @@ from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import RANDOM, Auto
 from fewbench.evaluation.opening import check_budget, count_items
-from fewbench.executors import Executor, Lost, open_pool
+from fewbench.executors import Executor, Lost, Pool, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.needs import obstacle
@@ -283,7 +283,7 @@ def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
 
 
 def run_cells(
-    scores: Scores, cells: list[Cell], executor: Executor, cache: Cache, progress: Progress | None
+    scores: Scores, cells: list[Cell], pool: Pool, cache: Cache, progress: Progress | None
 ) -> list[CellResult | Failure]:
     """Run cells, or take them from the cache; their results are in the order given.
 
@@ -301,17 +301,16 @@ def run_cells(
         return [done[key] for key in keys]
     calls = list(todo.items())
     try:
-        with open_pool(executor) as pool:
-            # A fresh table takes along nothing of what was computed from it.
-            shared = scores.changed() if pool.has_workers else scores
-            for position, result in pool.each(_run_keyed, shared, calls):
-                key, cell = calls[position]
-                outcome = Failure(key, result.reason) if isinstance(result, Lost) else result
-                done[key] = outcome
-                if isinstance(outcome, CellResult) and cell.cached:
-                    cache.put(outcome)
-                if progress is not None:
-                    progress(len(done), len(set(keys)))
+        # A fresh table takes along nothing of what was computed from it.
+        shared = scores.changed() if pool.has_workers else scores
+        for position, result in pool.each(_run_keyed, shared, calls):
+            key, cell = calls[position]
+            outcome = Failure(key, result.reason) if isinstance(result, Lost) else result
+            done[key] = outcome
+            if isinstance(outcome, CellResult) and cell.cached:
+                cache.put(outcome)
+            if progress is not None:
+                progress(len(done), len(set(keys)))
     except ClusterError as error:
         if not set(done) & set(todo):
             raise

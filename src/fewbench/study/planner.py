@@ -210,15 +210,15 @@ class Planner:
             needs = [self.needed(backtest, RANDOM, [1]) for backtest in backtests]
         return backtests[0].ladder(max(needs))
 
-    def needed(self, one: Backtest, name: str, ladder: Sequence[int]) -> int:
+    def needed(self, backtest: Backtest, name: str, ladder: Sequence[int]) -> int:
         """Return the number of items that a method needs for the goal."""
         if self.goal == "budget":
             return int(self.wanted)
         if self.goal == "difference":
-            return Margins(one, name, ladder).needed(self.wanted, self.power)
+            return Margins(backtest, name, ladder).needed(self.wanted, self.power)
         if name == RANDOM and self.goal == "error":
-            return one.random_needs("error", self.wanted)
-        curve = one.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
+            return backtest.random_needs("error", self.wanted)
+        curve = backtest.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
         return self.table.n_items if curve is None else curve.needed(self.wanted)
 
     def _needs(self, backtest: Backtest, names: Sequence[str], ladder: Sequence[int]) -> int:

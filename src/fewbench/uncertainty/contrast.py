@@ -27,7 +27,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from fewbench._types import BoolArray, FloatArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.methods.base import Answers
 from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
 from fewbench.uncertainty.intervals import TINY, Uncertainty, student
@@ -86,6 +86,12 @@ class PairedAnswers:
         return of_random, of_chosen
 
 
+def common_answers(one: Answers, other: Answers) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the items that two targets answered, in order, and each one's answers to them."""
+    items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
+    return items, one.scores[0][at], other.scores[0][there]
+
+
 def paired_answers(
     one: Answers, other: Answers, weights: FloatArray, copies: float | None = None
 ) -> PairedAnswers | None:
@@ -117,9 +123,9 @@ def paired_answers(
     >>> [round(half, 3) for half in pair.halves(0.0, 0.9)]
     [0.033, 0.066]
     """
-    items, at, there = np.intersect1d(one.items, other.items, return_indices=True)
+    items, ours, theirs = common_answers(one, other)
     counts = weights[items] > 0
-    items, apart = items[counts], (one.scores[0][at] - other.scores[0][there])[counts]
+    items, apart = items[counts], (ours - theirs)[counts]
     n, size = len(items), np.count_nonzero(weights)
     fewest = min(np.count_nonzero(weights[answers.items]) for answers in (one, other))
     if n < max(1, FEW_COMMON * fewest):

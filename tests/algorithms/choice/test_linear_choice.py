@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso, lars_path
 
 from fewbench.algorithms.choice.linear_choice import (
     PENALTIES,
@@ -90,6 +89,8 @@ def test_nothing_to_choose_by():
 
 @pytest.mark.parametrize("k", [1, 3, 8, 14])
 def test_the_support_is_that_of_a_lasso_of_some_penalty(k):
+    from sklearn.linear_model import Lasso
+
     rng = np.random.default_rng(k)
     x = rng.random((25, 60))
     y = x[:, :10].mean(axis=1) + 0.02 * rng.normal(size=25)
@@ -124,6 +125,8 @@ def test_twins_and_constant_columns_take_no_part():
 @pytest.fixture
 def starts(monkeypatch):
     """How many steps were asked for, each time that a path was begun."""
+    from sklearn.linear_model import lars_path
+
     asked = []
 
     def counted(*args, **settings):
@@ -149,6 +152,8 @@ def test_it_is_the_first_knot_of_the_whole_path_with_so_many_columns(k, times, s
 
     The end of the path depends on rounding, and so on the processor: there it may be followed once.
     """
+    from sklearn.linear_model import lars_path
+
     scores = simulate(60, 400, 1, seed=0)
     x, y = scores.filled, scores.full_scores()
     x = x[:, np.sort(np.unique(x, axis=1, return_index=True)[1])]

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import RidgeCV
 
 from fewbench.algorithms.choice import subset_search
 from fewbench.algorithms.choice.subset_search import (
@@ -65,6 +64,8 @@ def test_where_a_subset_tells_nothing_the_mean_is_all_there_is():
 
 @pytest.mark.parametrize(("n_models", "size"), [(40, 5), (12, 9)])  # fewer items, more items
 def test_the_loss_is_that_of_ridge_regressions_fitted_one_by_one(n_models, size):
+    from sklearn.linear_model import RidgeCV
+
     values = table(n_models, seed=5)
     full = values.mean(axis=1)
     out = divisions(n_models, 0.25, 1, np.random.default_rng(1))[:, 0]

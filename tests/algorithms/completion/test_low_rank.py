@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.decomposition import PCA
 
 from fewbench.algorithms.completion.low_rank import (
     NOISES,
@@ -55,6 +54,8 @@ def test_expected_scores_are_those_of_the_dense_normal_distribution(noise, known
 
 
 def test_a_tall_table_has_the_components_and_noise_of_scikit_learn():
+    from sklearn.decomposition import PCA
+
     values = table(3000, 8, 2, 0.05)
     model = fit_low_rank(values, 2, "same")
     theirs = PCA(2).fit(values)

@@ -109,8 +109,6 @@ def test_expected_scores_are_the_chances_that_answers_were_drawn_from(simulated)
     some = np.array([7, 3, 3])
     said = truth.model.expected(truth.ability, some)
     np.testing.assert_array_equal(said, truth.model.expected(truth.ability)[:, some])
-    told = truth.model.information(truth.ability, some)
-    np.testing.assert_array_equal(told, truth.model.information(truth.ability)[:, some])
 
 
 def test_expected_scores_lie_between_0_and_1_however_able_one_is(simulated):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
 
 from fewbench.algorithms.soundness.discrimination import discrimination
 from fewbench.algorithms.soundness.likeness import identical, independent_weights, likeness
@@ -108,6 +107,8 @@ def test_what_cannot_be_tested_is_nan():
 
 
 def test_many_items_are_done_in_parts_alike():
+    from scipy.stats import rankdata
+
     values = rows(4, 10, 2100)
     whole = discrimination(values, np.ones(10)).r
     total = values.sum(axis=1)

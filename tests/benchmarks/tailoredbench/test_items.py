@@ -1,4 +1,4 @@
-"""Maps of items, and how well medoids stand for them."""
+"""How well medoids stand for items."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.testing import simulate
 from papers.methods.tailored import TailoredVariant
-from tailoredbench.native_sources import coreset, item_map, spread
+from tailoredbench.native_sources import spread
 from tailoredbench.trials import open_trial
 
 from .conftest import planted
@@ -63,40 +63,15 @@ def test_distances_are_those_of_the_metric_a_model(metric):
     assert len(found.medoids) == 20
 
 
-def test_maps_are_as_far_as_answers_are_apart():
-    """All components together keep Euclidean distances; two keep what their share says."""
-    trial = trial_of(simulate(60, 120, seed=4))
-    found = item_map(trial)
-    for places, share, own in (
-        (found.source, found.source_share, trial.sources.values),
-        (found.target, found.target_share, trial.targets.values),
-    ):
-        x = own.T - own.mean(axis=1)
-        x = x / x.std(axis=0)
-        u, s, _ = np.linalg.svd(x, full_matrices=False)
-        wanted = u[:, :2] * s[:2]
-        wanted /= np.sqrt((wanted**2).sum(axis=1).mean())
-        assert np.allclose(np.abs(places), np.abs(wanted))
-        assert np.allclose(share, (s**2 / (s**2).sum())[:2])
-        assert np.corrcoef(places[:, 0], own.mean(axis=0))[0, 1] > 0.5
-    assert (found.source[:, 1] @ found.target[:, 1]) > 0
-    assert np.array_equal(found.medoids, coreset(trial))
-    assert found.medoid_ids == [trial.sources.item_ids[k] for k in found.medoids]
-
-
-def test_what_spans_no_map_is_said():
+def test_one_target_and_targets_that_all_score_the_same():
     scores = simulate(61, 40)
     one = open_trial(scores, Split(np.arange(60), np.array([60])), Tailored(), 15, 0)
-    with pytest.raises(StudyError, match="one target is too few for a map"):
-        item_map(one)
     assert spread(one).half["targets"] > 0
     values = scores.values.copy()
     values[30:] = 1.0
     same = open_trial(
         replace(scores, values=values), Split(np.arange(30), np.arange(30, 61)), Tailored(), 15, 0
     )
-    with pytest.raises(StudyError, match="every target scores the same on all items"):
-        item_map(same)
     assert np.isnan(spread(same).shares["targets"])
 
 

@@ -13,7 +13,7 @@ from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 from fewbench.scores import Scale
 
-from ..toy import FIXTURES, expected
+from ..toy import FIXTURES, expected, noted
 
 RECORDS = FIXTURES / "every_eval_ever"
 UUID = "0b0e7a3c-9f5d-4c1e-8a77-3f2b6d1c5e90"
@@ -63,10 +63,6 @@ def joined(*folders, **options):
     return join(runs_in(*folders), **options)
 
 
-def noted(reading_or_run, pattern):
-    return any(re.search(pattern, note) for note in reading_or_run.notes)
-
-
 def row_of(sample_id="s1", score=1.0, **changes):
     """A row of our own."""
     row = {
@@ -102,16 +98,6 @@ def result(result_id, name, lower=False, **details):
 
 
 class TestFromLmEval:
-    def test_metric_and_filter_are_asked(self):
-        with pytest.raises(
-            ReaderError, match=r"several choices of --filter: task 'toy_sums' has 'strict-match'"
-        ):
-            joined(RECORDS / "lm_eval", metric="acc,exact_match")
-        with pytest.raises(
-            ReaderError, match=r"several choices of --metric: .*'acc', 'acc_norm', 'acc_bytes'"
-        ):
-            joined(RECORDS / "lm_eval", filter="flexible-extract")
-
     def test_items_are_those_of_lm_eval_itself(self, record):
         run = runs_in(record.folder)[0]
         hashes = [row["metadata"]["doc_hash"][:16] for row in record.rows[::3]]
@@ -270,12 +256,6 @@ class TestRows:
     def test_fewer_rows_than_the_record_says(self, record):
         record.write(record.rows[:-3])
         assert noted(runs_in(record.folder)[0], "has 27 rows, but its record says 30")
-
-    def test_a_field_as_key(self, record):
-        keyed = runs_in(record.folder, key="sample_id")[0].columns["content"].tolist()
-        assert keyed == [str(at) for at in range(10)]
-        with pytest.raises(ReaderError, match=r"line 1: the item has no .* 'question'.*doc_hash"):
-            runs_in(record.folder, key="question")
 
     def test_found_by_content_under_another_name(self, tmp_path):
         folder = write_rows(tmp_path / "a", [row_of()], name="rows.jsonl")

@@ -330,15 +330,6 @@ class TestFiles:
         log = shutil.copy(below(FIXTURES / "subset")[0], tmp_path)
         assert InspectLogs().find(below(tmp_path)) == [LogUnit(Path(log))]
 
-    @pytest.mark.parametrize(("name", "share"), [("full", 0.99), ("subset", 0.5)])
-    def test_torn(self, name, share, tmp_path):
-        source = below(FIXTURES / name)[0]
-        torn = tmp_path / source.name
-        content = source.read_bytes()
-        torn.write_bytes(content[: int(share * len(content))])
-        with pytest.raises(ReaderError, match=f"{torn.name}: not a whole log of Inspect"):
-            InspectLogs().read(LogUnit(torn), Wants())
-
     def test_a_field_of_the_wrong_type(self, tmp_path):
         path = changed_json(tmp_path, lambda log: log["samples"][0].update(choices=3))
         with pytest.raises(ReaderError, match=f"{path.name}: not a whole log of Inspect"):

@@ -187,30 +187,6 @@ class TestFiles:
         (run,) = Lighteval().read(LogUnit(path), Wants())
         assert run.numbers("em").tolist() == expected("toy/model-a", "toy_sums")
 
-    def test_key(self):
-        run = one(NEW, "toy/model-a", "toy_sums", key="id")
-        assert run.columns["content"].tolist() == [str(at) for at in ORDER["toy_sums"]]
-        with pytest.raises(
-            ReaderError, match=r"row 1: the item has no text or number 'uid'.*example"
-        ):
-            runs_in(OLD, key="uid")
-
-    @pytest.mark.parametrize("share", [0.0, 0.99])
-    def test_torn(self, share, tmp_path):
-        source = Lighteval().find(below(NEW))[0].path
-        content = source.read_bytes()
-        path = tmp_path / source.name
-        path.write_bytes(content[: int(share * len(content))])
-        with pytest.raises(ReaderError, match="not a whole Parquet file"):
-            Lighteval().read(LogUnit(path), Wants())
-
-    def test_torn_results(self, tmp_path):
-        shutil.copytree(NEW, tmp_path, dirs_exist_ok=True)
-        unit = Lighteval().find(below(tmp_path))[0]
-        unit.beside[0].write_text('{"config_general": {', "utf-8")
-        with pytest.raises(ReaderError, match=f"{unit.beside[0].name}: not whole JSON"):
-            Lighteval().read(unit, Wants())
-
     def test_other_columns(self, tmp_path):
         path = tmp_path / "details_t_2026-01-01T10-00-00.000000.parquet"
         pq.write_table(pa.table({"question": ["q"], "score": [1.0]}), path)

@@ -1,17 +1,13 @@
-import re
-
 import numpy as np
 import pytest
 
-from fewbench.errors import ReaderError, ScoresError
+from fewbench.errors import ReaderError
 from fewbench.readers import read
 from fewbench.scores import Scale
 
+from ..toy import noted
+
 LATER = "2026-01-02T10-00-00.000001"
-
-
-def noted(reading, pattern):
-    return any(re.search(pattern, note) for note in reading.notes)
 
 
 def three(logs, **changes):
@@ -23,18 +19,6 @@ def by_hash(logs, doc, task="t"):
 
 
 class TestTable:
-    def test_models_items_tasks_and_scores(self, logs):
-        logs.write("org/a", "t", three(logs))
-        likelihoods = [(-2.0, -1.0), (-2.0, -1.0), (-1.0, -2.0)]
-        rows = [logs.choice(i, f"q{i}", values) for i, values in enumerate(likelihoods)]
-        logs.write("org/b", "t", rows)
-        scores = read(logs.root / "out").scores
-        assert scores.model_ids == ["org/a", "org/b"]
-        assert scores.item_ids.tolist() == [by_hash(logs, f"q{i}") for i in range(3)]
-        assert scores.tasks == ["t"]
-        assert scores.items["doc_id"].tolist() == [0, 1, 2]
-        assert scores.values.tolist() == [[1, 1, 0], [0, 0, 1]]
-
     def test_items_do_not_depend_on_position(self, logs):
         rows = three(logs)
         logs.write("a", "t", rows)
@@ -132,17 +116,6 @@ class TestRuns:
         assert reading.scores.values.tolist() == [[0, 0, 1]]
         assert noted(reading, r"3 of 3 items of samples_t_2026-01-01.* from a newer run")
 
-    def test_two_folders_that_agree(self, logs):
-        logs.write("a", "t", three(logs), folder="one")
-        logs.write("a", "t", three(logs)[1:], folder="two", original=3)
-        assert read(logs.root).scores.values.tolist() == [[1, 1, 0]]
-
-    def test_two_folders_that_disagree(self, logs):
-        logs.write("a", "t", three(logs), folder="one")
-        logs.write("a", "t", three(logs, right=1), folder="two", stamp=LATER)
-        with pytest.raises(ReaderError, match=r"'a' has two scores .*one.*two"):
-            read(logs.root)
-
     def test_positions_of_a_run_out_of_order_are_not_believed(self, logs):
         rows = three(logs)
         mixed = [rows[0] | {"doc_id": 2}, rows[1] | {"doc_id": 0}]
@@ -160,27 +133,8 @@ class TestRuns:
         assert scores.n_items == 2
         assert scores.items["doc_id"].isna().all()
 
-    def test_fewer_rows_than_the_results_say(self, logs):
-        logs.write("a", "t", three(logs), original=9, effective=9)
-        assert noted(read(logs.root), "has 3 documents, but its results file says 9")
-
-    def test_other_prompts_are_noted(self, logs):
-        for model in "abc":
-            changes = {"prompt_hash": "other"} if model == "b" else {}
-            logs.write(model, "t", three(logs, **changes))
-        assert noted(read(logs.root), "different from most: 'b' on 3 items$")
-
 
 class TestMetricAndFilter:
-    def test_several_metrics_must_be_asked_for(self, logs):
-        scores = {"acc": 1.0, "acc_norm": 0.0}
-        logs.write("a", "t", three(logs, scores=scores))
-        with pytest.raises(
-            ReaderError, match=r"several choices of --metric: task 't' has 'acc', 'acc_norm'.*--m"
-        ):
-            read(logs.root)
-        assert read(logs.root, metric="acc_norm").scores.values.tolist() == [[0, 0, 0]]
-
     def test_the_first_name_that_a_task_has(self, logs):
         logs.write("a", "t", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}))
         logs.write("a", "u", [logs.free(0, "x", 0.5)], stamp=LATER)
@@ -218,16 +172,6 @@ class TestMetricAndFilter:
             for i in range(2)
         ]
 
-    def test_several_filters_must_be_asked_for(self, logs):
-        logs.write("a", "t", self.filtered(logs))
-        with pytest.raises(
-            ReaderError, match=r"several choices of --filter: .*'strict-match'.*--filter strict"
-        ):
-            read(logs.root)
-        for name, score in (("strict-match", 0), ("none,flexible-extract", 1)):
-            reading = read(logs.root, filter=name)
-            assert reading.scores.values.tolist() == [[score, score]]
-
     def test_metric_and_filter_are_asked_for_at_once(self, logs):
         logs.write("a", "t", self.filtered(logs))
         logs.write("a", "u", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}), stamp=LATER)
@@ -252,12 +196,6 @@ class TestMetricAndFilter:
         logs.write("a", "t", [logs.free(0, "x", 0.25)])
         with pytest.raises(ReaderError, match="higher is better"):
             read(logs.root, scale=Scale(0, 1, lower_is_better=True))
-
-    def test_scores_in_percent_need_a_scale(self, logs):
-        logs.write("a", "t", [logs.free(0, "x", 25.0)])
-        with pytest.raises(ScoresError, match="outside the range"):
-            read(logs.root)
-        assert read(logs.root, scale=Scale(0, 100)).scores.values.tolist() == [[0.25]]
 
 
 class TestOlderVersions:

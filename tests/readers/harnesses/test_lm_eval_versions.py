@@ -63,14 +63,6 @@ class TestTheSameAnswers:
         assert len(scores.model_ids) == len(VERSIONS)
         assert scores.values.tolist() == [capitals(A) + sums(A, FLEXIBLE)] * len(VERSIONS)
 
-    def test_other_models_of_other_versions_join(self):
-        for old, new in (("0.4.3", "0.4.13"), ("0.4.13", "0.4.3")):
-            model_b = LOGS / new / "out" / "toy__model-b"
-            scores = table(*first_of(LOGS / old / "out"), model_b).scores
-            assert scores.model_ids == [A, B]
-            assert scores.values[1].tolist() == capitals(B) + sums(B, FLEXIBLE)
-            assert not np.isnan(scores.values).any()
-
     @pytest.mark.parametrize("version", VERSIONS)
     def test_log_likelihoods(self, version):
         (path,) = [
@@ -88,11 +80,6 @@ class TestTheSameAnswers:
 
 
 class TestRuns:
-    def test_a_second_run_replaces_the_first(self):
-        scores = table(LOGS / "0.4.13" / "out").scores
-        assert scores.model_ids == [A, B]
-        assert scores.values[0].tolist() == [*capitals(A), *sums(A, FLEXIBLE)[:-1], 1.0]
-
     @pytest.mark.parametrize("version", WITH_ALL)
     def test_with_a_limit(self, version):
         runs = LmEval()
@@ -124,13 +111,6 @@ class TestRuns:
         assert scores.model_ids == [A, B]
         assert scores.values.tolist() == [capitals(A), capitals(B)]
 
-    def test_a_torn_array_is_named(self, tmp_path):
-        shutil.copytree(LOGS / "0.4.2" / "out", tmp_path / "out")
-        path = next((tmp_path / "out").glob("*toy_capitals*"))
-        path.write_bytes(path.read_bytes()[:-200])
-        with pytest.raises(ReaderError, match=r"toy_capitals\.jsonl: not whole JSON"):
-            table(tmp_path)
-
     def test_an_array_without_results_cannot_be_named(self, tmp_path):
         shutil.copytree(LOGS / "0.4.2" / "out", tmp_path / "out")
         (tmp_path / "out" / "results.json").unlink()
@@ -148,15 +128,6 @@ class TestTraps:
         assert np.allclose(options[..., UNCONDITIONAL], [[-1.0, -1.6, -2.2, -2.8]] * 4)
         for metric in ("acc", "acc_norm", "acc_mutual_info"):
             assert recomputed(run.columns, metric).tolist() == [0, 0, 1, 1]
-
-    @pytest.mark.parametrize(
-        ("version", "logged"),
-        [("0.4.2", [0, 0, 1, 1]), ("0.4.5", [0, 0, 1, 0]), ("0.4.13", [0, 0, 1, 1])],
-    )
-    def test_what_lm_eval_scored_wrongly_is_in_its_logs(self, version, logged):
-        # 0.4.5 to 0.4.8 took every other request, where the order was no longer so.
-        run = only(LOGS / version / "extra", "toy_mutual")
-        assert run.numbers("acc").tolist() == logged
 
     @pytest.mark.parametrize("version", WITH_EXTRA)
     def test_infinite_and_missing_log_likelihoods(self, version):

@@ -15,7 +15,7 @@ from fewbench.readers import read
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.opencompass import OpenCompass
 
-from ..toy import A, B, capitals, sums
+from ..toy import A, B, capitals, noted, sums
 
 # Kept as an archive, as it holds configurations in Python that are not ours to keep tidy.
 FIXTURES = Path(tempfile.mkdtemp())
@@ -29,10 +29,6 @@ def runs_of(folder, wants=None):
     harness = OpenCompass()
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [run for unit in harness.find(files) for run in harness.read(unit, wants or Wants())]
-
-
-def noted(notes, pattern):
-    return any(re.search(pattern, note) for note in notes)
 
 
 @pytest.fixture
@@ -64,13 +60,6 @@ class TestTable:
         generated = (scores.items["task"] == "toy_capitals_gen").to_numpy()
         assert scores.values[:, generated].tolist() == [capitals(A), capitals(B)]
 
-    def test_a_later_run_replaces_an_earlier_one(self):
-        reading = read(NEW / "main")
-        of_sums = (reading.scores.items["task"] == "toy_sums").to_numpy()
-        second = [1, *sums(A)[1:]]  # its second answer to 1 + 2
-        assert reading.scores.values[0][of_sums].tolist() == second
-        assert noted(reading.notes, "model 'toy__model-a', task 'toy_sums': 8 of 8 items")
-
     def test_a_part_of_a_task_joins_by_what_was_asked(self):
         part = next(run for run in runs_of(NEW / "main") if run.n_rows == 4)
         whole = next(run for run in runs_of(NEW / "main") if run.task == part.task)
@@ -78,11 +67,6 @@ class TestTable:
         assert part.columns["position"].tolist() == [2, 3, 4, 5]
         assert (part.total, part.ran) == (None, 4)
         assert noted(part.notes, re.escape("test_range is '[2:6]'"))
-
-    def test_items_that_say_the_same_are_two_items(self):
-        scores = read(NEW / "main").scores
-        twins = [item for item in scores.item_ids if item.endswith("#2")]
-        assert len(twins) == 2  # Japan, by perplexity and by letter
 
     def test_options_are_by_log_likelihood_per_token(self):
         run = next(run for run in runs_of(NEW / "main") if run.task == "toy_capitals")
@@ -309,15 +293,6 @@ def test_broken_results(copy, how, message):
     with pytest.raises(ReaderError, match=message) as error:
         read(folder, form="opencompass")
     assert str(path) in str(error.value)
-
-
-def test_torn_predictions_are_named(copy):
-    folder = copy("split")
-    piece = next(folder.rglob("toy_sums_split_1.json"))
-    piece.write_bytes(piece.read_bytes()[:-10])
-    with pytest.raises(ReaderError, match="not whole JSON") as error:
-        read(folder)
-    assert str(piece) in str(error.value)
 
 
 def test_items_without_a_score_are_left_out_and_named(copy):

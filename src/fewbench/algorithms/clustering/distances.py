@@ -14,7 +14,8 @@ Metric = Literal["manhattan", "euclidean", "cosine", "correlation", "absolute-co
 Some = IntArray | None
 Part = slice | IntArray
 
-_BLOCK = 256  # items at a time: bounds the memory beyond the result
+_BLOCK = 128  # items at a time: bounds the memory beyond the result
+_STRIP = 256  # items at a time in single precision
 MANY = 8000
 """Items above which rows of distances are computed on demand: a matrix of all pairs has 256 MB."""
 _DECIMALS = 12  # of cosines, so that rounding does not part equal distances
@@ -46,7 +47,7 @@ def item_distances(
     >>> item_distances([[0, 1, 1], [1, 1, 0], [1, 1, 1]]).tolist()
     [[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
-    x = np.array(columns, dtype=np.float64)
+    x = np.asarray(columns, dtype=np.float64)
     if x.ndim != 2 or x.size == 0:
         raise ValueError(f"columns must be a non-empty (items, models) matrix; got {x.shape}")
     if not np.isfinite(x).all():
@@ -56,6 +57,12 @@ def item_distances(
             f"unknown metric {metric!r}; expected one of {', '.join(get_args(Metric))}"
         )
 
+    if metric in ("manhattan", "euclidean"):
+        is_high, apart = _two_values(x, standardise)
+        if is_high is not None:
+            weights = apart if metric == "manhattan" else apart**2
+            d = _fill(len(x), Disagreements(is_high, weights).between, among)
+            return d if metric == "manhattan" else np.sqrt(d, out=d)
     if standardise:
         x = standardised(x)
     if metric == "cosine":
@@ -65,12 +72,6 @@ def item_distances(
         centred[x.min(axis=1) == x.max(axis=1)] = 0  # not merely nearly so
         d = _cosine(centred, among)
         return d if metric == "correlation" else np.minimum(d, 2 - d, out=d)
-
-    is_high, apart = _two_values(x)
-    if is_high is not None:
-        weights = apart if metric == "manhattan" else apart**2
-        d = _fill(len(x), Disagreements(is_high, weights).between, among)
-        return d if metric == "manhattan" else np.sqrt(d, out=d)
 
     from scipy.spatial.distance import cdist
 
@@ -85,21 +86,25 @@ def standardised(x: FloatArray) -> FloatArray:
     >>> standardised(np.array([[0.0, 3.0], [2.0, 3.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    z = (x - x.mean(axis=0)) / _deviation(x)
-    z[:, x.min(axis=0) == x.max(axis=0)] = 0
+    is_constant = x.min(axis=0) == x.max(axis=0)
+    z = (x - x.mean(axis=0)) / np.where(is_constant, 1.0, x.std(axis=0))
+    z[:, is_constant] = 0
     return np.asarray(z, dtype=np.float64)
 
 
-def _deviation(x: FloatArray) -> FloatArray:
-    """Return each column's standard deviation; 1 if it is constant."""
-    return np.where(x.min(axis=0) == x.max(axis=0), 1.0, x.std(axis=0))
+def _two_values(x: FloatArray, standardise: bool) -> tuple[BoolArray | None, FloatArray]:
+    """Where each column has the higher of its two values, None if some has more; their distance.
 
-
-def _two_values(x: FloatArray) -> tuple[BoolArray | None, FloatArray]:
-    """Where each column has the higher of its two values, None if some has more; their distance."""
+    With `standardise`, the distance is that of `standardised` columns.
+    """
     low, high = x.min(axis=0), x.max(axis=0)
     is_high = x == high
-    return is_high if (is_high | (x == low)).all() else None, high - low
+    if not (is_high | (x == low)).all():
+        return None, high - low
+    if standardise:
+        mean, deviation = x.mean(axis=0), np.where(low == high, 1.0, x.std(axis=0))
+        low, high = (low - mean) / deviation, (high - mean) / deviation
+    return is_high, high - low
 
 
 class Disagreements:
@@ -118,17 +123,19 @@ class Disagreements:
         else:  # by a power of 2, which rounds nothing
             unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - bits)
             whole, self.error = np.rint(weights / unit) * unit, (len(weights) + 1) / 2 * unit
-        # What either has, less twice what both have, in one product.
-        n, n_columns = x.shape
-        self._left = np.ones((n, n_columns + 2), dtype)
-        np.multiply(x, (-2 * whole).astype(dtype), out=self._left[:, :-2])
-        self._left[:, -2] = self._left[:, :-2].sum(axis=1) / -2
-        self._right = np.ones((n_columns + 2, n), dtype)
-        self._right[:-2], self._right[-1] = x.T, self._left[:, -2]
+        self._x, self._weights = x, whole.astype(dtype)
+        self._right = np.ones((x.shape[1] + 2, len(x)), dtype)
+        self._right[:-2] = x.T
+        self._right[-1] = self._weights @ self._right[:-2]
 
     def between(self, rows: Part, columns: Part) -> NDArray[Any]:
         """Return the sums of some rows with others, shape (rows, columns)."""
-        d: NDArray[Any] = self._left[rows] @ self._right[:, columns]
+        x = self._x[rows]
+        # What either has, less twice what both have, in one product.
+        left = np.ones((len(x), x.shape[1] + 2), self._weights.dtype)
+        np.multiply(x, -2 * self._weights, out=left[:, :-2])
+        left[:, -2] = self._right[-1, rows]
+        d: NDArray[Any] = left @ self._right[:, columns]
         return d if self._unit == 1.0 else np.multiply(d, self._unit, out=d)
 
 
@@ -155,7 +162,7 @@ class DistancesOnDemand:
     def rough(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return rows lo .. hi-1; whole strips are computed at a time."""
         if not self._first <= lo < hi <= self._first + len(self._strip):
-            strip = slice(lo, max(hi, lo + _BLOCK))
+            strip = slice(lo, max(hi, lo + _STRIP))
             self._strip, self._first = self._rough.between(strip, slice(None)), lo
         return self._strip[lo - self._first : hi - self._first]
 
@@ -165,12 +172,10 @@ def standardised_distances(columns: FloatArray) -> NDArray[np.float32] | Distanc
 
     Of many items with two values from each model, rows are computed on demand.
     """
-    is_high, _ = _two_values(columns)
+    is_high, apart = _two_values(columns, standardise=True)
     if len(columns) <= MANY or is_high is None:
         return item_distances(columns, standardise=True)
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    mean, deviation = columns.mean(axis=0), _deviation(columns)
-    return DistancesOnDemand(is_high, (high - mean) / deviation - (low - mean) / deviation)
+    return DistancesOnDemand(is_high, apart)
 
 
 def _cosine(x: FloatArray, among: Some) -> NDArray[np.float32]:

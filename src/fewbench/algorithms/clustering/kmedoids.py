@@ -23,7 +23,7 @@ prints (Eq. 6-7), with medoids that never move ("anchors").
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,7 @@ __all__ = ["KMedoids", "alternating_kmedoids", "kmedoids"]
 # A block of candidates is about this many distances (256 KiB of float32), so that it and its
 # two work buffers stay in the processor's cache ...
 _BLOCK_CELLS = 1 << 16
+_MOST_ROUNDS = 100  # over all candidates; a search ends long before
 # ... but never fewer candidates than this, for array operations to pay, nor more than that, as
 # one swap at most is made per block and a swap soon is worth more than the best one late.
 _MIN_BLOCK, _MAX_BLOCK = 32, 64
@@ -66,28 +67,27 @@ def kmedoids(
     k: int,
     rng: np.random.Generator,
     *,
-    init: Literal["random"] | ArrayLike = "random",
-    max_passes: int = 100,
     restarts: int = 1,
+    near: NDArray[np.float32] | None = None,
 ) -> KMedoids:
     """Choose `k` candidates with the least total distance from the points.
 
     The result is a local optimum: no exchange of one medoid for one candidate lowers the cost by
-    more than rounding, unless `max_passes` ended the search early (Schubert & Rousseeuw 2021).
+    more than rounding, unless 100 rounds over all candidates ended the search early (Schubert &
+    Rousseeuw 2021).
 
     - `distances`, shape (n_points, n_candidates): Finite distances from points to candidates; they
       need not be symmetric. To cluster points by points, candidate ``j`` is point ``j``. float32
       and float64 are used as they are, other types as float64. A matrix neither symmetric nor in
       Fortran order is copied once.
     - `k`: From 1 to n_candidates.
-    - `rng`: Draws the random first medoids.
-    - `init`: First medoids: drawn uniformly without replacement, or given.
-    - `max_passes`: Most rounds over all candidates.
+    - `rng`: Draws the first medoids, uniformly without replacement.
     - `restarts`: Runs from new random medoids; the first of the cheapest runs is kept.
+    - `near`, shape (n_points,): Each point's distance to the nearest of further medoids that stay,
+      by default of none. Labels are of the chosen ones nonetheless.
 
-    Raises ValueError if `distances` is not a finite, non-empty matrix, `k` is out of range, `init`
-    does not name `k` different candidates, `max_passes` or `restarts` is below 1, or several
-    restarts are requested from given medoids.
+    Raises ValueError if `distances` is not a finite, non-empty matrix, `k` is out of range, or
+    `restarts` is below 1.
 
     >>> import numpy as np
     >>> x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
@@ -99,24 +99,18 @@ def kmedoids(
     n_candidates = len(rows)
     if not 1 <= k <= n_candidates:
         raise ValueError(f"k must be from 1 to the number of candidates, {n_candidates}; got {k}")
-    if max_passes < 1 or restarts < 1:
-        raise ValueError(
-            f"max_passes and restarts must be at least 1; got {max_passes} and {restarts}"
-        )
-    medoids = None if isinstance(init, str) and init == "random" else _given_medoids(init, k, rows)
-    if medoids is not None and restarts > 1:
-        raise ValueError("restarts from given medoids would all be the same; use init='random'")
+    if restarts < 1:
+        raise ValueError(f"restarts must be at least 1; got {restarts}")
     if k == 1:  # solved exactly, by one look
         blocks = (rows[lo : lo + _MAX_BLOCK] for lo in range(0, n_candidates, _MAX_BLOCK))
-        totals = np.concatenate([block.sum(axis=1, dtype=np.float64) for block in blocks])
-        return _result(rows, np.array([totals.argmin()]), 0, 1)
+        totals = [_capped(block, near).sum(axis=1, dtype=np.float64) for block in blocks]
+        return _result(rows, np.array([np.concatenate(totals).argmin()]), near, 0, 1)
 
     best: KMedoids | None = None
     for _ in range(restarts):
-        first = rng.choice(n_candidates, k, replace=False) if medoids is None else medoids
-        search = _Search(rows, first)
-        passes = search.run(max_passes)
-        result = _result(rows, search.medoids, search.swaps, passes)
+        search = _Search(rows, rng.choice(n_candidates, k, replace=False), near)
+        passes = search.run()
+        result = _result(rows, search.medoids, near, search.swaps, passes)
         if best is None or result.cost < best.cost:
             best = result
     assert best is not None
@@ -157,36 +151,29 @@ def _is_symmetric(matrix: NDArray[Any]) -> bool:
     )
 
 
-def _given_medoids(init: Any, k: int, rows: Rows) -> IntArray:
-    medoids = np.asarray(init)
-    if (
-        medoids.shape != (k,)
-        or medoids.dtype.kind not in "iu"
-        or len(np.unique(medoids)) < k
-        or medoids.min() < 0
-        or medoids.max() >= len(rows)
-    ):
-        raise ValueError(
-            f"init must be 'random' or {k} different candidates from 0 to {len(rows) - 1}; "
-            f"got {init!r}"
-        )
-    return medoids.astype(np.intp)
+def _capped(rows: NDArray[Any], near: NDArray[np.float32] | None) -> NDArray[Any]:
+    """Return distances from the points, none above that to the nearest medoid that stays."""
+    return rows if near is None else np.minimum(rows, near)
 
 
-def _result(rows: Rows, medoids: IntArray, swaps: int, passes: int) -> KMedoids:
+def _result(
+    rows: Rows, medoids: IntArray, near: NDArray[np.float32] | None, swaps: int, passes: int
+) -> KMedoids:
     medoids = np.sort(medoids).astype(np.intp, copy=False)
     to_medoids = rows[medoids]
-    cost = float(to_medoids.min(axis=0).sum(dtype=np.float64))
+    cost = float(_capped(to_medoids, near).min(axis=0).sum(dtype=np.float64))
     return KMedoids(medoids, to_medoids.T.copy().argmin(axis=1), cost, swaps, passes)
 
 
 class _Search:
     """One run: the medoids in slots 0 .. k-1, and the slots of each point's nearest two medoids."""
 
-    def __init__(self, rows: Rows, medoids: IntArray) -> None:
-        self.rows = rows
+    def __init__(
+        self, rows: Rows, medoids: IntArray, near: NDArray[np.float32] | None = None
+    ) -> None:
+        self.rows, self.near = rows, near
         self.medoids = medoids.copy()
-        self.to_medoids = rows[medoids].T.copy()  # (n_points, k)
+        self.to_medoids = _capped(rows[medoids], near).T.copy()  # (n_points, k)
         n_points, k = self.to_medoids.shape
         slot = np.min_scalar_type(k)  # small integers, which numpy sorts by radix
         nearest, second, self.d1, self.d2 = _nearest_two(self.to_medoids.copy())
@@ -197,11 +184,11 @@ class _Search:
         self._buffers = np.empty((2, self.block, n_points), rows.dtype)
         self._order_points()
 
-    def run(self, max_passes: int) -> int:
+    def run(self) -> int:
         """Swap until a whole round over the candidates changes nothing; return the rounds."""
         n_candidates = len(self.rows)
         lo = seen = idle = 0
-        while idle < n_candidates and seen < max_passes * n_candidates:
+        while idle < n_candidates and seen < _MOST_ROUNDS * n_candidates:
             hi = min(lo + self.block, n_candidates)
             idle = 0 if self._improve(lo, hi) else idle + hi - lo
             seen += hi - lo
@@ -217,7 +204,10 @@ class _Search:
                 return False
         block = rows[lo:hi]
         best = self._best(block)
-        return best is not None and self._swap(best[0], lo + best[1], block[best[1]])
+        if best is None:
+            return False
+        # all else is compared with the second nearest, which is not above what is near
+        return self._swap(best[0], lo + best[1], _capped(block[best[1]], self.near))
 
     def _best(self, rows: NDArray[Any], slack: float = 0.0) -> tuple[int, int] | None:
         """Return the slot and the row of the best swap; None if it costs more, by `slack` even."""
@@ -308,13 +298,11 @@ def alternating_kmedoids(
     rng: np.random.Generator,
     *,
     anchors: IntArray | None = None,
-    max_rounds: int = 100,
 ) -> IntArray:
     """Choose `k` medoids in addition to the anchors; return their positions, shape (k,).
 
     Alternates assignment and refinement on symmetric distances, shape (items, items), for at most
-    `max_rounds` rounds, from random items that are not anchors. `anchors` are medoids that never
-    move.
+    100 rounds, from random items that are not anchors. `anchors` are medoids that never move.
 
     >>> x = np.array([0.0, 1, 2, 10, 11, 12], dtype=np.float32)
     >>> alternating_kmedoids(abs(x[:, None] - x), 1, np.random.default_rng(0),
@@ -324,7 +312,7 @@ def alternating_kmedoids(
     fixed = np.empty(0, dtype=np.intp) if anchors is None else anchors
     free = np.setdiff1d(np.arange(len(distances)), fixed)
     medoids = np.concatenate([fixed, rng.choice(free, k, replace=False)])
-    for _ in range(max_rounds):
+    for _ in range(_MOST_ROUNDS):
         labels = distances[:, medoids].argmin(axis=1)
         labels[medoids] = np.arange(len(medoids))  # a medoid stays in its own cluster
         moved = medoids.copy()

@@ -65,14 +65,13 @@ class ItemResponse:
         at = slice(None) if items is None else items
         return _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
 
-    def information(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
+    def information(self, abilities: FloatArray) -> FloatArray:
         """Return each item's Fisher information on the ability, shape (models, items).
 
-        With several abilities it is the trace. Arguments are those of `expected`.
+        With several abilities it is the trace. `abilities` are those of `expected`.
         """
-        at = slice(None) if items is None else items
-        size = (self.discrimination[at] ** 2).sum(axis=1)
-        return np.asarray(self._weights(abilities, at) * size)
+        size = (self.discrimination**2).sum(axis=1)
+        return np.asarray(self._weights(abilities, slice(None)) * size)
 
     def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> IrtAbilities:
         """Estimate the most likely abilities from answers, with a normal prior.

@@ -88,14 +88,18 @@ class Tailored(Method):
     def choose_probe(self, columns: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
         """Choose the `k` items of the probe set."""
         if self.printed:
-            return self.search(self.distances(columns), k, rng)
+            return np.sort(alternating_kmedoids(self.distances(columns), k, rng))
         return kmedoids(standardised_distances(columns), k, rng).medoids
 
-    def search(self, distances: NDArray[np.float32], k: int, rng: np.random.Generator) -> IntArray:
-        """Choose `k` medoids."""
-        if self.printed:
-            return np.sort(alternating_kmedoids(distances, k, rng))
-        return kmedoids(distances, k, rng).medoids
+    def search(
+        self,
+        distances: NDArray[np.float32],
+        k: int,
+        rng: np.random.Generator,
+        near: NDArray[np.float32],
+    ) -> IntArray:
+        """Choose `k` medoids by swaps, beside others at the distances `near`."""
+        return kmedoids(distances, k, rng, near=near).medoids
 
     def choose_natives(self, distances: NDArray[np.float32], n_sources: int) -> list[IntArray]:
         """Return each target's native sources (Eq. 3-5), of distances between all models."""
@@ -300,10 +304,8 @@ def make_native_set(
             among = np.sort(rng.choice(among, max(CANDIDATES, k), replace=False))
         tried = np.concatenate([among, anchors])
         to_tried = method.distances(columns, tried)
-        # No item is farther than its nearest anchor: plain k-medoids of the others is left.
         near = to_tried[:, len(among) :].min(axis=1, initial=np.inf)
-        distances = np.minimum(to_tried[:, : len(among)], near[:, None])
-        new = among[method.search(distances, k, rng)]
+        new = among[method.search(to_tried[:, : len(among)], k, rng, near)]
     # In random order, so that of medoids equally near none is preferred for its place in the table.
     medoids = rng.permutation(np.concatenate([anchors, new]))
     if to_tried is not None:  # what was worked out to choose the medoids serves once more

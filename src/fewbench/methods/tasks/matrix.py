@@ -281,10 +281,10 @@ class Similarity:
         """S': cosines between the rows of the embedding, shape (sources, sources)."""
         return row_cosines(self.embedding(matrix))
 
-    def clusters(self, matrix: FloatArray, seed: int, number: int = 0) -> IntArray:
-        """Spectral clusters: k-means of the embedding; as many as components by default."""
+    def clusters(self, matrix: FloatArray, seed: int) -> IntArray:
+        """Spectral clusters: k-means of the embedding; as many as components."""
         rows = self.embedding(matrix)
-        return spectral_clusters(rows, number or rows.shape[1], seed)
+        return spectral_clusters(rows, rows.shape[1], seed)
 
 
 def default_components(n_tasks: int) -> int:

@@ -61,8 +61,8 @@ class Transferability:
                 f"(seeds, {shape[0]}, {shape[1]})"
             )
         for names in (self.tasks, self.targets):
-            if len(set(names)) < len(names):
-                raise MethodError(f"a task is named twice: {some(_twice(names))}")
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise MethodError(f"a task is named twice: {some(twice)}")
         if unknown := sorted(set(self.targets) - set(self.tasks)):
             raise MethodError(f"targets that are not tasks: {some(unknown)}")
         if len(self.tasks) < 2:
@@ -229,10 +229,6 @@ def _as_metric(read: Transferability, metric: Metric | None) -> Transferability:
             hint="pass --metric loss for losses; divide percentages by 100",
         )
     return replace(read, metric=metric or "accuracy")
-
-
-def _twice(names: tuple[str, ...]) -> list[str]:
-    return sorted({name for name in names if names.count(name) > 1})
 
 
 def _from_npz(path: Path) -> Transferability:

@@ -187,9 +187,9 @@ def join_task(
                 if higher
                 else "add --lower-is-better, and --range LOW,HIGH unless it is 0,1",
             )
-        if not run.has(metric) or metric in run.unfit:
-            others = any(other.has(metric) for other in runs)
-            if others and not run.has(metric) and not run.has_options:
+        if metric not in run.metrics or metric in run.unfit:
+            others = any(metric in other.metrics for other in runs)
+            if others and metric not in run.metrics and not run.has_options:
                 raise ReaderError(
                     f"{run.path}: no row has the metric {metric!r}, which other runs of task "
                     f"{name!r} have; it has {', '.join(run.metrics) or 'none'}",
@@ -198,13 +198,13 @@ def join_task(
             metric_of(run, metric)  # raises, unless it can be computed
     items = name_items(name, runs, key)
     merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
-    derived = sum(not run.has(metric) for run in runs)
+    derived = sum(metric not in run.metrics for run in runs)
     return JoinedTask(name, metric, filtered, list(runs), items, merged, derived)
 
 
 def metric_of(run: LogRun, metric: str) -> FloatArray:
     """Return a metric of every row, as logged or else computed from log-likelihoods."""
-    if run.has(metric) or metric not in COMPARED or not run.has_options:
+    if metric in run.metrics or metric not in COMPARED or not run.has_options:
         return run.numbers(metric)
     values = recomputed(run.columns, metric)
     lacking = np.flatnonzero(np.isnan(values))

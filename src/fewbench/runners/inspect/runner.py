@@ -36,13 +36,13 @@ MakeTasks = Callable[[], Sequence[Any]]
 LOGS = "logs"
 """Folder of the logs, in that of the evaluation."""
 REFUSED = {
-    "limit": "--limit cannot be used: fewbench chooses the samples; give fewbench's -n instead",
-    "sample_id": "--sample-id cannot be used: fewbench chooses the samples; leave it out",
-    "sample_shuffle": "--sample-shuffle has no effect: fewbench chooses the order; leave it out",
-    "no_score": "--no-score leaves answers without scores; leave it out",
-    "no_log_samples": "answers cannot be checked with --no-log-samples; leave it out",
-    "detach": "--detach starts another process; leave it out",
-    "json_output": "--json is fewbench's own option here; give it before the --",
+    "limit": ("--limit cannot be used: fewbench chooses the samples", "give fewbench's -n instead"),
+    "sample_id": ("--sample-id cannot be used: fewbench chooses the samples", "omit it"),
+    "sample_shuffle": ("--sample-shuffle has no effect: fewbench chooses the order", "omit it"),
+    "no_score": ("--no-score leaves answers without scores", "omit it"),
+    "no_log_samples": ("answers cannot be checked with --no-log-samples", "omit it"),
+    "detach": ("--detach starts another process", "omit it"),
+    "json_output": ("--json is fewbench's own option here", "give it before the --"),
 }
 
 
@@ -322,9 +322,8 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
             f"the questions are in the file; {some(context.params['tasks'])} cannot be added",
             hint="give only options of inspect eval after --",
         )
-    for name, why in REFUSED.items():
+    for name, (text, hint) in REFUSED.items():
         if context.params.get(name) not in (None, False):
-            text, _, hint = why.partition("; ")
             raise RunError(text, hint=hint)
     if context.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE:
         raise RunError(
