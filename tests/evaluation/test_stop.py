@@ -11,7 +11,7 @@ from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Answers, find_method
-from fewbench.scores import Benchmark
+from fewbench.scores import Benchmark, Scale
 from fewbench.scores.roles import as_sources
 from fewbench.testing import simulate
 from fewbench.uncertainty.held_out import no_errors
@@ -57,6 +57,22 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
         assert not less.is_narrow(name)
         assert any("the interval's width decides" in one for one in less.estimate()[name].warnings)
     assert Evaluation.open(tmp_path, sources).ask() == {}
+
+
+def test_a_half_width_is_on_the_scale_of_the_scores(sources, targets):
+    """Marks from 0 to 10: half a mark ends a run where .05 ends that of shares."""
+    answered = []
+    for high in (1, 10):
+        scale = Scale(0, high)
+        evaluation = Evaluation(
+            replace(sources, scale=scale), "random", targets=["model-20"],
+            stop=Stop(half_width=0.05 * high),
+        )  # fmt: skip
+        answer(evaluation, replace(targets, scale=scale))
+        answered.append(evaluation.record.answered("model-20").tolist())
+        assert evaluation.is_narrow("model-20")
+    assert answered[0] == answered[1]
+    assert len(answered[0]) < 400
 
 
 def test_a_wide_interval_ends_with_the_items(sources, targets):
