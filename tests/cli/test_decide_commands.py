@@ -75,7 +75,7 @@ def test_an_undecided_gate_goes_on_in_the_same_folder(run, ok, cli, answers, ask
     gate = ("gate", "run:step:2", "--at-least", "0.5")
     assert "epeat the command with --next-items " in cli(*gate).out
     assert "is missing" in cli(*gate, "--ask").err
-    assert "Next: fewbench ask run --target step:2" in cli(*gate, "--next-items", "5", "--ask").out
+    assert "fewbench ask run --target step:2" in cli(*gate, "--next-items", "5", "--ask").out
     items = asked()["step:2"]
     assert len(items) == 5
     bar = (*gate[:2], "--at-least", "0.01")
@@ -195,6 +195,19 @@ def checkpoint(cli, scores):
         return cli(*given, "--", sys.executable, "-S", "-c", NTH, nth)
 
     return go
+
+
+def test_a_note_says_how_many_items_of_a_longer_run_a_new_target_runs(checkpoint, ok):
+    assert checkpoint("ckpt-1", "run", 2, "-n", 12).code == 0
+    ok("estimate", "run", "--next-items", "4", "--ask")
+    assert checkpoint("ckpt-1", "run", 2, "-n", 12).code == 0
+    more = "fewbench estimate run --target ckpt-2 --next-items 4 --ask"
+    said = checkpoint("ckpt-2", "run", 3, "-n", 12)
+    assert f"of ckpt-1 first, 12 of 16 (for the others, later: {more})" in said.err
+    ok(*more.split()[1:])
+    assert checkpoint("ckpt-2", "run", 3, "-n", 12).code == 0
+    found = json.loads(ok("versus", "run", "ckpt-1", "ckpt-2", "--json"))
+    assert (found["items_a"], found["items_b"], found["items_common"]) == (16, 16, 16)
 
 
 def test_two_targets_of_one_folder(checkpoint, ok, cli):

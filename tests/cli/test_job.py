@@ -218,7 +218,7 @@ def test_methods(ok):
     assert any("fewbench methods --all" in line for line in first)
     for row in listed:
         assert any(line.startswith(row["name"]) and row["summary"] in line for line in lines)
-    assert any("start and select use auto: it backtests" in line for line in lines)
+    assert any("run, start and select use auto: it backtests" in line for line in lines)
     page = ok("methods", "greedy-ridge")
     assert "greedy+answers+ridge" in page
     assert "`alpha`: The penalty" in page

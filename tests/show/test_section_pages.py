@@ -63,6 +63,9 @@ def test_several_targets(evaluation, said):
     assert "First are " in plain
     for one in found.targets:
         assert f"{one.target} {one.rank} {one.rank_low} to {one.rank_high}" in plain
+    even = tuple(one.model_copy(update={"rank": 1}) for one in found.targets[:2])
+    alike = found.model_copy(update={"top": 1, "targets": even})
+    assert alike.page().answer.startswith(f"First are {even[0].target}, {even[1].target}")
 
 
 def test_a_gate(evaluation, said):
@@ -89,6 +92,9 @@ def test_a_training_run(said):
     found = run.model_copy(update=changed)
     plain = said(found, 1)
     assert "step-2 is the best with probability 0.67: it scores 20.0% 1 of 1" in plain
+    even = [point.model_copy(update={"score": 0.2, "chance_best": 0.5}) for point in points]
+    title = "step-1, step-2 are the best with probability 0.50 each: they score 20.0%"
+    assert found.model_copy(update={"points": tuple(even)}).page().answer == title
     assert "step-1 1,000 10.0% known 20 0.33 step-2 2,000 20.0% 15.0% to 27.0% 20 0.67" in plain
     assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp better 0.030" in plain
     assert "a warning" in plain

@@ -350,11 +350,12 @@ def estimate(
             say(f"not finished: {name}, {answered:,} of {asked:,} items answered")
     if report is not None:
         from fewbench.evaluation.journal import Journal
+        from fewbench.evaluation.opening import BENCHMARK
         from fewbench.runners.result import RunResult
 
         path = Journal(folder).scores_path()
         result = RunResult.of_folder(folder, estimates) or estimates
-        source = "" if path is None else path.name
+        source = "" if path is None or path.name == BENCHMARK else path.name
         write(result.page(evaluation, source=source), result, report)
     if next_items is not None:
         answering = [name for name in evaluation.targets if len(evaluation.record.answered(name))]

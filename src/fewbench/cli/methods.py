@@ -133,7 +133,9 @@ def _print_list(cannot: dict[str, str | None], shown: Collection[str]) -> None:
     for advice in ADVICE:
         echo(wrapped(f"{advice.when}: {', '.join(advice.methods)}", 2))
         echo("  " + wrapped(advice.reason, 2))
-    echo("\n" + wrapped(f"Without --method, fewbench start and select use {AUTO}: {AUTO_SAYS}."))
+    echo(
+        "\n" + wrapped(f"Without --method, fewbench run, start and select use {AUTO}: {AUTO_SAYS}.")
+    )
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
         if reason is not None and name in shown:

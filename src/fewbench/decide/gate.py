@@ -172,7 +172,10 @@ class Gate(Shown, Frozen):
                 )
             further = [more_items(most - self.items_run)]
             if self.items_open:
-                further = [f"fewbench ask {folder} --target {self.target}"]
+                further = [
+                    "rerun the command of fewbench run, or fewbench ask "
+                    f"{folder} --target {self.target}"
+                ]
         if self.pairing is not None:
             further = [self.pairing.command]
         checks = Section(

@@ -138,11 +138,12 @@ class Ranking(Shown, Frozen):
         ]
         if self.top == 1:  # both columns say the same
             head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
-        best = ", ".join(target.target for target in self.targets[: self.top])
+        leading = [target.target for target in self.targets if target.rank <= self.top]
+        best = ", ".join(leading)
         which = "target is" if self.top == 1 else f"{self.top} targets are"
         settled = "settled" if self.is_settled else "not settled"
         lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
-        answer = f"{best} ranks first" if self.top == 1 else f"First are {best}"
+        answer = f"{best} ranks first" if len(leading) == 1 else f"First are {best}"
         among = "the best" if self.top == 1 else f"among the best {self.top}"
         ranks = Section(
             "ranks",

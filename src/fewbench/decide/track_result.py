@@ -156,8 +156,14 @@ class Track(Shown, Frozen):
         }
         if self.items_needed is not None:
             facts["Items that the next checkpoint needs"] = f"about {self.items_needed:,}"
+        shown = unit.score(best.score), probability(best.chance_best)
+        leading = [
+            point.checkpoint
+            for point in self.points
+            if (unit.score(point.score), probability(point.chance_best)) == shown
+        ]
         lesser = []
-        if last is not best:
+        if last.checkpoint not in leading:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)
             score_or_ends = "known" if last.is_known else ends
@@ -179,8 +185,10 @@ class Track(Shown, Frozen):
         return Page(
             "track",
             self.run or "A training run",
-            f"{best.checkpoint} is the best with probability {probability(best.chance_best)}: "
-            f"it scores {unit.score(best.score)}",
+            f"{best.checkpoint} is the best with probability {shown[1]}: it scores {shown[0]}"
+            if len(leading) == 1
+            else f"{', '.join(leading)} are the best with probability {shown[1]} each: they score "
+            f"{shown[0]}",
             lesser,
             self.warnings,
             [

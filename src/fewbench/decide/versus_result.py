@@ -285,7 +285,7 @@ def more_items(items: int) -> str:
     """Say how to ask for more items of an evaluation."""
     return (
         f"repeat the command with --next-items {max(items, 1)} --ask, and with --sequential from "
-        "now on: it asks for as many more items in the same folder, and keeps all answers"
+        "now on: it asks for as many more items, and keeps all answers"
     )
 
 

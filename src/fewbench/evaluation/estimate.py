@@ -100,8 +100,6 @@ class Estimate(Shown, Frozen):
         """What the interval rests on, in words."""
         from fewbench.uncertainty.intervals import basis
 
-        if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
-            return "exact if the answered items are a random sample of all"
         return basis(self.interval_kind, self.interval_sources)
 
     def to_frame(self) -> "pd.DataFrame":

@@ -263,9 +263,9 @@ def progress_notes(
         )
     elif left and method.asks_once:
         notes.append(
-            f"{answered} of {asked} items answered: the estimate uses {answered}; record the "
-            f"missing {counted(left, 'answer')}, or skip items without an answer (fewbench "
-            "tell --skip ID)"
+            f"{answered} of {asked} items answered: the estimate uses {answered}, and its interval "
+            "is valid only if they are a random sample of these; record the missing "
+            f"{counted(left, 'answer')}, or skip items without an answer (fewbench tell --skip ID)"
         )
     elif left or is_waiting:
         notes.append(

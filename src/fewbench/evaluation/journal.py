@@ -178,7 +178,8 @@ class Journal:
         path = self.folder / HEADER
         if not path.is_file():
             raise EvaluationError(
-                f"{self.folder}: no evaluation here", hint="open one with fewbench start"
+                f"{self.folder}: no evaluation here",
+                hint="start one with fewbench run or fewbench start",
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 

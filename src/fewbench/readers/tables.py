@@ -153,7 +153,8 @@ def _no_columns_named(source: Path) -> ReaderError:
     else:
         hint = (
             f"long table: {item} {score}, and {model} if it names models; wide table: {model} (one "
-            f"row per model) or {item} --transposed"
+            f"row per model) or {item} --transposed; a file of items without scores: it needs a "
+            "column id"
         )
     return ReaderError(
         f"{source}: no columns named; its columns are {some(columns, most=8)}", hint=hint

@@ -114,6 +114,12 @@ def join_targets(
             leader = evaluation.most_complete()
             evaluation.follow(name, leader)
             notes.append(f"{name} is new here: it runs the items of {leader} first")
+            budget, run = evaluation.provenance.budget, len(evaluation.record.answered(leader))
+            if run > budget:
+                notes[-1] += (
+                    f", {budget:,} of {run:,} (for the others, later: fewbench estimate "
+                    f"{evaluation.folder} --target {name} --next-items {run - budget} --ask)"
+                )
     return notes
 
 

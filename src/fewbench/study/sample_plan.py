@@ -84,7 +84,7 @@ class _Forecast:
         if goal == "budget":
             return int(wanted)
         of = self.error if goal == "error" else self.half_width
-        return _first(lambda n: of(score, n) <= wanted, self.n_items)
+        return _first(lambda n: of(score, n) <= wanted + 1e-9, self.n_items)
 
 
 def _first(is_enough: Any, n_items: int) -> int:
