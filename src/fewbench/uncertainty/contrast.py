@@ -104,8 +104,10 @@ def paired_answers(
 
         s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
 
-    Chosen items may hide where two targets differ. As an upper limit it counts four more items, and
-    does not shrink as fewer are left: (sum (d - mean d)^2 + 4) / (n + 1) / n.
+    Chosen items may hide where two targets differ. As an upper limit, four more items count, and
+    the error is that of the mean over the items left, as if all of the score hung on these:
+
+        (sum (d - mean d)^2 + 4) / (n + 1) (1/n + 1/(N - n))
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def paired_answers(
     >>> items, right = np.arange(50), np.ones((1, 50))
     >>> pair = paired_answers(Answers(items, right), Answers(items, right), np.ones(100))
     >>> [round(half, 3) for half in pair.halves(0.0, 0.9)]
-    [0.033, 0.066]
+    [0.033, 0.094]
     """
     items, ours, theirs = common_answers(one, other)
     counts = weights[items] > 0
@@ -136,7 +138,8 @@ def paired_answers(
     apart = apart * weights[items] * size / weights.sum()
     squares = float(((apart - apart.mean()) ** 2).sum())
     error = math.sqrt((squares + EXTRA_ITEMS) / (n + 1) * (1 / n - 1 / size))
-    most = math.sqrt((squares + 2 * EXTRA_ITEMS) / (n + 1) / n)
+    left = max(size - n, 1)
+    most = math.sqrt((squares + 2 * EXTRA_ITEMS) / (n + 1) * (1 / n + 1 / left))
     return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
 
 
