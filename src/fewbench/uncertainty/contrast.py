@@ -12,8 +12,10 @@ sources, it is measured on pairs of them. Else r is 0. Targets that answered all
 may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
 Errors on held-out sources know nothing of how often these two targets differ on the items that both
-answered: the interval that rests on them is at most that of the paired answers (`PairedAnswers`).
-Of near copies no pair of sources says how far they may differ: their interval is at least that one,
+answered: the interval that rests on them is at most what the paired answers leave open
+(`PairedAnswers`).
+Of near copies no pair of sources says how far they may differ: their interval is at least that of
+the paired answers,
 of the full score and of every task.
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
