@@ -13,10 +13,8 @@ may differ on the others: for r = 1, two more items count on which they differ (
 
 Errors on held-out sources know nothing of how often these two targets differ on the items that both
 answered: the interval that rests on them is at most what the paired answers leave open
-(`PairedAnswers`).
-Of near copies no pair of sources says how far they may differ: their interval is at least that of
-the paired answers,
-of the full score and of every task.
+(`PairedAnswers`). Of near copies no pair of sources says how far they may differ: their interval is
+at least that of the paired answers, of the full score and of every task.
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
