@@ -201,7 +201,7 @@ def test_errors_of_other_pairs_widen_no_difference_of_models_alike(kind, differ)
     paired = paired_answers(
         Answers(items, apart[None]), Answers(items, 0 * apart[None]), np.ones(N)
     )
-    variance = (((apart - apart.mean()) ** 2).sum() + 4) / (n + 1) / n
+    variance = (((apart - apart.mean()) ** 2).sum() + 4) / (n + 1) * (1 / n + 1 / (N - n))
     most = np.hypot(student(n - 1).ppf(0.95) * np.sqrt(variance), apart.mean() - 0.1)
     alone = 0.07 * np.sqrt(2)
     decides = (kind, differ) == ("held-out", 12)

@@ -12,9 +12,9 @@ sources, it is measured on pairs of them. Else r is 0. Targets that answered all
 may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
 Errors on held-out sources know nothing of how often these two targets differ on the items that both
-answered: the interval that rests on them is at most that of the paired answers (`PairedAnswers`).
-Of near copies no pair of sources says how far they may differ: their interval is at least that one,
-of the full score and of every task.
+answered: the interval that rests on them is at most what the paired answers leave open
+(`PairedAnswers`). Of near copies no pair of sources says how far they may differ: their interval is
+at least that of the paired answers, of the full score and of every task.
 
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
@@ -104,8 +104,10 @@ def paired_answers(
 
         s^2 = (sum (d - mean d)^2 + 2) / (n + 1) (1/n - 1/N)
 
-    Chosen items may hide where two targets differ. As an upper limit it counts four more items, and
-    does not shrink as fewer are left: (sum (d - mean d)^2 + 4) / (n + 1) / n.
+    Chosen items may hide where two targets differ. As an upper limit, four more items count, and
+    the error is that of the mean over the items left, as if all of the score hung on these:
+
+        (sum (d - mean d)^2 + 4) / (n + 1) (1/n + 1/(N - n))
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def paired_answers(
     >>> items, right = np.arange(50), np.ones((1, 50))
     >>> pair = paired_answers(Answers(items, right), Answers(items, right), np.ones(100))
     >>> [round(half, 3) for half in pair.halves(0.0, 0.9)]
-    [0.033, 0.066]
+    [0.033, 0.094]
     """
     items, ours, theirs = common_answers(one, other)
     counts = weights[items] > 0
@@ -136,7 +138,8 @@ def paired_answers(
     apart = apart * weights[items] * size / weights.sum()
     squares = float(((apart - apart.mean()) ** 2).sum())
     error = math.sqrt((squares + EXTRA_ITEMS) / (n + 1) * (1 / n - 1 / size))
-    most = math.sqrt((squares + 2 * EXTRA_ITEMS) / (n + 1) / n)
+    left = max(size - n, 1)
+    most = math.sqrt((squares + 2 * EXTRA_ITEMS) / (n + 1) * (1 / n + 1 / left))
     return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
 
 
