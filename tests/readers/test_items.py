@@ -9,6 +9,7 @@ import pytest
 import fewbench
 from fewbench.errors import ReaderError
 from fewbench.readers import are_items
+from fewbench.readers.loading import open_any
 from fewbench.scores import load_scores, save_scores
 from fewbench.scores.roles import as_scores
 
@@ -50,6 +51,15 @@ def test_only_ids_are_needed(tmp_path):
     found = fewbench.read_items(path)
     assert list(found.item_ids) == ["7", "x"]
     assert found.counts_equally
+
+
+@pytest.mark.parametrize(("head", "needs"), [("question", True), ("id", False)])
+def test_a_file_of_items_without_ids_is_told_of_the_column(head, needs, tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text(f"{head},llm,right\na,b,1\n")
+    with pytest.raises(ReaderError, match="no columns named") as error:
+        open_any(path)
+    assert ("a file of items, which has no scores, needs a column id" in error.value.hint) == needs
 
 
 @pytest.mark.parametrize(

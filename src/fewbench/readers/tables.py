@@ -153,9 +153,10 @@ def _no_columns_named(source: Path) -> ReaderError:
     else:
         hint = (
             f"long table: {item} {score}, and {model} if it names models; wide table: {model} (one "
-            f"row per model) or {item} --transposed; a file of items without scores: it needs a "
-            "column id"
+            f"row per model) or {item} --transposed"
         )
+        if "item" not in by_name:
+            hint += "; a file of items, which has no scores, needs a column id"
     return ReaderError(
         f"{source}: no columns named; its columns are {some(columns, most=8)}", hint=hint
     )
