@@ -56,7 +56,7 @@ def test_only_ids_are_needed(tmp_path):
 @pytest.mark.parametrize(("head", "needs"), [("question", True), ("id", False)])
 def test_a_file_of_items_without_ids_is_told_of_the_column(head, needs, tmp_path):
     path = tmp_path / "items.csv"
-    path.write_text(f"{head},llm,right\na,b,1\n")
+    path.write_text(f"{head},model,right\na,b,1\n")
     with pytest.raises(ReaderError, match="no columns named") as error:
         open_any(path)
     assert ("a file of items, which has no scores, needs a column id" in error.value.hint) == needs
