@@ -400,8 +400,8 @@ class Scores(ItemTable):
                 if name in (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION):
                     continue
                 digest.update(str(name).encode() + b"\0")
-                cells = np.where(pd.isna(column), "", np.asarray(column, dtype=object))
-                digest.update("\0".join(map(str, cells)).encode())
+                cells = np.asarray(column, dtype=object)
+                digest.update("\0".join(map(str, np.where(pd.isna(cells), "", cells))).encode())
                 digest.update(b"\0\0")
         digest.update(repr((self.cells.shape, self.scale, self.average)).encode())
         for rows in row_blocks(self.cells):

@@ -128,7 +128,7 @@ def paired_answers(
     items, ours, theirs = common_answers(one, other)
     counts = weights[items] > 0
     items, apart = items[counts], (ours - theirs)[counts]
-    n, size = len(items), np.count_nonzero(weights)
+    n, size = len(items), int(np.count_nonzero(weights))
     fewest = min(np.count_nonzero(weights[answers.items]) for answers in (one, other))
     if n < max(1, FEW_COMMON * fewest):
         return None
