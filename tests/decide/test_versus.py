@@ -13,7 +13,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
 from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
-from fewbench.uncertainty.contrast import look_bounds
+from fewbench.uncertainty.contrast import look_bounds, look_factor
 from fewbench.uncertainty.held_out import looks_of
 
 
@@ -92,6 +92,19 @@ def test_equal_models_are_seldom_told_apart(method, play):
     assert 1 <= len(looked) <= 10
     assert np.abs(numbers).sum() <= 18  # of 120
     assert abs(sum(numbers)) <= 12  # neither sign much more often
+
+
+def test_looks_beyond_the_budget_narrow_and_cost_little_of_the_level():
+    """A random walk, looked at after every doubling up to 16 times the budget: 12%, not 10%."""
+    budget, rng = 80, np.random.default_rng(0)
+    looks = np.array([*looks_of(budget), *(budget * 2**at for at in range(1, 5))])
+    factors = np.array([look_factor(int(n), budget, 0.9) for n in looks])
+    widths = factors / np.sqrt(looks)
+    assert (np.diff(widths) < 0).all()
+    steps = np.sqrt(np.diff(looks, prepend=0)) * rng.standard_normal((40_000, len(looks)))
+    is_missed = np.abs(steps.cumsum(axis=1)) > 1.6449 * factors * np.sqrt(looks)
+    assert is_missed[:, looks <= budget].any(axis=1).mean() == pytest.approx(0.1, abs=0.006)
+    assert 0.105 < is_missed.any(axis=1).mean() < 0.128
 
 
 def test_later_looks_have_narrower_bounds():

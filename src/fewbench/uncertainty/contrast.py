@@ -398,10 +398,12 @@ def look_bounds(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
 def look_factor(answered: int, budget: int, level: float) -> float:
     """Return how much wider an interval is after a number of answers, for checks up to a budget.
 
-    At the last look that was reached; beyond the budget looks were not planned, and it is wider by
-    the root of the answers' ratio.
+    At the last look that was reached. Beyond the budget looks were not planned: it is wider by a
+    quarter power of the answers' ratio. Looks after every doubling then miss together in 12% at
+    90%, however many there are; by the root of the ratio it would be 10%, but no interval would
+    ever be narrower than the one at the budget.
     """
     looks = looks_of(budget)
     reached = max(0, sum(look <= answered for look in looks) - 1)
     wider = look_bounds(looks, level)[reached]
-    return wider * math.sqrt(max(1.0, answered / budget))
+    return float(wider * max(1.0, answered / budget) ** PATIENCE)
