@@ -43,7 +43,6 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from fewbench.datasets.digits import (
-    N_CLASSES,
     TASKS,
     benchmark,
     distort,
@@ -52,6 +51,7 @@ from fewbench.datasets.digits import (
 
 MADE_WITH = "1.9.1"  # scikit-learn
 DESCENDANTS = 14
+DIGITS = 10
 TARGET = Path(__file__).parents[1] / "src" / "fewbench" / "datasets" / "zoo.npz"
 
 _SEED = 7
@@ -262,7 +262,7 @@ def lessons(recipe: Recipe) -> tuple[Floats, Labels, Settings]:
     images = pools[: copies + 1, kept].reshape(-1, 64)
     wrong = rng.random(len(kept)) < rng.uniform(0.0, 0.3) * (1 - recipe.progress)
     wrong[:30] = False
-    noisy = np.where(wrong, rng.integers(N_CLASSES, size=len(kept)), labels[kept])
+    noisy = np.where(wrong, rng.integers(DIGITS, size=len(kept)), labels[kept])
     return images, np.tile(noisy, copies + 1), settings
 
 
@@ -275,7 +275,7 @@ def _family_pools(family: str) -> tuple[Floats, Labels]:
     rng = np.random.default_rng([_SEED, list(LINEAGES).index(family), 0])
     images, labels = training_images()
     order = rng.permutation(len(labels))
-    first = [i for digit in range(N_CLASSES) for i in order[labels[order] == digit][:3]]
+    first = [i for digit in range(DIGITS) for i in order[labels[order] == digit][:3]]
     order = np.concatenate([first, order[~np.isin(order, first)]])
     mix = rng.dirichlet(np.full(len(TASKS), 2.0))
     damage = rng.choice(TASKS, size=(_MOST_COPIES, len(order)), p=mix)
@@ -357,7 +357,7 @@ def make_zoo(n_jobs: int = 2) -> dict[str, NDArray[Any]]:
         "items": np.array(bench.item_ids),
         "tasks": np.array(bench.tasks),
         "gold": bench.gold.astype(np.int8),
-        "n_options": np.full(len(bench.gold), N_CLASSES, np.int8),
+        "n_options": np.full(len(bench.gold), DIGITS, np.int8),
         "probabilities": probabilities,
     }
 
