@@ -116,6 +116,7 @@ PUBLISHED = {
     "Yuan et al. 2025": "tailored",
     "Fluid Benchmarking": "fluid",
     "AnchorPoints": "anchor-points",
+    "CF": "collaborative",
 }
 
 

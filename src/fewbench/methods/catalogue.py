@@ -382,6 +382,8 @@ FIRST = (
 """The methods to choose from, and one of each paper; the others are variants."""
 
 SHORTEST = 3
+SHORT_FORMS = {"cf": "collaborative"}
+"""What nothing in a name or source spells."""
 NOT_NAMES = re.compile(r"\bet al\b\.?|\b(19|20)\d\d\b|[^a-z0-9]")
 """What neither tells apart nor hides a published name: authors' company, years, punctuation."""
 
@@ -398,6 +400,7 @@ def published_as(name: str) -> tuple[str, ...]:
     (('tailored', 'tailored-as-printed'), ('bento-le',), ('gp-irt-anchor', 'gp-irt-random'))
     """
     sought = NOT_NAMES.sub("", name.lower())
+    sought = SHORT_FORMS.get(sought, sought)
     entries = CATALOGUE | WITH_FILE
     keys = {key: NOT_NAMES.sub("", key) for key in entries}
     if exact := tuple(key for key in keys if keys[key] == sought):
