@@ -19,6 +19,7 @@ That of README.md holds what `fewbench demo` writes, and its Python blocks know 
 
 import importlib.util
 import json
+import os
 import re
 import shlex
 import shutil
@@ -127,6 +128,7 @@ def kit(tmp_path_factory) -> Path:
 def folder(kit, tmp_path, monkeypatch) -> Path:
     shutil.copytree(kit, tmp_path / "page")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)  # as activated
     monkeypatch.setattr("fewbench.datasets.load_zoo", lambda: FEW)  # a quarter of the time
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # small work: processes would cost more
     monkeypatch.chdir(tmp_path / "page")
