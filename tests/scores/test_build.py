@@ -205,3 +205,20 @@ def test_from_wide_names_columns_of_texts():
     table = pd.DataFrame({"role": ["source", "target"], "q1": [1, 0]}, index=["a", "b"])
     with pytest.raises(ScoresError, match=r"texts and no score in 'role'.*--models FILE"):
         from_wide(table)
+
+
+def test_a_transposed_table_is_told_to_move_the_items_columns():
+    """The message names columns as they stand in the file."""
+    table = pd.DataFrame({"subject": ["web", "code"], "a": [1, 0], "b": [0, 1]}, index=["q", "r"])
+    with pytest.raises(ScoresError, match="texts and no score in 'subject'") as caught:
+        from_wide(table, transposed=True)
+    assert "to a file of their own (--items FILE)" in caught.value.hint
+    scores = from_wide(table.drop(columns="subject"), transposed=True)
+    assert (list(scores.model_ids), list(scores.item_ids)) == (["a", "b"], ["q", "r"])
+    assert scores.values.tolist() == [[1, 0], [0, 1]]
+
+
+def test_percentages_in_one_column_are_not_told_to_rescale_all():
+    with pytest.raises(ScoresError, match="outside the range") as caught:
+        from_arrays([[1, 0], [100, 0]], models=["a", "b"], items=["q", "r"])
+    assert "if only some models do, rescale" in caught.value.hint

@@ -167,15 +167,14 @@ def from_wide(
         require_columns(table, [model])
         _scalars(table[model], model)
         table = table.set_index(model)
-    if transposed:
-        table = table.T
+    models, items = table.shape[::-1] if transposed else table.shape
     if table.empty:
-        raise ScoresError(f"the table has {table.shape[0]} models and {table.shape[1]} items")
+        raise ScoresError(f"the table has {models} models and {items} items")
     if table.index.isna().any() or table.columns.isna().any():
         raise ScoresError("a model or an item has no name")
     check_fits(
-        16.0 * table.shape[0] * table.shape[1],
-        f"a table of {counted(table.shape[0], 'model')} × {counted(table.shape[1], 'item')}",
+        16.0 * models * items,
+        f"a table of {counted(models, 'model')} × {counted(items, 'item')}",
     )
     reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
     values, texts = np.empty(table.shape), list[str]()
@@ -188,11 +187,14 @@ def from_wide(
     if texts and not np.isnan(values).all():
         raise ScoresError(
             f"the table has texts and no score in {some(texts)}",
-            hint="a wide table has only scores: leave out other columns, and move attributes of "
-            "models to a file of their own (--models FILE); or say what these texts mean: "
-            "--missing 'n/a,-' --right PASS --wrong FAIL (in Python missing=, right=, wrong=)",
+            hint="a wide table has only scores: leave out other columns, or move attributes to a "
+            f"file of their own ({'--items' if transposed else '--models'} FILE); "
+            "or say what these texts mean: --missing 'n/a,-' --right PASS --wrong FAIL (in Python "
+            "missing=, right=, wrong=)",
         )
     reader.refuse("the table")
+    if transposed:
+        table, values = table.T, values.T
     return from_arrays(
         values,
         models=[str(name) for name in table.index],

@@ -479,7 +479,8 @@ def _check_cells(
         raise RangeError(
             f"{counted(outside, 'score')} outside the range {scale.low:g} to "
             f"{scale.high:g}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
-            hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",
+            hint="correct them; or, if all models use another range, state it on import: --range "
+            "0,100 or Scale(0, 100); if only some models do, rescale their scores",
         )
     empty = np.flatnonzero(np.concatenate(lacking))
     if len(empty):
