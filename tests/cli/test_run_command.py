@@ -233,7 +233,7 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     assert cost["full"] == pytest.approx(cost["spent"] / n * 120)
     assert target["cost"] == found["spent"]["cost"] == cost["spent"]
     assert found["stopped"] == "python: the cost limit of $75 was reached"
-    line = f"Cost: ${cost['spent']:.4g}, which the limit of $75 ended. All items would cost about"
+    line = f"Cost: ${cost['spent']:.4g}; the limit of $75 ended the run. All items would cost about"
     assert f"{line} ${cost['full']:.4g}." in " ".join(said.out.split())
     assert "of at most $75" in said.err  # while it runs
     assert not any("items answered" in warning for warning in estimate["warnings"])
@@ -241,7 +241,7 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     assert line in " ".join(ok("estimate", "run").split())
     assert json.loads(ok("estimate", "run", "--json"))["python"]["cost"] == cost
     ok("estimate", "run", "--report", "page.html")
-    assert f"${cost['spent']:.4g}, which the limit of $75 ended" in Path("page.html").read_text()
+    assert f"${cost['spent']:.4g}; the limit of $75 ended the run" in Path("page.html").read_text()
     again = cli("run", "command", "agents.parquet", *words)
     assert json.loads(Path("run/result.json").read_text())["targets"] == found["targets"]
     assert again.code == 0

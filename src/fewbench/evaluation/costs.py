@@ -47,7 +47,7 @@ class Cost(Frozen):
     Examples
     --------
     >>> str(Cost(spent=72.5, full=590, limit=75, is_limit=True, unit="$"))
-    'Cost: $72.5, which the limit of $75 ended. All items would cost about $590.'
+    'Cost: $72.5; the limit of $75 ended the run. All items would cost about $590.'
     """
 
     spent: float
@@ -62,7 +62,7 @@ class Cost(Frozen):
         if self.limit is not None:
             limit = f" of at most {amount(self.limit, self.unit)}"
         if self.is_limit and self.limit is not None:
-            limit = f", which the limit of {amount(self.limit, self.unit)} ended"
+            limit = f"; the limit of {amount(self.limit, self.unit)} ended the run"
         full = f"All items would cost about {amount(self.full, self.unit)}."
         return f"Cost: {amount(self.spent, self.unit)}{limit}. {full}"
 
