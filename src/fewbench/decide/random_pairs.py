@@ -8,7 +8,7 @@ from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand, if_paired
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast, common_answers
+from fewbench.uncertainty.contrast import EXTRA_ITEMS, Contrast, common_answers
 from fewbench.uncertainty.intervals import Uncertainty
 
 PAIRS = 20
@@ -55,9 +55,9 @@ def random_pairs(
     squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
     same = np.equal.outer(rows[0], rows[1])
     square = float(squares[~same].mean()) if (~same).any() else 0.0
-    common, of_one, of_other = common_answers(one.answers, other.answers)
-    if len(common):  # as of paired answers
-        square = min(square, (float(((of_one - of_other) ** 2).sum()) + 2) / (len(common) + 1))
+    common, of_a, of_b = common_answers(one.answers, other.answers)
+    if len(common):  # by `paired_answers`, without the difference that is taken away below
+        square = min(square, (float(((of_a - of_b) ** 2).sum()) + EXTRA_ITEMS) / (len(common) + 1))
     variance = max(square - made.difference**2, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
     low, high = made.interval(level)

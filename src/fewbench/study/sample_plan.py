@@ -84,6 +84,7 @@ class _Forecast:
         if goal == "budget":
             return int(wanted)
         of = self.error if goal == "error" else self.half_width
+        # Scores p and 1 - p need as many items, though their half widths are rounded apart.
         return _first(lambda n: of(score, n) <= wanted + 1e-9, self.n_items)
 
 

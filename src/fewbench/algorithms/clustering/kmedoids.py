@@ -36,10 +36,10 @@ __all__ = ["KMedoids", "alternating_kmedoids", "kmedoids"]
 # A block of candidates is about this many distances (256 KiB of float32), so that it and its
 # two work buffers stay in the processor's cache ...
 _BLOCK_CELLS = 1 << 16
-_MOST_ROUNDS = 100  # over all candidates; a search ends long before
 # ... but never fewer candidates than this, for array operations to pay, nor more than that, as
 # one swap at most is made per block and a swap soon is worth more than the best one late.
 _MIN_BLOCK, _MAX_BLOCK = 32, 64
+_MOST_ROUNDS = 100  # over all candidates; a search ends long before
 
 
 @dataclass(frozen=True, eq=False)
