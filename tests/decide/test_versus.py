@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import fewbench
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import at_score, contrast, operand, task_contrasts
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 from fewbench.uncertainty.contrast import look_bounds, look_factor
 from fewbench.uncertainty.held_out import looks_of

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fewbench._files import folder_name
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
@@ -35,9 +36,6 @@ from fewbench.uncertainty.contrast import (
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
@@ -456,7 +454,5 @@ def frame_of(
     parts: Iterable[Any], columns: Sequence[str], warnings: Iterable[str]
 ) -> "pd.DataFrame":
     """Return a row for each part, with the ends of its interval as low and high, and warnings."""
-    import pandas as pd
-
     rows = [{**dict(part), **dict(part.interval or {})} for part in parts]
     return pd.DataFrame(rows, columns=list(columns)).assign(warnings=in_cell(warnings))
