@@ -213,9 +213,9 @@ def test_using_fewbench_is_light():
     assert not heavy
 
 
-def test_evaluations_and_readers_need_no_catalogue():
+def test_evaluations_decisions_and_readers_need_no_catalogue():
     """The catalogue imports every method, which takes a sixth of a second."""
-    new = newly_imported("pass", "import fewbench.evaluation.evaluation, fewbench.readers")
+    new = newly_imported("pass", "import fewbench.decide, fewbench.cli.decide, fewbench.readers")
     assert not [name for name in new if name.startswith(("fewbench.methods.cat", "fewbench.bento"))]
 
 
