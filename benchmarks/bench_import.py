@@ -29,6 +29,7 @@ STARTS = {
     "fewbench --help": ["-m", "fewbench", "--help"],
     "help of as many options by typer alone": ["-c", BARE],
     "fewbench estimate --help": ["-m", "fewbench", "estimate", "--help"],
+    "fewbench gate --help, made from a function": ["-m", "fewbench", "gate", "--help"],
     "import pandas, the least of the commands below": ["-c", "import pandas, pyarrow.parquet"],
     "fewbench.Evaluation": ["-c", "import fewbench; fewbench.Evaluation"],
 }

@@ -29,8 +29,8 @@ from scipy.special import stdtr
 
 import fewbench
 from fewbench.datasets import load_zoo
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.readers.npz import read_npz
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate_run
 
 LEVEL, SMALL, EVERY = 0.9, 0.005, 4

@@ -15,6 +15,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import fewbench
+from fewbench.cli.app import COMMANDS
 from fewbench.methods.catalogue import ADAPTIVE, CATALOGUE, WITH_FILE
 from fewbench.methods.parts import STAGES
 from fewbench.methods.written import plain
@@ -27,6 +28,7 @@ BASE = {
     "_content",
     "_journal",
     "_json",
+    "_lazy",
     "_memory",
     "_names",
     "_progress",
@@ -181,11 +183,14 @@ HEAVY = {
 
 UNPICKLING = {"pickle", "dill", "marshal"}
 NUMERICAL = {"numpy", "pandas", "scipy", "pydantic", "pyarrow"}
+CALLS = "from fewbench.cli import app\nfor words in {}: app(words, standalone_mode=False)"
+OF_EVALUATIONS = ("start", "ask", "tell", "estimate", "view", "repair")
+"""Commands whose options are written in the command line's own modules."""
 STARTS = {
     "import fewbench": "import fewbench",
-    "fewbench --version": "from fewbench.cli import app; app(['--version'], standalone_mode=False)",
-    "fewbench --help": "from fewbench.cli import app; app(['--help'], standalone_mode=False)",
-    "fewbench ask --help": "import fewbench.cli.evaluate, fewbench.cli.tell",
+    "fewbench --version": CALLS.format([["--version"]]),
+    "fewbench --help": CALLS.format([["--help"]]),
+    "fewbench ask --help": CALLS.format([[name, "--help"] for name in OF_EVALUATIONS]),
 }
 
 
@@ -208,9 +213,9 @@ def test_using_fewbench_is_light():
     assert not heavy
 
 
-def test_evaluations_and_readers_need_no_catalogue():
+def test_evaluations_decisions_and_readers_need_no_catalogue():
     """The catalogue imports every method, which takes a sixth of a second."""
-    new = newly_imported("pass", "import fewbench.evaluation.evaluation, fewbench.readers")
+    new = newly_imported("pass", "import fewbench.decide, fewbench.cli.decide, fewbench.readers")
     assert not [name for name in new if name.startswith(("fewbench.methods.cat", "fewbench.bento"))]
 
 
@@ -220,6 +225,13 @@ def test_starting_is_lighter_still(start):
     new = {name.split(".")[0] for name in newly_imported("pass", STARTS[start])}
     assert "fewbench" in new
     assert not new & (NUMERICAL | HEAVY - {"typer"})
+
+
+def test_help_waits_for_no_tables():
+    """Options made from a function need its annotations, and these NumPy and pydantic at most."""
+    new = newly_imported("pass", CALLS.format([[name, "--help"] for name in COMMANDS]))
+    assert "fewbench.study.plan" in new
+    assert not {name.split(".")[0] for name in new} & (NUMERICAL - {"numpy", "pydantic"})
 
 
 def unsafe(node):

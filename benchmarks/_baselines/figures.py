@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from _baselines.cells import Record
 from _baselines.over_tables import OverTables, over_tables
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.scores import Scores
 from fewbench.study import Split
 from fewbench.study.inference import (
@@ -27,7 +28,6 @@ from fewbench.study.inference import (
     two_way,
 )
 from fewbench.study.metrics import kendall_tau
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.uncertainty.bounds import EXACT
 
 FloatArray = NDArray[np.float64]

@@ -12,7 +12,10 @@ from fewbench.checks import audit
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
-ABOUT_MODELS = {"same-name", "identical", "near-duplicates", "related", "unlike-all", "one-option"}
+ABOUT_MODELS = {
+    "same-name", "identical", "near-duplicates", "related", "other-range", "unlike-all",
+    "one-option",
+}  # fmt: skip
 
 
 def kinds(found):

@@ -38,8 +38,9 @@ def test_all_kinds_together(make):
     assert left.n_models == 27
     assert set(scores.item_ids) - set(left.item_ids) >= {"item-20", "item-21", "item-22"}
     assert audit(left.take(models=range(27))).of_kind("wrong-way") is None
-    assert len(said) == 5
-    assert said[-2:] == ("wrong-way: none found", "incomplete: nothing left out")
+    assert len(said) == 6
+    assert said[-1] == f"a full score is now of {left.n_items} items, not 400"
+    assert said[-3:-1] == ("wrong-way: none found", "incomplete: nothing left out")
 
 
 def test_nothing_named_nothing_dropped(make):
@@ -72,7 +73,7 @@ def test_a_model_that_ran_only_dropped_items_goes_with_them(make):
     scores = make(plant)
     left, said = drop(scores, audit(scores), ["constant"])
     assert "lab/model-05" not in left.model_ids
-    assert said[-1] == "1 model left out that ran no remaining item: lab/model-05"
+    assert said[-2] == "1 model left out that ran no remaining item: lab/model-05"
 
 
 def test_incomplete_says_what_it_costs(make):

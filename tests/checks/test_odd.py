@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewbench.checks import audit
-from fewbench.scores import from_arrays
+from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
 
@@ -19,6 +19,25 @@ def test_a_model_that_guesses(make):
     finding = audit(make(plant, items=1500)).of_kind("unlike-all")
     assert finding.ids == ("lab/model-04",)
     assert abs(finding.table.rows[0][2]) < 0.3
+
+
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_a_model_on_another_range_is_named(make, lower_is_better):
+    """One from 0 to 1 among others from 0 to 100, and a weak model that is on the right one."""
+    table, scale = make(items=60), Scale(0, 100, lower_is_better=lower_is_better)
+    values = 100 * table.values
+    values[2] /= 100
+    values[3] = 0
+    values[3, 0] = 2
+    found = audit(from_arrays(values, models=table.model_ids, scale=scale))
+    finding = found.of_kind("other-range")
+    assert (finding.severity, finding.ids) == ("problem", (table.model_ids[2],))
+    assert "no score above 1, on a range from 0 to 100" in finding.what
+    assert finding.table.rows == ((table.model_ids[2], 1.0),)
+    for alike in ([0, 1], [2]):  # all on one range
+        names = [table.model_ids[at] for at in alike]
+        sound = audit(from_arrays(values[alike], models=names, scale=scale))
+        assert sound.of_kind("other-range") is None
 
 
 @pytest.mark.parametrize(

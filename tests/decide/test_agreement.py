@@ -8,8 +8,8 @@ import pytest
 
 import fewbench
 from fewbench.cli import main
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::fewbench.errors.EstimateWarning")

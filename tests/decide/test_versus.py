@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fewbench
-from fewbench.decide.operands import at_score, contrast, operand, task_contrasts
+from fewbench.decide.multiple import adjusted_p_values
+from fewbench.decide.operands import at_score, contrast, looks_factor, operand, task_contrasts
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 from fewbench.uncertainty.contrast import look_bounds, look_factor
 from fewbench.uncertainty.held_out import looks_of
@@ -105,6 +107,48 @@ def test_looks_beyond_the_budget_narrow_and_cost_little_of_the_level():
     is_missed = np.abs(steps.cumsum(axis=1)) > 1.6449 * factors * np.sqrt(looks)
     assert is_missed[:, looks <= budget].any(axis=1).mean() == pytest.approx(0.1, abs=0.006)
     assert 0.105 < is_missed.any(axis=1).mean() < 0.128
+
+
+def test_looks_while_one_side_alone_is_extended_cost_little_of_the_level():
+    """After the looks up to the budget, one side goes on to 64 times its own."""
+    budget, rng, paths = 100, np.random.default_rng(1), 40_000
+    counts = [(n, n) for n in looks_of(budget)]
+    counts += [(budget * 2**at, budget) for at in range(1, 7)]
+    walks = np.zeros((2, paths))
+    before, is_missed = (0, 0), np.zeros(paths, dtype=bool)
+    for now in counts:
+        sides = [SimpleNamespace(items=range(n), budget=budget, is_known=False) for n in now]
+        for walk, n, earlier in zip(walks, now, before, strict=True):
+            walk += np.sqrt(n - earlier) * rng.standard_normal(paths)
+        error = np.sqrt(1 / now[0] + 1 / now[1])
+        apart = np.abs(walks[0] / now[0] - walks[1] / now[1])
+        factor = looks_factor(sides, 0.9)
+        is_missed |= apart > 1.6449 * factor * error
+        before = now
+    assert 0.105 < is_missed.mean() < 0.122
+    # All 6,400 items of the baseline count as 300.
+    assert factor == look_factor(300, budget, 0.9) < look_factor(6400, budget, 0.9) / 2
+
+
+def test_the_items_that_decide_allow_for_the_looks_up_to_them(play):
+    """At that number the interval would exclude 0 if the difference stays, one item before not."""
+    truth = simulate(2, 2000, seed=2)
+    evaluation = play(Evaluation(truth.benchmark, "random", 40, truth.model_ids), truth=truth)
+    sides = [operand((evaluation, name), evaluation.scores) for name in truth.model_ids]
+    plain, looking = (
+        fewbench.versus(
+            *((evaluation, name) for name in truth.model_ids), sequential=again, warn=False
+        )
+        for again in (False, True)
+    )
+    assert looking.verdict == plain.verdict == "undecided"
+    assert plain.items_needed < looking.items_needed < 2000
+    half, factor = contrast(*sides).half(0.9), partial(looks_factor, sides, 0.9)
+    widths = [
+        factor(n) * half * np.sqrt((1 / n - 1 / 2000) / (1 / 40 - 1 / 2000))
+        for n in (looking.items_needed - 1, looking.items_needed)
+    ]
+    assert widths[0] > abs(looking.difference) >= widths[1]
 
 
 def test_later_looks_have_narrower_bounds():

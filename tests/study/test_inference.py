@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, make_split
@@ -18,7 +19,6 @@ from fewbench.study.inference import (
     too_few_repeats,
     two_way,
 )
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 
 

@@ -2,10 +2,11 @@
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
@@ -18,9 +19,6 @@ from fewbench.methods.tasks.matrix import SOURCE_SCORES, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.show.page import Shown, plain
 from fewbench.study.metrics import nrmse
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEW_MODELS = 5
 HALF = 0.5
@@ -84,8 +82,6 @@ class TaskAnalysis(Shown):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per chosen task."""
-        import pandas as pd
-
         warnings = in_cell(self._values["warnings"])
         return pd.DataFrame(self._values["chosen"]).set_index("task").assign(warnings=warnings)
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import missingness
@@ -84,7 +84,7 @@ class Audit(Shown):
         use = [{"when": use.when, "methods": use.methods, "reason": use.reason} for use in self.use]
         return plain({"format": FORMAT, "table": self.table} | vars(self) | {"use": use})
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return one row per finding, by kind: severity, what was found and what to do."""
         rows = [(entry.kind, entry.severity, entry.what, entry.advice) for entry in self.findings]
         return pd.DataFrame(rows, columns=["kind", "severity", "what", "advice"]).set_index("kind")

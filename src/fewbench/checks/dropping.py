@@ -41,7 +41,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     scores : Scores
         The remaining scores.
     said : tuple of str
-        One sentence per kind on what was removed.
+        One sentence per kind on what was removed, and what else changes.
 
     Raises
     ------
@@ -54,8 +54,8 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     >>> from fewbench.scores import from_arrays
     >>> scores = from_arrays([[1, 0, 1], [1, 1, 1]], models=["a", "b"])
     >>> left, said = drop(scores, audit(scores), ["constant"])
-    >>> left.item_ids.tolist(), said
-    (['item-1'], ('constant: 2 items left out: item-0, item-2',))
+    >>> left.item_ids.tolist(), said[0]
+    (['item-1'], 'constant: 2 items left out: item-0, item-2')
     """
     unknown = [word for word in words if word not in DROPS]
     if unknown:
@@ -108,6 +108,8 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
         names = some((scores.model_ids[m] for m in left[idle]), quotes=False)
         notes.append(f"{n} left out that ran no remaining item: {names}")
         left = left[~idle]
+    if len(kept) < scores.n_items:
+        notes.append(f"a full score is now of {counted(len(kept), 'item')}, not {scores.n_items:,}")
     return scores.take(left, kept), tuple(notes)
 
 

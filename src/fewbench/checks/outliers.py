@@ -1,9 +1,9 @@
-"""Findings on models that ignore the difficulty of items, or always choose one option."""
+"""Findings on models on another range, that ignore difficulty, or always choose one option."""
 
 import numpy as np
 
 from fewbench._blocks import by_rows, row_blocks, total
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.checks.duplicates import Kinship
 from fewbench.checks.finding import Details, Finding, share
@@ -15,11 +15,39 @@ CHANCE = 0.01
 FEWEST = 5  # models, to have others
 MOST = 0.25  # of the models: where more would be named, they are a camp and not odd
 ANSWERS = 20  # to items of three options or more
+NARROW, WIDE = 0.01, 0.1  # of the range: of scores from 0 to 1 among scores from 0 to 100
 
 
 def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding | None]:
     """Return the findings on models that answer in an odd way."""
-    return [_unlike_all(scores, kinship), _one_option(scores)]
+    return [_other_range(scores), _unlike_all(scores, kinship), _one_option(scores)]
+
+
+def _other_range(scores: Scores) -> Finding | None:
+    """Find models whose scores fill a hundredth of the range, where others use it."""
+    sign = -1 if scores.scale.lower_is_better else 1
+    above_low = by_rows(scores.cells, lambda part: np.nanmax(sign * part, axis=1)) + (sign < 0)
+    narrow = np.flatnonzero((above_low > 0) & (above_low <= NARROW + 1e-9))
+    if not len(narrow) or above_low.max() < WIDE:
+        return None
+    low, span = scores.scale.low, scores.scale.span
+    names = tuple(scores.model_ids[m] for m in narrow)
+    models = counted(len(names), "model has", "models have")
+    rows = tuple(
+        (name, float(f"{low + span * above_low[m]:.4g}"))
+        for name, m in zip(names, narrow, strict=True)
+    )
+    return Finding(
+        "other-range",
+        "problem",
+        f"{models} no score above {low + span * NARROW:g}, on a range from {low:g} to "
+        f"{scores.scale.high:g}: {some(names, quotes=False)}",
+        f"if they are on a range from {low:g} to {low + span * NARROW:g}, multiply them by 100 and "
+        "import the table again",
+        "models",
+        names,
+        table=Details(("model", "highest score"), rows),
+    )
 
 
 def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:

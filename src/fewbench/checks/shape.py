@@ -1,8 +1,8 @@
 """Findings on the shape of a table: tasks, options, score distribution, dates, families."""
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores, Unit

@@ -53,6 +53,13 @@ class _Commands(ListedGroup):
 
     subjects = SUBJECTS
 
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options; flags are off and not None, for which typer imports pydantic."""
+        options: Any = super().get_params(ctx)
+        for option in options:
+            option.default = False if option.is_flag else option.default
+        return options
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
         return name, load_command(str(name)), rest

@@ -30,7 +30,6 @@ from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER, folder_and_target
 from fewbench.scores import Benchmark, Scores
-from fewbench.study.cache import is_folder
 
 PASSED = {"progress", "on_step", "executor"}
 """Parameters that get a value with options of their own, or none."""
@@ -218,6 +217,8 @@ def command(
     typed += _shared(function, {option.name for option in typed}, report, details)
 
     def run(**given: Any) -> None:
+        from fewbench.study.cache import is_folder
+
         call = Call(function, readers, given, work)
         output, inputs = given["report"] if report else None, call.paths()
         others = [given[name] for name in writes]

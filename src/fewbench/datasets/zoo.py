@@ -4,8 +4,7 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores, save_scores
 

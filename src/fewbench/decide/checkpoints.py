@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
+from fewbench.methods import Answers, Method, StaticMethod, Subset
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.scores import Scores
 from fewbench.scores.roles import source_models
@@ -293,6 +293,8 @@ def _again(
 
 
 def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
+    from fewbench.methods.catalogue import CATALOGUE
+
     names, evaluation = [checkpoint.name for checkpoint in group], group[0].evaluation
     sources = source_models(sources)[0]
     if evaluation is None:

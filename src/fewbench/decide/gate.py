@@ -1,11 +1,12 @@
 """Gate: whether a model reaches a threshold or is no worse than a baseline."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import ConfigDict
 
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._warned import issue
 from fewbench.decide.next_items import ask_next
@@ -35,9 +36,6 @@ from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.sampling import check_level
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Verdict = Literal["pass", "fail", "undecided"]
 CODES: dict[Verdict, int] = {"pass": 0, "fail": 1, "undecided": 3}

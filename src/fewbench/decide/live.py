@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fewbench._names import counted
 from fewbench._warned import issue
+from fewbench.decide.multiple import Adjust
 from fewbench.decide.versus import versus
 from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
@@ -13,7 +14,6 @@ from fewbench.evaluation import Stop
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores
-from fewbench.study.multiple import Adjust
 from fewbench.uncertainty.held_out import looks_of
 
 if TYPE_CHECKING:

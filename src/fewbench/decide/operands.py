@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fewbench._files import folder_name
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import in_cell
@@ -36,14 +37,15 @@ from fewbench.uncertainty.contrast import (
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
 
 PRIOR_PAIRS = 10.0
 """So many pairs of answers count for errors that do not move together, where few are common."""
+AHEAD = 3.0
+"""With this bound, looks after every doubling of one side alone, up to 64 times its budget, miss
+together in 11% at 90%, after those up to the budget; without one they do in 11%, with 2 in 13%
+(200,000 draws). A baseline that ran 64 times its budget then widens 1.3 times, not 2.8."""
 ONE_LOOK = (
     "this interval holds for one look at the results. If you run more items and look again, pass "
     "--sequential at every look"
@@ -139,12 +141,33 @@ def contrast(
     With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
     a verdict at this level.
     """
-    looking = [side for side in (one, other) if sequential and not side.is_known]
-    factors = [look_factor(len(side.items), side.budget, level) for side in looking]
-    paired = _paired(one, other)
-    return Contrast(
-        one.score, other.score, _correlation(one, other), max(factors, default=1.0), paired
-    )
+    wider = looks_factor((one, other), level) if sequential else 1.0
+    return Contrast(one.score, other.score, _correlation(one, other), wider, _paired(one, other))
+
+
+def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> float:
+    """Return how much wider the interval of a difference is for one of several looks.
+
+    It is the larger factor of the two sides. Of a target that is ahead of the other one, at most
+    `AHEAD` times as large a share of its budget counts: its further answers hardly change the
+    difference. 1 if both scores are known.
+
+    Parameters
+    ----------
+    sides : sequence of Operand
+    level : float
+    least : int
+        As it would be after so many answers of each side, where it has fewer.
+    """
+    open_ = [side for side in sides if not side.is_known]
+    answers = [max(len(side.items), least) for side in open_]
+    shares = [n / side.budget for n, side in zip(answers, open_, strict=True)]
+    most = AHEAD * min(shares, default=0.0)
+    factors = [
+        look_factor(min(n, math.ceil(most * side.budget)), side.budget, level)
+        for n, side in zip(answers, open_, strict=True)
+    ]
+    return max(factors, default=1.0)
 
 
 def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
@@ -456,7 +479,5 @@ def frame_of(
     parts: Iterable[Any], columns: Sequence[str], warnings: Iterable[str]
 ) -> "pd.DataFrame":
     """Return a row for each part, with the ends of its interval as low and high, and warnings."""
-    import pandas as pd
-
     rows = [{**dict(part), **dict(part.interval or {})} for part in parts]
     return pd.DataFrame(rows, columns=list(columns)).assign(warnings=in_cell(warnings))

@@ -1,12 +1,15 @@
 """What plain random sampling would give for a difference, and how many items decide it."""
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.operands import Operand, if_paired
+from fewbench.decide.operands import Operand, if_paired, looks_factor
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import EXTRA_ITEMS, Contrast, common_answers
 from fewbench.uncertainty.intervals import Uncertainty
@@ -72,17 +75,34 @@ def _nearest(full: FloatArray, score: float) -> IntArray:
     return np.argsort(np.abs(full - score), kind="stable")[:PAIRS]
 
 
-def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
+def items_needed(
+    half: float, distance: float, n: int, n_items: int, wider: Callable[[int], float] | None = None
+) -> int:
     """Return how many items make a half width as small as a distance, more than the n so far.
 
     Half widths shrink with sqrt(1/n - 1/N).
+
+    Parameters
+    ----------
+    half, distance : float
+    n, n_items : int
+    wider : callable, optional
+        Of several looks: how much wider the interval is than that of one look, by the number of
+        items.
 
     Examples
     --------
     >>> items_needed(0.06, 0.03, 50, 1000)
     174
     """
-    return min(n_items, max(n + 1, items_of_width(half, distance, n, n_items)))
+    if wider is None:
+        return min(n_items, max(n + 1, items_of_width(half, distance, n, n_items)))
+
+    def decides(items: int) -> bool:
+        shrunk = math.sqrt((1 / items - 1 / n_items) / (1 / n - 1 / n_items))
+        return half * shrunk * wider(items) / wider(n) <= distance
+
+    return bisect_left(range(n_items), True, lo=n + 1, key=decides)
 
 
 def items_to_decide(
@@ -101,23 +121,18 @@ def items_to_decide(
     half = pairs.half(level)
     if pairs is made:  # exact intervals are longer towards the middle of the scale
         half = made.difference - low if distance > 0 else high - made.difference
-    if_known = items_if_known(made, level, abs(distance), n, n_items)
-    return items_needed(half, abs(distance), n, n_items), if_known
-
-
-def items_if_known(
-    made: Contrast, level: float, distance: float, n: int, n_items: int
-) -> int | None:
-    """Return how many items of the first model decide if the second one's score becomes known.
-
-    None if one of the scores is known, or if it does not decide sooner.
-    """
-    if not isinstance(made.one, Uncertainty) or not isinstance(made.other, Uncertainty):
-        return None
-    left = Contrast(made.one, made.other.estimate, wider=made.wider).half(level)
+    looks = None if made.wider == 1.0 else partial(looks_factor, sides, level)
+    needed = items_needed(half, abs(distance), n, n_items, looks)
+    one, other = made.one, made.other
+    if not isinstance(one, Uncertainty) or not isinstance(other, Uncertainty):
+        return needed, None
+    alone, n = sides[:1], len(sides[0].items)
+    wider = 1.0 if looks is None else looks_factor(alone, level)
+    left = Contrast(one, other.estimate, wider=wider).half(level)
     if left >= made.half(level):
-        return None
-    return items_needed(left, distance, n, n_items)
+        return needed, None
+    looks = None if looks is None else partial(looks_factor, alone, level)
+    return needed, items_needed(left, abs(distance), n, n_items, looks)
 
 
 def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:

@@ -3,17 +3,18 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field
 
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, probability, some
 from fewbench._types import FloatArray
 from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, chances_of_top
 from fewbench.decide.history import Dated, history_of, history_section
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
     ONE_LOOK,
@@ -32,12 +33,8 @@ from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.sampling import check_level
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Ranked(Frozen):
@@ -110,8 +107,6 @@ class Ranking(Shown, Frozen):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per target, the best first."""
-        import pandas as pd
-
         rows = [
             target.model_dump() | {"tied_with": ", ".join(target.tied_with)}
             for target in self.targets

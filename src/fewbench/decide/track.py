@@ -13,6 +13,7 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.operands import Given, contrast, judged, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
@@ -21,7 +22,6 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scores
-from fewbench.study.multiple import adjusted_p_values
 from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import check_level

@@ -1,19 +1,17 @@
 """What `track` returns: the points of a run's curve, and the changes between them."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict
 
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.operands import frame_of
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts.estimating import tracked
 from fewbench.show.page import Page, Section, Shown, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Verdict = Literal["better", "worse", "undecided"]
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench._warned import issue
+from fewbench.decide.multiple import ADJUSTS, Adjust, adjusted_p_values
 from fewbench.decide.next_items import MOST, ask_items, next_items
 from fewbench.decide.operands import (
     ONE_LOOK,
@@ -27,7 +28,6 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, Unit
-from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 from fewbench.uncertainty.contrast import common_answers
 from fewbench.uncertainty.sampling import check_level
 

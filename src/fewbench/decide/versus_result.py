@@ -1,22 +1,20 @@
 """What `versus` returns: the difference of two models, its tasks and the items that decide it."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import ConfigDict
 
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
+from fewbench.decide.multiple import ADJUSTS, Adjust
 from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
-from fewbench.study.multiple import ADJUSTS, Adjust
 from fewbench.uncertainty.intervals import basis
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SHOWN_NEXT = 5
 Verdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
@@ -160,8 +158,6 @@ class Versus(Shown, Frozen):
 
     def items(self) -> "pd.DataFrame":
         """Return the items that both answered with different scores, largest difference first."""
-        import pandas as pd
-
         rows = [item.model_dump() for item in self.deciding]
         return pd.DataFrame(rows, columns=list(ItemDifference.model_fields)).set_index("item")
 

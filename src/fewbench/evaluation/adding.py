@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
@@ -176,7 +176,7 @@ class _Run:
             latest |= dict(zip(entry.items, listed or [None] * len(entry.items), strict=True))
         return latest
 
-    def conditions(self, target: str) -> pd.DataFrame:
+    def conditions(self, target: str) -> "pd.DataFrame":
         """Return how items were asked and scored, as far as it is known: one row per item."""
         by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
         for entry in self.told[target]:

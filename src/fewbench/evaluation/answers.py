@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from fewbench._blocks import by_columns
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
@@ -364,7 +364,7 @@ class AnswerBook:
             self._record.add_round(target, lost)
             self._restored[target] = len(rounds)
 
-    def table(self, target: str, expected: FloatArray | None) -> pd.DataFrame:
+    def table(self, target: str, expected: FloatArray | None) -> "pd.DataFrame":
         """Return one row per item (see `Evaluation.items`); `expected` has shape (items,)."""
         status = np.full(self._sources.n_items, "", dtype=object)
         status[self._record.asked(target)] = "open"
@@ -376,7 +376,7 @@ class AnswerBook:
         table["expected"] = np.nan if expected is None else scale.from_unit(expected)
         return table
 
-    def counts(self) -> pd.DataFrame:
+    def counts(self) -> "pd.DataFrame":
         """Return one row per target: items asked, answered, skipped and open."""
         record = self._record
         rows = {

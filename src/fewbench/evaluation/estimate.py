@@ -1,11 +1,12 @@
 """Estimate: a target's full score with an interval, next to that of random sampling."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from fewbench._json import Frozen, parse_json
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
@@ -15,9 +16,6 @@ from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Chart, Shown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Estimate(Shown, Frozen):
@@ -107,8 +105,6 @@ class Estimate(Shown, Frozen):
 
         Columns: score, low and high (NaN if unknown), level, items_run, rank, warnings.
         """
-        import pandas as pd
-
         ends = [self.interval.low, self.interval.high]
         rows = {"all": [self.score, *ends, self.level, self.items_run, self.rank]}
         for task, score in self.tasks.items():
@@ -168,8 +164,6 @@ class Estimates(Shown, dict[str, Estimate]):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a table of one row per target: score, interval, level, items, warnings."""
-        import pandas as pd
-
         rows = {
             name: {
                 "score": estimate.score,

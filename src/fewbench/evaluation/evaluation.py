@@ -8,9 +8,9 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
+from fewbench._lazy import pandas as pd
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
@@ -609,7 +609,7 @@ class Evaluation:
         score = bound_score(estimate, self.scores, answers.items, answers.scores[0])
         return float(self.scores.scale.from_unit(score))
 
-    def items(self, target: str) -> pd.DataFrame:
+    def items(self, target: str) -> "pd.DataFrame":
         """Return one row per item of the benchmark, for one target.
 
         Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` and
@@ -621,7 +621,7 @@ class Evaluation:
             expected = self._choosing.predict([target], tasks=False).items
         return self._ledger.book.table(target, None if expected is None else expected[0])
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return one row per target: items asked, answered, skipped and open."""
         return self._ledger.book.counts()
 

@@ -3,20 +3,18 @@
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from fewbench._json import Frozen, parse_json
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.algorithms.sampling import whole_chances
 from fewbench.errors import MethodError
 from fewbench.scores import Average, Scores
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Provenance(Frozen):
@@ -86,8 +84,6 @@ class Subset(Frozen):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per item, in the order of choice, with its weight if there are weights."""
-        import pandas as pd
-
         index = pd.Index(self.items, name="item")
         return pd.DataFrame({} if self.weights is None else {"weight": self.weights}, index=index)
 

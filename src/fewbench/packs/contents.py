@@ -8,8 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
@@ -135,11 +134,11 @@ class Pack(Shown):
             "version": settings.version,
         }
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return one row per benchmark: method, items, tasks, source models and their scores."""
         return pd.DataFrame(self._rows).set_index("benchmark")
 
-    def backtest(self, name: str | None = None) -> pd.DataFrame:
+    def backtest(self, name: str | None = None) -> "pd.DataFrame":
         """Return the method's errors on held-out source models, on the scale of the scores.
 
         One row per relation of targets and source models; empty if it was not measured.

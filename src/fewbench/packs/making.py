@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
 from fewbench._threads import one_thread
 from fewbench._version import __version__

@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled

@@ -4,8 +4,7 @@ import csv
 import re
 from importlib.resources import files
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
 from fewbench.public.agents import WAYS as AGENTS
@@ -58,7 +57,7 @@ def find_source(name: str) -> Source:
     return SOURCES[name]
 
 
-def public_sources() -> pd.DataFrame:
+def public_sources() -> "pd.DataFrame":
     """Return the sources of public per-item results, one row each, indexed by name.
 
     Numbers and sizes are approximate. See `fewbench.get`.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fewbench._files import written_whole
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, sized, some
 from fewbench.checks import Audit, audit
 from fewbench.errors import PublicError
@@ -76,7 +76,7 @@ class PublicFiles:
         """Bytes of known size that are not in the cache yet."""
         return sum(file.size or 0 for file in self.found.files if not is_there(file, self.folder))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return one row per file: path, bytes (NaN if unknown), digest, url, cached."""
         rows = [
             {**row, "cached": is_there(file, self.folder)}
@@ -193,7 +193,7 @@ class PublicResults:
         """The audit of the scores; see `fewbench.audit`."""
         return audit(self.scores)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return the scores, models × items, on the source's scale."""
         return self.scores.to_frame()
 

@@ -10,9 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-import pandas as pd
-
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean
 from fewbench.errors import PublicError, ReaderError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled

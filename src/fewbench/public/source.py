@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
@@ -232,7 +232,7 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
 
 
 def from_rows(
-    rows: pd.DataFrame,
+    rows: "pd.DataFrame",
     *,
     models: int | Sequence[str] | None = None,
     item_columns: Iterable[str] = (),
@@ -305,7 +305,7 @@ def rows_of(
     folder: Path,
     parse: Callable[[PurePosixPath, Any], Iterable[tuple[Any, ...]]],
     load: Callable[[Path], Any] = load_json,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Return the rows of model, item, score and task that `parse` makes of each file."""
     rows: list[tuple[Any, ...]] = []
     for file in found.files:

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
@@ -40,7 +40,7 @@ LARGEST_JSON = 500 * 2**20
 ROLES = ("source", "target")
 
 
-def _frames(folder: Path, files: list[Remote], columns: list[str]) -> pd.DataFrame:
+def _frames(folder: Path, files: list[Remote], columns: list[str]) -> "pd.DataFrame":
     """Return the named columns of Parquet files, which must have all of them."""
     import pyarrow.parquet as pq
 
@@ -53,7 +53,7 @@ def _frames(folder: Path, files: list[Remote], columns: list[str]) -> pd.DataFra
     return cast(pd.DataFrame, pd.concat(frames, ignore_index=True))
 
 
-def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> pd.DataFrame:
+def _only(rows: "pd.DataFrame", column: str, wanted: str | None, option: str) -> "pd.DataFrame":
     """Return the rows with a value of a column; PublicError lists the values that there are."""
     if wanted is None:
         return rows

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.tables import TEXT, load_table, require_columns
@@ -51,7 +50,7 @@ def join_attributes(
     return scores
 
 
-def _attributes(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+def _attributes(frame: "pd.DataFrame", kind: str) -> "pd.DataFrame":
     """Return the table by id, with names as text and positions as whole numbers."""
     require_columns(frame, [kind])
     names = pd.Index([str(name) for name in frame.columns])
@@ -74,7 +73,7 @@ def _attributes(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     return plain.set_index(kind)
 
 
-def _join(table: pd.DataFrame, metadata: pd.DataFrame, kind: str) -> pd.DataFrame:
+def _join(table: "pd.DataFrame", metadata: "pd.DataFrame", kind: str) -> "pd.DataFrame":
     unknown = metadata.index.difference(table.index, sort=False)
     if len(unknown):
         raise ReaderError(

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
@@ -456,4 +456,4 @@ class Reading:
 
     scores: Scores
     notes: tuple[str, ...] = ()
-    files: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    files: "pd.DataFrame" = field(default_factory=lambda: pd.DataFrame(), repr=False)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fewbench._content import text_encoding
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.reading import are_logs
@@ -122,7 +122,7 @@ def _columns_of(path: Path) -> list[str]:
         return []
 
 
-def _items(frame: pd.DataFrame) -> pd.DataFrame:
+def _items(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return the items by id, each column checked."""
     label = _label_of([str(name) for name in frame.columns])
     if not len(frame):

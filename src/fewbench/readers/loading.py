@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.readers.items import are_items, read_items
@@ -19,7 +18,7 @@ ATTRIBUTES = ("task", "date", "family")
 
 
 def load_scores(
-    source: str | os.PathLike[str] | pd.DataFrame, *, scale: Scale | None = None
+    source: "str | os.PathLike[str] | pd.DataFrame", *, scale: Scale | None = None
 ) -> Scores:
     """Load scores of source models.
 

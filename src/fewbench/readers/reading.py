@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pandas as pd
-
 from fewbench._content import is_lfs_pointer
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor

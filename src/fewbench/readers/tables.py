@@ -10,10 +10,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, cast
 
-import pandas as pd
-
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
 from fewbench.errors import ColumnError, FewbenchError, MissingFileError, ReaderError, first_line
@@ -197,7 +196,7 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
         )
 
 
-def require_columns(frame: pd.DataFrame, names: list[str]) -> None:
+def require_columns(frame: "pd.DataFrame", names: list[str]) -> None:
     """Raise ReaderError if a column is missing."""
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
@@ -212,7 +211,7 @@ def load_table(
     text: list[str],
     long: Columns | None = None,
     words: CellWords | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ.
 
     Of a `long` table only the named columns are read, if all are there, and texts become
@@ -236,7 +235,7 @@ def load_table(
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 
 
-Reader = Callable[[Path, list[str], Columns | None, CellWords | None], pd.DataFrame]
+Reader = Callable[[Path, list[str], Columns | None, CellWords | None], "pd.DataFrame"]
 
 
 def _reader_of(source: Path) -> Reader:
@@ -263,7 +262,7 @@ def _reader_of(source: Path) -> Reader:
 
 def _csv(
     source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Read strictly: rows of unequal length and repeated columns are errors."""
     import pyarrow as pa
     from pyarrow import csv
@@ -323,7 +322,7 @@ def _csv(
     return _converted(checked(table))
 
 
-def _converted(table: Any) -> pd.DataFrame:
+def _converted(table: Any) -> "pd.DataFrame":
     """Return an Arrow table in pandas; the table is empty then, and Arrow keeps no memory."""
     import pyarrow as pa
 
@@ -336,7 +335,7 @@ def _converted(table: Any) -> pd.DataFrame:
 
 def _parquet(
     source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     import pyarrow.parquet as pq
 
     names = Counter(pq.read_schema(source).names)
@@ -349,7 +348,7 @@ def _parquet(
 
 def _jsonl(
     source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     rows, seen, texts = [], set[str](), dict[str, str]()
     columns: dict[str, Any] = {name: [] for name in long.named} if long else {}
     with source.open(encoding=text_encoding(source)) as lines:

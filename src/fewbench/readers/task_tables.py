@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.tables import load_table
@@ -12,7 +11,7 @@ from fewbench.readers.tables import load_table
 
 def read_task_table(
     path: str | os.PathLike[str], tasks: list[str]
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> "tuple[pd.DataFrame, tuple[str, ...]]":
     """Read scores of models on tasks from a .csv with a column `model` and one column per task.
 
     Parameters

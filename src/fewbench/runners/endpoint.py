@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
 from pydantic import StrictInt
 
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError, RunError
 from fewbench.evaluation import Stop

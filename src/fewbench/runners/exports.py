@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from glob import escape
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
@@ -46,11 +46,11 @@ def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
     return EXPORTS[harness](scores.items.iloc[scores.positions(items)])
 
 
-def _ids(items: pd.DataFrame) -> str:
+def _ids(items: "pd.DataFrame") -> str:
     return "\n".join(str(item) for item in items.index)
 
 
-def _lm_eval(items: pd.DataFrame) -> str:
+def _lm_eval(items: "pd.DataFrame") -> str:
     check_origin(items, "lm-eval")
     if "doc_id" not in items:
         raise FewbenchError(
@@ -70,7 +70,7 @@ def _lm_eval(items: pd.DataFrame) -> str:
     return json.dumps(samples)
 
 
-def _inspect(items: pd.DataFrame) -> str:
+def _inspect(items: "pd.DataFrame") -> str:
     check_origin(items, "inspect")
     samples = [str(sample) for sample in items.get("sample_id", items.index)]
     named = "sample_id" in items or set(items["task"]) != {"all"}  # "all": a table without tasks
@@ -87,7 +87,7 @@ def _inspect(items: pd.DataFrame) -> str:
     return ",".join(ids)
 
 
-def check_origin(items: pd.DataFrame, harness: str) -> None:
+def check_origin(items: "pd.DataFrame", harness: str) -> None:
     """Raise FewbenchError if the items are of another harness, with other positions and ids."""
     harnesses = items["harness"] if "harness" in items else pd.Series([], dtype=str)
     others = sorted(set(harnesses) - {harness, ""})
@@ -98,7 +98,7 @@ def check_origin(items: pd.DataFrame, harness: str) -> None:
         )
 
 
-EXPORTS: dict[str, Callable[[pd.DataFrame], str]] = {
+EXPORTS: "dict[str, Callable[[pd.DataFrame], str]]" = {
     "ids": _ids,
     "lm-eval": _lm_eval,
     "inspect": _inspect,

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from fewbench._files import written_whole
 from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
@@ -15,10 +16,6 @@ from fewbench.evaluation.costs import Cost
 from fewbench.scores import Scale
 from fewbench.scores.costs import amount
 from fewbench.show.page import Chart, Page, Section, Shown, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 RESULT = "result.json"
 """Name of a run's result in its folder."""
@@ -229,8 +226,6 @@ class RunResult(Shown, Frozen):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per target: score, interval, level, items, cost, saved cost, warnings."""
-        import pandas as pd
-
         rows = {}
         for name, target in self.targets.items():
             estimate = target.estimate

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, same_text, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
@@ -25,7 +25,7 @@ a macro average."""
 class ItemTable:
     """What `Benchmark` and `Scores` share: items, their tasks, and weights of the full score."""
 
-    items: pd.DataFrame
+    items: "pd.DataFrame"
     average: Average
 
     def _check_items(self) -> None:
@@ -133,7 +133,7 @@ class Benchmark(ItemTable):
     [0.25, 0.25, 0.5]
     """
 
-    items: pd.DataFrame
+    items: "pd.DataFrame"
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
 

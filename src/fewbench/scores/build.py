@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._blocks import is_large
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
@@ -20,7 +20,7 @@ from fewbench.scores.table import NO_TASK, Scores
 
 
 def from_long(
-    table: pd.DataFrame,
+    table: "pd.DataFrame",
     *,
     model: str,
     item: str,
@@ -128,7 +128,7 @@ def from_long(
 
 
 def from_wide(
-    table: pd.DataFrame,
+    table: "pd.DataFrame",
     *,
     model: str | None = None,
     transposed: bool = False,
@@ -203,7 +203,7 @@ def from_wide(
     )
 
 
-def require_columns(table: pd.DataFrame, columns: Sequence[str]) -> None:
+def require_columns(table: "pd.DataFrame", columns: Sequence[str]) -> None:
     """Raise ScoresError unless a table has each of these columns once."""
     lacking = [column for column in columns if column not in table.columns]
     if lacking:
@@ -243,7 +243,7 @@ def _codes(column: "pd.Series[Any]") -> tuple[IntArray, list[str]]:
     return codes.astype(np.int32), list(texts)
 
 
-def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) -> "pd.Series[Any]":
+def _per(table: "pd.DataFrame", codes: Any, count: int, column: str, kind: str) -> "pd.Series[Any]":
     """Return one value of a column for each model or item."""
     values = table[column].reset_index(drop=True)
     first = np.full(count, -1)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._types import FloatArray
 from fewbench.errors import ColumnError, RangeError, ScoresError
 from fewbench.scores.scale import Scale

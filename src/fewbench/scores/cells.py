@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._blocks import CACHED, Matrix, blocks, by_columns, row_blocks
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray

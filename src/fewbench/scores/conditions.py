@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, Scores

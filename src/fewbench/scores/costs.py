@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 
 from fewbench._blocks import blocks, is_large
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
@@ -246,7 +246,7 @@ def _check_format(meta: dict[str, Any]) -> None:
         )
 
 
-def _frame(table: Any) -> pd.DataFrame:
+def _frame(table: Any) -> "pd.DataFrame":
     """Return a table whose first column has the ids."""
     labels, *names = table.column_names
     frame = pd.DataFrame(index=_column(table[labels]))
@@ -282,7 +282,7 @@ def _read_models(metadata: dict[bytes, bytes]) -> Any:
     return table
 
 
-def _packed(models: pd.DataFrame) -> bytes:
+def _packed(models: "pd.DataFrame") -> bytes:
     """Return the table of models as text."""
     import pyarrow as pa
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fewbench._blocks import blocks
 from fewbench._files import written_whole
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray

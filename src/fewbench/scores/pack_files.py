@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors import SafetensorError, safe_open
@@ -22,6 +21,7 @@ from safetensors.numpy import save_file
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._json import parse_json
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, did_you_mean
 from fewbench._types import FloatArray
@@ -328,7 +328,7 @@ def _refuse(count: int) -> NoReturn:
     )
 
 
-def _table(columns: Mapping[str, list[Cell]], label: str) -> pd.DataFrame:
+def _table(columns: Mapping[str, list[Cell]], label: str) -> "pd.DataFrame":
     ids = columns[label]
     if any(len(column) != len(ids) for column in columns.values()):
         raise ValueError(f"columns of the {label}s have different lengths")

@@ -1,8 +1,8 @@
 """Which models are the source models, and what may be given in place of their scores."""
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._types import BoolArray
 from fewbench.errors import ScoresError

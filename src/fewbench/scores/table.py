@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._blocks import Matrix, by_rows, is_large, not_run, row_blocks
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import PackError, RangeError, ScoresError
@@ -111,8 +111,8 @@ class Scores(ItemTable):
         values: FloatArray
     else:
         values: FloatArray = _Values()
-    models: pd.DataFrame
-    items: pd.DataFrame
+    models: "pd.DataFrame"
+    items: "pd.DataFrame"
     probabilities: OptionProbabilities | None = None
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
@@ -393,7 +393,7 @@ class Scores(ItemTable):
             return self._given.digest
         return self._hash(self.models)
 
-    def _hash(self, models: pd.DataFrame) -> str:
+    def _hash(self, models: "pd.DataFrame") -> str:
         digest = hashlib.sha256(b"fewbench scores 1\0")
         for table in (models, self.items):
             for name, column in [("", table.index), *table.items()]:
@@ -413,7 +413,7 @@ class Scores(ItemTable):
             digest.update(self.probabilities.digest().encode())
         return digest.hexdigest()[:16]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return the scores on the user's scale, one row per model, one column per item."""
         values = self.scale.from_unit(self.values)
         return pd.DataFrame(values, index=self.models.index, columns=self.items.index)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale, Unit
@@ -57,11 +57,11 @@ class Comparison(Shown):
         Metrics that were asked for: tables show them.
     """
 
-    cells: pd.DataFrame
-    repeats: pd.DataFrame
-    estimates: pd.DataFrame
-    task_errors: pd.DataFrame
-    failures: pd.DataFrame
+    cells: "pd.DataFrame"
+    repeats: "pd.DataFrame"
+    estimates: "pd.DataFrame"
+    task_errors: "pd.DataFrame"
+    failures: "pd.DataFrame"
     facts: dict[str, str]
     warnings: list[str]
     scale: Scale
@@ -124,7 +124,7 @@ class Comparison(Shown):
             )
         return LearningCurve.of(method, budget, errors, self.resampled[name])
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return one row per method, budget and split: error, ratio to random sampling, rank."""
         columns = [*KEYS, "n_sources", "mae", "expected_random_mae", "ratio_to_random"]
         columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
@@ -177,7 +177,7 @@ class Comparison(Shown):
         )
 
 
-def _errors(rows: pd.DataFrame, resampled: TwoWay) -> FloatArray:
+def _errors(rows: "pd.DataFrame", resampled: TwoWay) -> FloatArray:
     """Return a method's mean errors by repeat."""
     values: list[FloatArray | None] = [None] * resampled.n_repeats
     for repeat, part in rows.groupby("repeat"):

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import fixed
 from fewbench.scores import Unit
 from fewbench.show.charts import comparison as figures
@@ -59,7 +58,7 @@ def comparison_page(found: Comparison) -> Page:
     return Page("compare", title, answers[0], answers[1:], warnings, sections, methods=methods)
 
 
-def _with_expected_random(cells: pd.DataFrame) -> pd.DataFrame:
+def _with_expected_random(cells: "pd.DataFrame") -> "pd.DataFrame":
     """Give random sampling its expected error: one number, in the finding, tables and charts.
 
     The error of the items that were drawn is among all numbers.
@@ -103,7 +102,7 @@ def _percent(value: float) -> str:
 # ---- the finding ---------------------------------------------------------------------------
 
 
-def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
+def _answer(cells: "pd.DataFrame", split: str, on: str, unit: Unit) -> str:
     """Return the finding for a split, in a sentence."""
     budget, reference = figures.focus_of(cells), figures.REFERENCE
     rows = cells[(cells["split"] == split) & (cells["budget"] == budget)].to_dict("records")
@@ -150,7 +149,7 @@ def _answer(cells: pd.DataFrame, split: str, on: str, unit: Unit) -> str:
 # ---- the numbers ---------------------------------------------------------------------------
 
 
-def _numbers(cells: pd.DataFrame, unit: Unit) -> list[Section]:
+def _numbers(cells: "pd.DataFrame", unit: Unit) -> list[Section]:
     """Return a table for each split and number of items."""
     coverage = next((str(c) for c in cells if re.fullmatch(r"coverage\d+", str(c))), None)
     head = [("Method", False), (unit.points_title("Error"), True)]
@@ -265,7 +264,7 @@ def _title(name: str) -> str:
     return f"{title} of tasks" if name.startswith(OF_TASKS) and name not in METRICS else title
 
 
-def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
+def _every(cells: "pd.DataFrame", unit: Unit) -> Iterator[Section]:
     """Yield every metric of every method, and what the metrics mean."""
     names = [name for name in map(str, cells) if name in METRICS or INTERVALS.fullmatch(name)]
     names = [name for name in names if cells[name].notna().any()]
@@ -276,7 +275,7 @@ def _every(cells: pd.DataFrame, unit: Unit) -> Iterator[Section]:
 
 
 def _metric_table(
-    cells: pd.DataFrame, names: Sequence[str], unit: Unit, title: str, tab: str = ""
+    cells: "pd.DataFrame", names: Sequence[str], unit: Unit, title: str, tab: str = ""
 ) -> Table:
     """Return a row per method, split and budget, with a column per metric."""
     metrics = {name: find_metric(name) for name in names}
@@ -301,7 +300,7 @@ def _metric_table(
 # ---- charts, models and tasks --------------------------------------------------------------
 
 
-def _charts(cells: pd.DataFrame, splits: Sequence[str], unit: Unit) -> Iterator[Section]:
+def _charts(cells: "pd.DataFrame", splits: Sequence[str], unit: Unit) -> Iterator[Section]:
     def drawn(make: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
         return [(f"{split} split", partial(make, split)) for split in splits]
 

@@ -6,8 +6,7 @@ from functools import partial
 from shlex import quote
 from typing import Any, Literal
 
-import pandas as pd
-
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, fixed
 from fewbench.scores import Scale, Unit
 from fewbench.scores.costs import amount
@@ -185,7 +184,7 @@ class Plan(Shown):
     facts: dict[str, str]
     notes: tuple[str, ...]
     forecasts: tuple[Forecast, ...] = ()
-    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    curves: "pd.DataFrame" = field(default_factory=lambda: pd.DataFrame())
     learning: LearningCurve | None = None
     expected: Expected | None = None
     scores: tuple[Expected, ...] = ()
@@ -235,7 +234,7 @@ class Plan(Shown):
             return f"{run}: {width} at {self.level:.0%}, {expected}."
         return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """Return one row per relation of the target to the sources, or per score of the target."""
         rows = [asdict(row) for row in self.forecasts or self.scores]
         return pd.DataFrame(rows).set_index("target" if self.forecasts else "score")

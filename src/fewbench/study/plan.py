@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench._version import __version__
@@ -210,7 +210,7 @@ def plan(
     }
 
     def made(
-        runs: list[dict[Target, Backtest]], curves: pd.DataFrame, forecasts: list[Forecast],
+        runs: list[dict[Target, Backtest]], curves: "pd.DataFrame", forecasts: list[Forecast],
         learning: LearningCurve | None = None,
     ) -> Plan:  # fmt: skip
         return Plan(
@@ -342,7 +342,7 @@ def _scaled(forecast: Forecast, span: float) -> Forecast:
     return Forecast(**(values | scaled))
 
 
-def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> pd.DataFrame:
+def _curves(name: str, run: Mapping[Target, Backtest], span: float) -> "pd.DataFrame":
     """Return all that a backtest measured of the error."""
     curves = pd.DataFrame(
         [

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, IntArray

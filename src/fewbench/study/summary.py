@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.methods.sources import known_scores
@@ -92,7 +92,7 @@ def summarise(
     )
 
 
-def _on_scale(scale: Scale, metrics: set[str], table: pd.DataFrame) -> pd.DataFrame:
+def _on_scale(scale: Scale, metrics: set[str], table: "pd.DataFrame") -> "pd.DataFrame":
     """Return a table with its errors and widths on the scale of the scores."""
     errors = [name for name in {*metrics, *METRICS} if find_metric(name).unit == "score"]
     scaled = {f"{name}{part}" for name in errors for part in SCALED}.intersection(table)
@@ -290,7 +290,7 @@ def _of_tasks(results: Sequence[CellResult | None], n_tasks: int) -> dict[str, f
     return {name: float(np.mean([counts.get(name, n_tasks) for counts in done])) for name in names}
 
 
-def _estimates(scores: Scores, done: Done) -> pd.DataFrame:
+def _estimates(scores: Scores, done: Done) -> "pd.DataFrame":
     columns = [*KEYS, "repeat", "target", "truth", "estimate", "low", "high"]
     ends = ["high", "low"] if scores.scale.lower_is_better else ["low", "high"]
     parts = [
@@ -309,7 +309,7 @@ def _estimates(scores: Scores, done: Done) -> pd.DataFrame:
     return table
 
 
-def _task_errors(scores: Scores, done: Done) -> pd.DataFrame:
+def _task_errors(scores: Scores, done: Done) -> "pd.DataFrame":
     sizes = np.bincount(scores.task_of)
     long = [
         {**_keys(cell), "task": task, "mae": error, "n_items": int(size)}

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from fewbench._lazy import pandas as pd
 from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation import Evaluation
 from fewbench.methods import Answers, Method, Prediction

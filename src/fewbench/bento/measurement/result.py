@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.bento.measurement.answers import MeasuredAnswers, guesses, notes_on
 from fewbench.bento.measurement.cost import (
@@ -24,9 +25,6 @@ from fewbench.bento.measurement.model import HarnessModel
 from fewbench.bento.measurement.templates import TEMPLATES
 from fewbench.methods.tasks.transferability import MATRIX, Transferability
 from fewbench.show.page import Page, Section, Shown, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KEEP = 3  # tasks of the proposed selection
 
@@ -178,8 +176,6 @@ class Measurement(Shown):
 
         Until something is asked, one row per task: how its questions are used.
         """
-        import pandas as pd
-
         design, means = self.answers.design, self.answers.means()
         if not self.is_asked:
             return pd.DataFrame(map(asdict, overview(design))).set_index("name")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._files import written_whole
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
@@ -282,8 +283,6 @@ def _facts(array: NDArray[Any] | None) -> tuple[str, dict[str, str]]:
 
 
 def _from_csv(path: Path) -> Transferability:
-    import pandas as pd
-
     hint = "a row for each source, its name first, under a header of targets"
     try:
         # As text: names such as 01 or NA are names.

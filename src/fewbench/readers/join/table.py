@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
@@ -362,7 +362,7 @@ def _named_as(like: Scores | None, scores: Scores) -> Scores:
     return scores.changed(items=scores.items.set_axis(ids))
 
 
-def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> pd.DataFrame:
+def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
     counts: dict[int, tuple[str, int, str]] = {}
     for task in tasks:
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._files import reserve
+from fewbench._lazy import pandas as pd
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import LogRun, key_text

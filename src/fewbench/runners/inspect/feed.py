@@ -17,8 +17,8 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
-import pandas as pd
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line

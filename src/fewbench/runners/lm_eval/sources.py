@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fewbench._json import loads
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harnesses.lm_eval.run_results import Results

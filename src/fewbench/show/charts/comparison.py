@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fewbench._lazy import pandas as pd
 from fewbench.scores import Unit
 from fewbench.show.charts import theme
 from fewbench.show.charts.labels import spread
@@ -19,8 +20,6 @@ from fewbench.show.charts.theme import FOCUSED, Look, finished, finite
 
 if TYPE_CHECKING:
     import altair as alt
-    import pandas as pd
-
 REFERENCE = "random"
 """The method that every comparison has, and that the others are compared with."""
 MOST_TARGETS = 150
