@@ -283,9 +283,7 @@ def rank(
     )
     is_settled = bool(surely[:top, top:].all())
     warnings = [*warnings_of(sides)]
-    silent = [
-        name for evaluation in whole for name in evaluation.targets if name not in names
-    ]
+    silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
     if ask and not sequential:
