@@ -182,9 +182,12 @@ class Journal:
         """Read the header; EvaluationError if there is none or it does not fit."""
         path = self.folder / HEADER
         if not path.is_file():
+            inner = sorted(str(header.parent) for header in self.folder.glob(f"*/{HEADER}"))
             raise EvaluationError(
                 f"{self.folder}: no evaluation here",
-                hint="start one with fewbench run or fewbench start",
+                hint=f"name evaluations in it: {some(inner, quotes=False)}"
+                if inner
+                else "start one with fewbench run or fewbench start",
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
