@@ -68,7 +68,7 @@ def are_items(path: Path) -> bool:
     ReaderError
         If its columns may as well be the models of a table of scores.
     """
-    columns = _columns_of(path)
+    columns = table_columns(path)
     if not set(IDS) & set(columns) or {"model", "score"} & set(columns) or are_logs(path):
         return False
     others = [name for name in columns if name not in IDS]
@@ -94,14 +94,14 @@ def answer_columns(
     Usual are `id` or `item`, and `score`. As named if the table does not have both, has `id` and
     `item`, or may have answers of several models.
     """
-    names = _columns_of(path)
+    names = table_columns(path)
     ids = [item] if item else [name for name in IDS if name in names]
     if "model" in names or len(ids) != 1 or not (score or "score" in names):
         return item, score
     return ids[0], score or "score"
 
 
-def _columns_of(path: Path) -> list[str]:
+def table_columns(path: Path) -> list[str]:
     """Return the columns of a table, [] if it is none; of JSON lines, those of the first."""
     suffix = path.suffix.lower()
     if not path.is_file():

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +21,14 @@ from fewbench.scores.cell_words import EMPTY, CellWords
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
+KEPT = {
+    "task": "--task",
+    "date": "--date",
+    "family": "--family",
+    "role": "--keep-model",
+    "cost": "--keep-item",
+}
+"""Options that keep columns of usual names in a long table."""
 FEW, MANY = 1 << 20, 32 << 20  # bytes of a long .csv file that are parsed at a time
 
 
@@ -139,6 +147,16 @@ def read_table(
         raise type(error)(f"{source}: {error.message}", hint=hint) from error
 
 
+def options_that_keep(columns: Sequence[str]) -> str:
+    """Return the options that keep the columns of usual names among these.
+
+    >>> options_that_keep(["cost", "reply", "Task"])
+    '--keep-item cost --task Task'
+    """
+    options = ((name, KEPT.get(name.lower())) for name in columns)
+    return " ".join(f"{option} {quote(name)}" for name, option in options if option)
+
+
 def _no_columns_named(source: Path) -> ReaderError:
     """Return the error for a table whose columns are not named, with the columns it has."""
     columns = [str(name) for name in load_table(source, []).columns]
@@ -148,7 +166,8 @@ def _no_columns_named(source: Path) -> ReaderError:
         f"--{name} {by_name.get(name, 'COLUMN')}" for name in ("model", "item", "score")
     )
     if {"item", "score"} <= {*by_name}:
-        hint = f"{item} {score}" + (f" {model}" if "model" in by_name else "")
+        options = [item, score, *([model] if "model" in by_name else [])]
+        hint = " ".join([*options, options_that_keep(columns)]).strip()
     else:
         hint = (
             f"long table: {item} {score}, and {model} if it names models; wide table: {model} (one "
