@@ -258,6 +258,11 @@ def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     cost = json.loads(ok("estimate", "run", "--json"))["python"]["cost"]
     assert (cost["spent"], cost["is_limit"], cost["unit"]) == (target["cost"], True, "$")
     assert ok("ask", "run").strip() == ""  # nothing more is affordable
+    assert "Rerun with a larger --cost" in " ".join(said.out.split())
+    said = cli("run", "command", "priced.parquet", "--cost", "90$", "-o", "run", *START, free)
+    more = json.loads(Path("run/result.json").read_text())["targets"]["python"]
+    assert 90 - costs.max() < more["cost"] <= 90
+    assert more["items_run"] > target["items_run"]
     said = cli("run", "command", "agents.parquet", "--cost", "75$", "-o", "silent", *START, free)
     assert said.code == 1
     assert "reported no cost for 10 items, so the limit on cost cannot be kept" in said.out

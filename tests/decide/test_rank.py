@@ -84,6 +84,12 @@ def test_known_models_and_mistakes(sources, targets, play):
         with pytest.raises(FewbenchError, match=said):
             call()
     play(evaluation)
+    with pytest.raises(FewbenchError, match=r"ranked twice .*DIR:TARGET"):
+        fewbench.rank(evaluation, evaluation)
+    first = evaluation.targets[0]
+    alone = fewbench.rank((evaluation, first), models=known)
+    assert {one.target for one in alone.targets} == {first, *known}
+    assert not alone.warnings
     found = fewbench.rank(evaluation, models=known)
     places = {one.target: one for one in found.targets}
     assert [places[name].score for name in known] == pytest.approx(full[order[:3]])

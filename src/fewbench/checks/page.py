@@ -206,8 +206,8 @@ def _methods(audit: Audit) -> list[Section]:
             "use",
             "Use these methods",
             [advice],
-            f"Use these methods; {counted(can, 'method')} can run"
-            f"{f', {lack} of them with a limitation' if lack else ''}.",
+            f"Use these methods, of {counted(can, 'method')} that can run"
+            f"{f' ({lack} with a limitation)' if lack else ''}:",
             tables=[Table("Methods", head, rows)],
         ),
         Section(

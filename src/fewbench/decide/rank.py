@@ -15,6 +15,7 @@ from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, chances_of_top
 from fewbench.decide.history import Dated, history_of, history_section
 from fewbench.decide.multiple import adjusted_p_values
+from fewbench.decide.next_items import ask_items
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
     ONE_LOOK,
@@ -169,7 +170,7 @@ class Ranking(Shown, Frozen):
 
 
 def rank(
-    *evaluations: Evaluation,
+    *evaluations: Evaluation | tuple[Evaluation, str],
     models: Sequence[str] = (),
     top: int = 1,
     level: float = 0.9,
@@ -186,8 +187,8 @@ def rank(
 
     Parameters
     ----------
-    *evaluations : Evaluation
-        Folders of evaluations. All targets with answers are ranked.
+    *evaluations : Evaluation or (Evaluation, str)
+        Evaluations, all of whose targets with answers are ranked, or single targets.
     models : sequence of str
         Source models to rank as well; their full scores are known.
     top : int
@@ -220,12 +221,14 @@ def rank(
     """
     check_level(level)
     check_next(next_items, ask=ask)
-    targets: list[Given] = [
-        (evaluation, name)
-        for evaluation in evaluations
-        for name in evaluation.targets
-        if len(evaluation.record.answered(name))
-    ]
+    whole = [given for given in evaluations if isinstance(given, Evaluation)]
+    targets: list[Given] = []
+    for given in evaluations:
+        if isinstance(given, Evaluation):
+            answered = [name for name in given.targets if len(given.record.answered(name))]
+            targets += [(given, name) for name in answered]
+        else:
+            targets.append(given)
     if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
@@ -238,7 +241,7 @@ def rank(
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
             f"{twice!r} is ranked twice",
-            hint="rank each target once, or give the targets different names",
+            hint="name single targets (DIR:TARGET), each name once",
         )
     if not 1 <= top < len(sides):
         raise EvaluationError(
@@ -280,9 +283,7 @@ def rank(
     )
     is_settled = bool(surely[:top, top:].all())
     warnings = [*warnings_of(sides)]
-    silent = [
-        name for evaluation in evaluations for name in evaluation.targets if name not in names
-    ]
+    silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
     if ask and not sequential:
@@ -291,8 +292,8 @@ def rank(
     more = {}
     if next_items is not None and not is_settled:
         more = _next_items(sides, errors, top, next_items, scores)
-    for evaluation in evaluations if ask else ():
-        evaluation.ask_more({name: more.get(name, ()) for name in evaluation.targets})
+    for side in sides if ask else ():
+        ask_items([side], more.get(side.name, ()))
     return Ranking(
         targets=ranked,
         scale=scores.scale,

@@ -91,6 +91,14 @@ class Stop(Frozen):
             raise ValueError("give items, half_width, cost, tokens or seconds")
         return self
 
+    @property
+    def kept(self) -> tuple[int | None, float | None, float | None]:
+        """The limits that an evaluation keeps; its cost, tokens and time may become others.
+
+        These end an evaluation whatever the answers are. A half width does not.
+        """
+        return self.items, self.half_width, None if self.half_width is None else self.level
+
     def check_without_run(self, scores: Scores) -> None:
         """Raise EvaluationError for a limit that only a run can keep."""
         if self.tokens is not None or self.seconds is not None:

@@ -135,7 +135,8 @@ class Run:
             As for `Evaluation`; `auto` chooses one.
         stop : Stop or int, optional
             Limits of each target; `seconds` are of all targets together. A number is a number of
-            items. A pack, and a run in the folder, have their own.
+            items. A pack, and a run in the folder, have their own; the run goes on to another cost,
+            number of tokens or time.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -359,10 +360,13 @@ class Run:
         """Whether a limit is reached that only a run can keep."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
-            self.halt(f"the limit of {stop.seconds / 60:,.3g} minutes was reached")
+            minutes = f"{stop.seconds / 60:,.3g} minutes"
+            self.halt(f"the limit of {minutes} was reached (to go on: more --minutes)")
         answered = max(1, len(self.evaluation.record.answered(target)))
         if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
-            self._limited[target] = f"the limit of {stop.tokens:,} tokens was reached"
+            self._limited[target] = (
+                f"the limit of {stop.tokens:,} tokens was reached (to go on: more --tokens)"
+            )
         if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
             problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
             self.halt(f"{problem}, so the limit on {silent[0]} cannot be kept", is_failure=True)

@@ -16,6 +16,7 @@ from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.executors import Executor, Lost, Pool, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.base import AUTO
+from fewbench.methods.catalogue import STRONGER
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import missing_note, whole_sources
 from fewbench.scores import Scores
@@ -246,8 +247,9 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
     if above < 0.5:
         return []
     return [
-        f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
-        "from the sources often miss by more than their intervals there; use random sampling"
+        f"{kind} split: {above:.0%} of the targets score above every source: most methods that "
+        "learn from the sources miss by more than their intervals there; "
+        f"{', '.join(STRONGER)} and random sampling miss least"
     ]
 
 

@@ -508,14 +508,14 @@ class Quantiles:
         return float(self._sizes[min(at, len(self._sizes) - 1)])
 
 
-@lru_cache(maxsize=64)
-def quantiles_of(errors: HeldOut, look: int, *, tasks: bool = False) -> Quantiles | None:
-    """Return the quantiles of the errors at a look, of the full score or of the tasks together.
+@lru_cache(maxsize=1024)
+def quantiles_of(errors: HeldOut, look: int, first: int, last: int) -> Quantiles | None:
+    """Return the quantiles of the errors at a look, of some scores together.
 
-    None for fewer than 3 groups of sources. Every target's interval asks for the same: the fit is
-    kept.
+    The full score is at 0, then come the tasks. None for fewer than 3 groups of sources. Every
+    target's interval asks for the same: the fit is kept.
     """
-    relative = errors.relative[:, look, 1:] if tasks else errors.relative[:, look, :1]
+    relative = errors.relative[:, look, first:last]
     groups = np.repeat(errors.groups, relative.shape[1])
     is_finite = np.isfinite(relative.ravel())
     if len(np.unique(groups[is_finite])) < FEWEST_GROUPS:
