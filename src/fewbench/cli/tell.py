@@ -101,7 +101,7 @@ def tell(
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
-    from fewbench.readers.items import table_columns
+    from fewbench.readers.tables import table_columns
     from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)

@@ -226,8 +226,7 @@ def read(
         from fewbench.readers.npz import read_npz
 
         return read_npz(source, scale=scale)
-    from fewbench.readers.items import table_columns
-    from fewbench.readers.tables import options_that_keep, read_table
+    from fewbench.readers.tables import options_that_keep, read_table, table_columns
 
     layout = columns or Columns()
     table = read_table(

@@ -5,6 +5,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from csv import Error as CsvError
+from csv import reader as rows_of
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -18,6 +20,7 @@ from fewbench._names import some
 from fewbench.errors import ColumnError, FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.cell_words import EMPTY, CellWords
+from fewbench.scores.files import is_saved
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
@@ -145,6 +148,27 @@ def read_table(
                 names = some(load_table(source, []).columns, most=8)
                 hint = f"the table's columns are {names}; {hint}"
         raise type(error)(f"{source}: {error.message}", hint=hint) from error
+
+
+def table_columns(path: Path) -> list[str]:
+    """Return the columns of a table, [] if it is none; of JSON lines, those of the first."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        return []
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            return [] if is_saved(path) else list(pq.read_schema(path).names)
+        if suffix not in (".csv", ".tsv", ".jsonl", ".ndjson"):
+            return []
+        with path.open(encoding=text_encoding(path), newline="") as lines:
+            if suffix in (".csv", ".tsv"):
+                return next(rows_of(lines, delimiter="\t" if suffix == ".tsv" else ","), [])
+            first: Any = loads(next((line for line in lines if line.strip()), "{}"))
+            return list(first) if isinstance(first, dict) else []
+    except (OSError, ValueError, CsvError, FewbenchError):  # its reader says what is wrong
+        return []
 
 
 def options_that_keep(columns: Sequence[str]) -> str:
