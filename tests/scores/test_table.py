@@ -119,6 +119,14 @@ def test_take_names_what_would_be_empty():
         small().take(models=[0, 0])
 
 
+def test_take_refuses_ids_and_masks():
+    digits = from_arrays(np.eye(3), models=["2", "1", "0"])
+    for part in ({"models": ["0"]}, {"items": ["0"]}, {"models": [1.5]}, {"models": [True, False]}):
+        with pytest.raises(ScoresError, match=r"positions, not .*scores\[\[.*model_positions"):
+            digits.take(**part)
+    assert digits.take(models=[-1]).model_ids == digits[["0"]].model_ids == ["0"]
+
+
 def test_the_table_cannot_be_changed():
     scores = small()
     with pytest.raises(ValueError, match="read-only"):

@@ -112,7 +112,7 @@ def compare(
     >>> from fewbench.testing import simulate
     >>> outcome = compare(simulate(n_models=24, n_items=60), ["random-linear"], [10], repeats=2)
     >>> outcome.cells["method"].tolist()
-    ['random', 'random-ridge', 'random-linear']
+    ['random-linear', 'random', 'random-ridge']
     """
     if level is not None:
         check_level(level)

@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Paired:
-    """Mean difference of absolute errors, its interval, and a two-sided p-value.
+    """Mean difference of absolute errors, its interval (level 90%), and a two-sided p-value.
 
     The p-value is the smallest level whose interval excludes 0. Interval and p-value are NaN with
     fewer than 3 repeats.
@@ -197,10 +197,10 @@ class TwoWay:
         excluded = np.flatnonzero((low > null) | (high < null))
         return float(levels[excluded[0]]) if len(excluded) else 1.0
 
-    def compare(self, ours: FloatArray, theirs: FloatArray, level: float = LEVEL) -> Paired:
+    def compare(self, ours: FloatArray, theirs: FloatArray) -> Paired:
         """Return the difference of two means, with its interval and p-value."""
         statistic = self.difference(ours, theirs)
-        figure = self.figure(statistic, level)
+        figure = self.figure(statistic)
         return Paired(figure.value, figure.low, figure.high, self.p_value(statistic))
 
     def _drawn(self, statistic: FloatArray) -> list[FloatArray] | None:
