@@ -209,7 +209,8 @@ def count_items(budget: int | str, scores: Scores | None) -> int:
     if not 0 < share <= 1:
         raise MethodError(
             f"the budget {text!r} is not a number of items",
-            hint="write a number, or a share as in 10%",
+            hint="write a number, or a share as in 10%; fewbench plan, start and run take a sum of "
+            "money as --cost",
         )
     if scores is None:
         raise MethodError(
