@@ -371,6 +371,12 @@ def started_scores(
             scores = open_sources(path).averaged(made.average)
     if scores.fingerprint == made.fingerprint:
         return scores
+    if scores.averaged(made.average).fingerprint == made.fingerprint:
+        raise EvaluationError(
+            f"{folder}: started with the {made.average} average of the scores, now it is the "
+            f"{scores.average} average",
+            hint=f"pass --average {made.average} (in Python scores.averaged({made.average!r}))",
+        )
     if not scores.n_models and (benchmark := folder / BENCHMARK).exists():
         raise EvaluationError(
             f"{folder}: the benchmark has changed since the evaluation was started: "

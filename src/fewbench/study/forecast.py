@@ -277,7 +277,8 @@ class Plan(Shown):
         """Return the command that starts a run, if this runs a part of the items."""
         table = source or ("SCORES" if self.n_models else "ITEMS")
         size = f"--cost {quote(self.cost)}" if self.cost else f"--budget {items}"
-        start = f"fewbench start {quote(table)} {method}{size} -o DIR"
+        average = " --average macro" if self.facts["average"] == "macro" else ""
+        start = f"fewbench start {quote(table)} {method}{size}{average} -o DIR"
         return [start] if items < self.n_items else []
 
     def _sample_section(self, expected: Expected, source: str) -> Section:

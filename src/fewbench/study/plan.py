@@ -227,6 +227,7 @@ def plan(
         "splits": "; ".join(backtest.settings.describe() for backtest in judging.values()),
         "repeats": f"{repeats}, and {CHOOSING} to choose by",
         "seed": str(seed),
+        "average": scores.average,
         "fingerprint": scores.fingerprint,
         "version": __version__,
     }

@@ -161,6 +161,7 @@ def plan_sample(
         "models": str(scores.n_models),
         "models that ran most items": str(scores.whole.n_models),
         "items": str(n_items),
+        "average": scores.average,
         "fingerprint": scores.fingerprint,
         "version": __version__,
     }
