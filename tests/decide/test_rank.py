@@ -81,6 +81,7 @@ def test_known_models_and_mistakes(sources, targets, play):
         "ranking needs two": lambda: fewbench.rank(evaluation),
         "ranked twice": lambda: fewbench.rank(evaluation, models=[known[0], known[0]]),
         "top = 3 is not possible with 3": lambda: fewbench.rank(evaluation, models=known, top=3),
+        "takes evaluations, not Scores": lambda: fewbench.rank(sources),
         "neither a target": lambda: fewbench.rank(evaluation, models=["x", "y"]),
     }
     for said, call in wrong.items():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from fewbench.errors import EvaluationError, MethodError, ScoresError
+from fewbench.errors import EvaluationError, FieldError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Answers, find_method
@@ -242,8 +242,10 @@ def test_costs_that_are_missing(sources, costs, said):
 
 
 def test_what_cannot_be_a_stop(sources):
-    with pytest.raises(ValidationError):
+    with pytest.raises(FieldError, match=r"^Stop: give items, half_width, cost, tokens or sec"):
         Stop()
+    with pytest.raises(FieldError, match=r"^Stop: cost: Input should be greater than 0$"):
+        Stop(cost=-1)
     with pytest.raises(EvaluationError, match="one of budget and stop is needed"):
         Evaluation(sources, "random")
     with pytest.raises(EvaluationError, match="one of budget and stop is needed"):

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from fewbench import Evaluation
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError, MethodError, MissingExtraError, StudyError
-from fewbench.methods import Method, find_method
+from fewbench.methods import Method, StaticMethod, Subset, find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
 from fewbench.study.cell import Cell, Failure, run_cell
@@ -21,6 +21,8 @@ from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import make_split
 from fewbench.testing import simulate
+
+RANDOM = find_method("random")
 
 TIMES = ["seconds_fit", "seconds_predict"]
 
@@ -129,7 +131,7 @@ def test_few_repeats_have_no_interval_and_say_so(scores, repeats):
     assert found.cells["tied_with_best"].isna().all()
     assert any(f"at least {3 - repeats} more" in warning for warning in found.warnings)
     enough = compare(scores, [], [5], repeats=3)
-    assert not any("No intervals" in warning for warning in enough.warnings)
+    assert not any("no intervals" in warning for warning in enough.warnings)
     assert enough.cells["tied_with_best"].notna().all()
 
 
@@ -514,6 +516,9 @@ def test_more_sources_than_a_split_has_are_refused():
         ({"sources": [5, 5]}, StudyError, "given twice"),
         ({"sources": 1}, StudyError, "at least 2"),
         ({"sources": 1000}, StudyError, "1000 source models are wanted"),
+        ({"split": ["random", "rnadom"]}, StudyError, "did you mean random"),
+        ({"methods": [RANDOM.selector]}, StudyError, r"Random is not a method .*StaticMethod\("),
+        ({"methods": object()}, StudyError, "object is not a method"),
     ],
 )
 def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wrong, error, said):
@@ -521,6 +526,31 @@ def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wr
     with pytest.raises(error, match=said):
         compare(**{"scores": scores, "methods": [method], "budgets": [5]} | wrong)
     assert method.starts == 0
+
+
+def test_parts_of_your_own_that_do_not_fit(scores):
+    class Plain:
+        def select(self, scores, budget, seed):
+            raise NotImplementedError
+
+    @dataclass(frozen=True)
+    class Wrong:
+        subset: bool
+
+        def select(self, scores, budget, seed):
+            items = list(scores.item_ids[:1]) * budget
+            return Subset(items=items) if self.subset else items
+
+    for parts, said in (
+        ((RANDOM.predictor, RANDOM.selector), "Mean has no method select"),
+        ((Plain(), RANDOM.predictor), r"not a dataclass.*@dataclass\(frozen=True\)"),
+    ):
+        with pytest.raises(MethodError, match=said):
+            StaticMethod(*parts)
+    for subset, said in ((True, "Subset: an item appears twice"), (False, "gave list, not a Sub")):
+        wrong = StaticMethod(Wrong(subset), RANDOM.predictor)
+        found = compare(scores, wrong, 5, ["random", "every"], repeats=1, level=None)
+        assert [said in reason for reason in found.failures["reason"]] == [True, True]
 
 
 def test_a_method_brings_those_to_be_seen_beside_it(scores):

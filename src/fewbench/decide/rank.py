@@ -232,8 +232,13 @@ def rank(
         if isinstance(given, Evaluation):
             answered = [name for name in given.targets if len(given.record.answered(name))]
             targets += [(given, name) for name in answered]
-        else:
+        elif isinstance(given, tuple):
             targets.append(given)
+        else:
+            raise EvaluationError(
+                f"rank takes evaluations, not {type(given).__name__}",
+                hint="name source models to rank with them: rank(evaluation, models=[...])",
+            )
     if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",

@@ -27,7 +27,7 @@ from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.runners.run_folder import limits_of, locked
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Average, Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
 from fewbench.scores.costs import amount
@@ -121,6 +121,7 @@ class Run:
         accept_changes: bool = False,
         strict: bool = False,
         retry_skipped: bool = False,
+        average: Average | None = None,
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
@@ -163,6 +164,8 @@ class Run:
             Resume although the facts have changed.
         retry_skipped : bool
             Ask again for the items that were skipped.
+        average : {"micro", "macro"}, optional
+            Full score: mean over items, or over task scores (default: that of the scores).
 
         Raises
         ------
@@ -173,6 +176,7 @@ class Run:
             If the evaluation cannot be started or opened.
         """
         scores = as_sources(scores)
+        scores = scores.averaged(average or scores.average)
         stop = limits_of(stop, scores, folder, items_of)
         if scores.origin is not None:
             provenance = provenance_of(scores.origin, scores.n_items)

@@ -452,8 +452,8 @@ def _check_cells(
 ) -> None:
     if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
-            f"scores have shape {cells.shape}, but there are {len(models)} models "
-            f"and {len(items)} items",
+            f"scores have shape {cells.shape}, but there are {counted(len(models), 'model')} "
+            f"and {counted(len(items), 'item')}",
             hint="rows are models, columns are items",
         )
     if not len(items):
@@ -491,5 +491,5 @@ def _check_cells(
     if len(empty):
         raise ScoresError(
             f"{counted(len(empty), 'model')} without any answer: {some(models[empty])}",
-            hint="leave them out",
+            hint="fill in their scores, which are empty, or leave them out",
         )

@@ -319,7 +319,7 @@ def too_few_repeats(n_repeats: int) -> str | None:
         return None
     run = "1 repeat is" if n_repeats == 1 else f"{n_repeats} repeats are"
     return (
-        f"No intervals: {run} too few to say how sure a number is; run at least "
+        f"no intervals: {run} too few to say how sure a number is; run at least "
         f"{FEWEST_REPEATS - n_repeats} more."
     )
 

@@ -253,7 +253,7 @@ class _OfSplit:
             warnings.append(f"{self.name} split: {few}")
         elif not self.resampled.has_intervals:
             warnings.append(
-                f"{self.name} split: No intervals: all targets are one model or family; "
+                f"{self.name} split: no intervals: all targets are one model or family; "
                 "use more models as targets"
             )
         for of, among in (("repeats", len(self.splits)), ("tasks", len(self.scores.tasks))):

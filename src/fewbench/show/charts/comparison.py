@@ -298,11 +298,9 @@ def true_and_estimated(
     marks = numbers[["truth", "estimate"]].to_numpy()
     air = max(0.04 * float(np.ptp(marks)), 0.002 * unit.factor)
     scale = _scale(False, [float(marks.min()) - air, float(marks.max()) + air], clamp=True)
-    titles = unit.score_title("true score"), unit.score_title("estimate")
-    x, y = (
-        {"scale": scale, "axis": alt.Axis(title=title, tickCount=4, labelOverlap="greedy")}
-        for title in titles
-    )
+    axis = partial(alt.Axis, tickCount=4, labelOverlap="greedy")
+    x: dict[str, Any] = {"scale": scale, "axis": axis(title=unit.score_title("true score"))}
+    y: dict[str, Any] = {"scale": scale, "axis": axis(title=unit.score_title("estimate"))}
     missed = alt.when("datum.truth < datum.low || datum.truth > datum.high")
     base = _of_one_method(run[["method", "target"]].join(numbers.round(unit.digits + 1)), cells)
     whisker = base.mark_rule().encode(
