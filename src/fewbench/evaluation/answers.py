@@ -217,7 +217,8 @@ class AnswerBook:
             except (TypeError, ValueError, OverflowError) as error:
                 raise AnswersError(
                     f"{target!r}: the score of item {item!r} is not a number: {error}",
-                    hint="give a number on the scale of the source models",
+                    hint="give one number, on the scale of the source models; a cost has no place here, "
+                    "but in the items' column cost",
                 ) from error
         unit = self.scale.to_unit(np.array([scores]))
         return Answers(self._sources.positions(answers), unit, options)
