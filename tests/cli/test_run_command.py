@@ -247,6 +247,21 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     assert again.code == 0
 
 
+def test_a_run_estimates_a_macro_average(cli, ok, agents):
+    free = AGENT.replace("tasks[item]", "{'score': tasks[item]['score']}")
+    words = ("run", "command", "agents.parquet", "-n", 20, "-o", "run", *START, free)
+    ok("start", "agents.parquet", "-n", 20, "-t", "python", "--average", "macro", "-o", "run")
+    refused = cli(*words)
+    assert "started with the macro average" in refused.err
+    assert "pass --average macro" in refused.err
+    assert cli(*words[:3], "--average", "macro", *words[3:]).code == 0
+    assert json.loads(Path("run/result.json").read_text())["targets"]["python"]["items_run"] == 20
+    audited = ok("audit", "agents.parquet", "--average", "macro")
+    assert "--average macro" in audited.split("Next")[-1]
+    planned = ok("plan", "agents.parquet", "-n", 20, "--average", "macro", "--repeats", 3)
+    assert "--average macro -o DIR" in planned.split("Next")[-1]
+
+
 def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     costs, _ = agents
     free = AGENT.replace("tasks[item]", "{'score': tasks[item]['score']}")
@@ -258,6 +273,11 @@ def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     cost = json.loads(ok("estimate", "run", "--json"))["python"]["cost"]
     assert (cost["spent"], cost["is_limit"], cost["unit"]) == (target["cost"], True, "$")
     assert ok("ask", "run").strip() == ""  # nothing more is affordable
+    assert "Rerun with a larger --cost" in " ".join(said.out.split())
+    said = cli("run", "command", "priced.parquet", "--cost", "90$", "-o", "run", *START, free)
+    more = json.loads(Path("run/result.json").read_text())["targets"]["python"]
+    assert 90 - costs.max() < more["cost"] <= 90
+    assert more["items_run"] > target["items_run"]
     said = cli("run", "command", "agents.parquet", "--cost", "75$", "-o", "silent", *START, free)
     assert said.code == 1
     assert "reported no cost for 10 items, so the limit on cost cannot be kept" in said.out

@@ -28,7 +28,7 @@ def test_round_trip(weights):
         ("[1]", "not a subset"),
         ('{"items": []}', "items"),
         ('{"items": ["a", "a"]}', "twice"),
-        ('{"items": ["a"], "weights": [1, 2]}', "2 weights for 1 items"),
+        ('{"items": ["a"], "weights": [1, 2]}', "2 weights for 1 item"),
         ('{"items": ["a"], "weights": [-1]}', "negative"),
         ('{"items": ["a"], "weights": [0]}', "all 0"),
         ('{"items": ["a"], "weights": [NaN]}', "weights"),

@@ -371,7 +371,10 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
     asked = evaluation.ask(targets=targets)
     for name in targets:
         if name not in asked:
-            say(f"note: {name} gets no more items: it ran them all, or its cost limit is reached")
+            say(
+                f"note: {name} gets no more items: it ran them all, or its cost limit is reached "
+                "(to go on: a larger limit of fewbench start --cost or fewbench run)"
+            )
     if asked:
         more = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
         say(

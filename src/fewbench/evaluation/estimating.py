@@ -144,12 +144,13 @@ class Estimating:
             return []
         scores, errors, notes = judge.scores, judge.errors(judge.budget), []
         error, random = errors.mean_error, errors.mean_random
-        if error is not None and random is not None and error >= random > 0:
+        if error is not None and random is not None and errors.is_worse_than_random:
             span, unit = scores.scale.span, Unit(scores.scale)
             notes.append(
-                f"on held-out source models the mean error of this method is "
-                f"{unit.points(error * span)}, and that of random sampling "
-                f"{unit.points(random * span)}: use random, or compare methods (fewbench compare)"
+                f"on held-out source models the mean error of this method with "
+                f"{counted(int(errors.looks[-1]), 'item')} is {unit.points(error * span)}, and "
+                f"that of random sampling {unit.points(random * span)}: use random, or compare "
+                "methods (fewbench compare)"
             )
         alpha = reliability(scores)
         if scores.n_models > 2 and alpha < RELIABLE:

@@ -54,10 +54,10 @@ class Subset(Frozen):
     def _check(self) -> "Subset":
         if len(set(self.items)) < len(self.items):
             raise ValueError("an item appears twice")
-        if self.weights is not None and len(self.weights) != len(self.items):
-            raise ValueError(f"{len(self.weights)} weights for {len(self.items)} items")
-        if self.chances is not None and len(self.chances) != len(self.items):
-            raise ValueError(f"{len(self.chances)} chances for {len(self.items)} items")
+        for name, values in (("weight", self.weights), ("chance", self.chances)):
+            if values is not None and len(values) != len(self.items):
+                n_items = counted(len(self.items), "item")
+                raise ValueError(f"{counted(len(values), name)} for {n_items}")
         weights = self.weights or (1.0,)
         if not (all(0 <= weight < math.inf for weight in weights) and sum(weights) > 0):
             raise ValueError("weights are negative, not finite or all 0")

@@ -59,8 +59,9 @@ def read_costs(
                 hint=did_you_mean(
                     costs,
                     columns,
-                    f"they have {some(columns, 8)}; to add it, import the scores with --items "
-                    f"FILE, a table with columns item and {costs}",
+                    f"they have {some(columns, 8)}; to add it, import the scores with "
+                    f"--keep-item {costs} (a column of the scores) or --items FILE (a table with "
+                    f"columns item and {costs})",
                 ),
             )
         values, where = benchmark.items[costs], f" in column {costs!r}"

@@ -154,6 +154,21 @@ class HeldOut:
         """Mean error of random sampling on the same sources."""
         return float(equal_weights(self.groups) @ self.random) if len(self.models) else None
 
+    @property
+    def is_worse_than_random(self) -> bool:
+        """Whether the error after the last look is clearly above that of random sampling.
+
+        By a one-sided paired t test at 95% over the groups.
+        """
+        from scipy.special import stdtrit
+
+        gaps = np.abs(self.errors[:, -1, 0]) - self.random
+        each = [gaps[self.groups == group].mean() for group in np.unique(self.groups)]
+        if len(each) < 2:
+            return False
+        least = stdtrit(len(each) - 1, 0.95) * np.std(each, ddof=1) / math.sqrt(len(each))
+        return bool(np.mean(each) > least)
+
 
 def measure(
     method: Method,
