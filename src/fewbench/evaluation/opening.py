@@ -354,7 +354,7 @@ def started_scores(
         if path is None:
             raise EvaluationError(
                 f"{folder}: the evaluation does not record where its scores are",
-                hint="pass the scores when you open it",
+                hint="name them: --scores FILE, in Python Evaluation.open(folder, scores)",
             )
         from fewbench.readers.loading import open_any
 

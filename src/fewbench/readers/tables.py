@@ -192,6 +192,7 @@ def _no_columns_named(source: Path) -> ReaderError:
     if {"item", "score"} <= {*by_name}:
         options = [item, score, *([model] if "model" in by_name else [])]
         hint = " ".join([*options, options_that_keep(columns)]).strip()
+        hint += "" if "model" in by_name else ", and --model COLUMN if it names models"
     else:
         hint = (
             f"long table: {item} {score}, and {model} if it names models; wide table: {model} (one "
@@ -200,7 +201,8 @@ def _no_columns_named(source: Path) -> ReaderError:
         if "item" not in by_name:
             hint += "; a file of items, which has no scores, needs a column id"
     return ReaderError(
-        f"{source}: no columns named; its columns are {some(columns, most=8)}", hint=hint
+        f"{source}: no columns named; its columns are {some(columns, most=8)}",
+        hint=f"{hint}; in Python, the same as arguments of import_results",
     )
 
 
