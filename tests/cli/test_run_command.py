@@ -265,6 +265,12 @@ def test_a_run_estimates_a_macro_average(cli, ok, agents):
 def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     costs, _ = agents
     free = AGENT.replace("tasks[item]", "{'score': tasks[item]['score']}")
+    ok("start", "priced.parquet", "--cost", "75$", "-o", "begun")
+    Path("one.csv").write_text(f"id,score\n{ok('ask', 'begun').split()[0]},1\n")
+    ok("tell", "begun", "one.csv")
+    assert "1 item answered, and the limit on cost allows more" in " ".join(
+        ok("estimate", "begun").split()
+    )
     said = cli("run", "command", "priced.parquet", "--cost", "75$", "-o", "run", *START, free)
     assert said.code == 0, said.err
     target = json.loads(Path("run/result.json").read_text())["targets"]["python"]
@@ -272,7 +278,8 @@ def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     assert target["full_cost"] == pytest.approx(costs.sum())
     cost = json.loads(ok("estimate", "run", "--json"))["python"]["cost"]
     assert (cost["spent"], cost["is_limit"], cost["unit"]) == (target["cost"], True, "$")
-    assert ok("ask", "run").strip() == ""  # nothing more is affordable
+    said_more = cli("ask", "run")
+    assert (said_more.out.strip(), "within the cost limit" in said_more.err) == ("", True)
     assert "Rerun with a larger --cost" in " ".join(said.out.split())
     said = cli("run", "command", "priced.parquet", "--cost", "90$", "-o", "run", *START, free)
     more = json.loads(Path("run/result.json").read_text())["targets"]["python"]

@@ -62,11 +62,14 @@ def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, target
 
 
 def test_the_history_has_targets_of_one_evaluation_in_its_order(sources, targets, play, tmp_path):
-    names = [targets.model_ids[at] for at in np.argsort(targets.full_scores())[:3]]
-    evaluation = Evaluation(sources, "random", 40, names)
-    play(evaluation)
-    evaluation.save(tmp_path / "run")
-    assert [row.target for row in fewbench.rank(evaluation).history] == names
+    names = [targets.model_ids[at] for at in np.argsort(targets.full_scores())[:4]]
+    first, later = (Evaluation(sources, "random", 40, part) for part in (names[:3], names[3:]))
+    for at, evaluation in enumerate((first, later)):
+        play(evaluation)
+        evaluation.save(tmp_path / str(at))
+        os.utime(tmp_path / str(at) / "evaluation.json", (1e9 + 86_400 * at, 1e9 + 86_400 * at))
+    assert [row.target for row in fewbench.rank(first, later).history] == names
+    assert not fewbench.rank(first).history  # of one date
 
 
 def test_known_models_and_mistakes(sources, targets, play):

@@ -232,7 +232,10 @@ def ask(
         say(f"{target} waits for the answers of {others}, then gets new items")
         return
     if not pending:
-        say(f"nothing more to run. Next: fewbench estimate {folder}")
+        costs = [evaluation.cost(name) for name in evaluation.targets]
+        is_limit = any(cost is not None and cost.is_limit for cost in costs)
+        why = " within the cost limit" if is_limit else ""
+        say(f"nothing more to run{why}. Next: fewbench estimate {folder}")
         return
     if len({tuple(items) for items in pending.values()}) > 1:
         raise EvaluationError(

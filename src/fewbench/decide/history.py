@@ -36,7 +36,7 @@ class Dated(Frozen):
 
 
 def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[Dated, ...]:
-    """Return the models that have a date, the oldest first; none if fewer than two have one.
+    """Return the models that have a date, the oldest first; none if all have the same.
 
     Models of the same date, such as the targets of one evaluation, stay in the order of `sides`.
     """
@@ -46,7 +46,7 @@ def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[
     scale = scores.scale
     rows: list[Dated] = []
     before: Operand | None = None
-    for date, side in dated if len(dated) > 1 else ():
+    for date, side in dated if len({date[:16] for date, _ in dated}) > 1 else ():
         change, of_change = None, None
         if before is not None:
             difference = contrast(side, before)

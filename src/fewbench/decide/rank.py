@@ -90,6 +90,8 @@ class Ranking(Shown, Frozen):
         Given if `next_items` says how many. Targets that need none are left out.
     pairing : Pairing or None
         How to run targets on the same items if some share few.
+    is_limited : bool
+        Whether a limit on cost leaves no further items of a target that settles it.
     history : tuple of Dated
         The targets that have a date, the oldest first, with the change from one to the next.
     warnings : tuple of str
@@ -103,6 +105,7 @@ class Ranking(Shown, Frozen):
     next_targets: tuple[str, ...]
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
+    is_limited: bool = False
     history: tuple[Dated, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -117,7 +120,7 @@ class Ranking(Shown, Frozen):
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""
         unit = Unit(self.scale)
-        head = [("Target", False), ("Rank", True), ("Range", True), ("Score", True)]
+        head = [("Model", False), ("Rank", True), ("Range", True), ("Score", True)]
         head += [("P(best)", True), (f"P(top {self.top})", True), ("Items run", True)]
         head.append(("Not clearly different from", False))
         rows = [
@@ -136,7 +139,7 @@ class Ranking(Shown, Frozen):
             head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
         leading = [target.target for target in self.targets if target.rank <= self.top]
         best = ", ".join(leading)
-        which = "target is" if self.top == 1 else f"{self.top} targets are"
+        which = "model is" if self.top == 1 else f"{self.top} models are"
         settled = "settled" if self.is_settled else "not settled"
         lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
         answer = f"{best} ranks first" if len(leading) == 1 else f"First are {best}"
@@ -145,17 +148,19 @@ class Ranking(Shown, Frozen):
             "ranks",
             "Ranks",
             [f"The level of {self.level:.0%} applies to all rank ranges jointly."],
-            charts=[(f"Targets that may be {among} are colored", lambda: deciding.ranks(self))],
-            tables=[Table("Ranks", head, rows, "a target")],
+            charts=[(f"Models that may be {among} are colored", lambda: deciding.ranks(self))],
+            tables=[Table("Ranks", head, rows, "a model")],
         )
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
         targets = " and ".join(self.next_targets)
         how = "repeat the command with --next-items NUMBER --ask"
+        if self.is_limited:
+            how = "rerun the command of fewbench run with a larger --cost"
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",
-            f"{len(rows)} targets",
+            f"{len(rows)} models",
             answer if self.is_settled else f"{answer} so far",
             lesser,
             self.warnings,
@@ -287,6 +292,7 @@ def rank(
         for at, side in enumerate(sides)
     )
     is_settled = bool(surely[:top, top:].all())
+    next_targets = () if is_settled else _next(sides, errors, top)
     warnings = [*warnings_of(sides)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
@@ -305,9 +311,10 @@ def rank(
         level=level,
         top=top,
         is_settled=is_settled,
-        next_targets=() if is_settled else _next(sides, errors, top),
+        next_targets=next_targets,
         next_items=more,
         pairing=pairing(sides),
+        is_limited=any(side.is_limited for side in sides if side.name in next_targets),
         history=history,
         warnings=tuple(warnings),
     )

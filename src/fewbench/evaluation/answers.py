@@ -215,9 +215,11 @@ class AnswerBook:
             try:
                 scores.append(float(score))
             except (TypeError, ValueError, OverflowError) as error:
+                hint = "give a number on the scale of the source models"
+                if isinstance(score, tuple | dict):
+                    hint += "; what an item costs is read from the items' column cost"
                 raise AnswersError(
-                    f"{target!r}: the score of item {item!r} is not a number: {error}",
-                    hint="give a number on the scale of the source models",
+                    f"{target!r}: the score of item {item!r} is not a number: {error}", hint=hint
                 ) from error
         unit = self.scale.to_unit(np.array([scores]))
         return Answers(self._sources.positions(answers), unit, options)

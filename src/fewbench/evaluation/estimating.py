@@ -271,8 +271,11 @@ def progress_notes(
             f"{counted(left, 'answer')}, or skip items without an answer (fewbench tell --skip ID)"
         )
     elif left or is_waiting:
+        most = f"{answered} of {max(budget, asked)} items answered: "
+        if stop.cost is not None and stop.items is None:  # the budget is that of cheap items
+            most = f"{counted(answered, 'item')} answered, and the limit on cost allows more: "
         notes.append(
-            f"{answered} of {max(budget, asked)} items answered: "
+            most
             + (
                 "they are a random sample, so the estimate is valid; more make it more precise"
                 if is_sampled

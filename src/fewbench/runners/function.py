@@ -187,6 +187,7 @@ def run(
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which
         it raises an error, or returns None, is tried again later, and skipped after `tries` times.
+        It cannot report a cost: the items' column `cost` counts, or a command's answers do.
     stop : Stop, optional
         When to stop: a number of items, the width of the interval, a cost, or a time.
     targets : sequence of str, optional

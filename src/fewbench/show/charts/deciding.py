@@ -24,8 +24,8 @@ def differences(found: Any) -> Any:
     unit = Unit(found.scale)
     by_name = {"all": found} | {task.task: task for task in found.tasks}
     rows = [
-        {"name": name, "value": part.difference, "low": part.interval.low,
-         "high": part.interval.high, "color": COLORS[part.verdict]}
+        {"name": name, "value": part.difference, "low": part.interval and part.interval.low,
+         "high": part.interval and part.interval.high, "color": COLORS[part.verdict]}
         for name, part in by_name.items()
     ]  # fmt: skip
     text = "; ".join(
