@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -211,6 +211,7 @@ class AnswerBook:
                 )
             options = self.options([probabilities[item] for item in answers])
         scores = []
+        score: Any  # of a user's function it may be anything
         for item, score in answers.items():
             try:
                 scores.append(float(score))
