@@ -158,11 +158,12 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
+    batch = " (the first batch)" if len(first) < evaluation.provenance.budget else ""
     n_sources = evaluation.scores.n_models
     sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{counted(scores.n_items, 'item')}; "
-        f"{counted(len(first), 'item')} to run now. Next: fewbench ask {output}"
+        f"{counted(len(first), 'item')} to run now{batch}. Next: fewbench ask {output}"
     )
 
 
