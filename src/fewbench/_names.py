@@ -121,12 +121,14 @@ def signed(value: float, places: int = 2) -> str:
     return f"+{shown}" if value > 0 and shown.strip("0.") else shown
 
 
-def p_value(value: float) -> str:
-    """A p value with three decimals.
+def p_value(value: float | None) -> str:
+    """A p value with three decimals; a dash where nothing was tested.
 
-    >>> p_value(0.03), p_value(0.00002)
-    ('0.030', '<0.001')
+    >>> p_value(0.03), p_value(0.00002), p_value(None)
+    ('0.030', '<0.001', '–')
     """
+    if value is None:
+        return "–"
     return "<0.001" if value < 0.001 else fixed(value, 3)
 
 

@@ -25,7 +25,7 @@ from fewbench.evaluation.journal import Journal
 from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.methods.written import check_number
-from fewbench.scores import Scale, Scores
+from fewbench.scores import Scale, Scores, Unit
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
@@ -191,17 +191,19 @@ def judged(
 
     It is better or worse if the p value that is adjusted for their number is at most 1 - level.
     `difference` is in [0, 1]; the interval is on the scale of the scores, None if nothing is known.
+    The p values are None where nothing is tested: then, or if both scores are known.
     """
     verdict = "undecided"
     if p_adjusted <= 1 - level + 1e-12 and difference != 0:
         verdict = "better" if difference > 0 else "worse"
+    is_tested = pair is not None and not pair.is_known
     return {
         "difference": float(scale.difference_from_unit(difference)),
         "interval": None
         if pair is None
         else Interval.between(scale.difference_from_unit(pair.interval(level))),
-        "p_value": p_value,
-        "p_adjusted": p_adjusted,
+        "p_value": p_value if is_tested else None,
+        "p_adjusted": p_adjusted if is_tested else None,
         "verdict": verdict,
     }
 
@@ -473,6 +475,13 @@ def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing)
+
+
+def ends_of(interval: Interval | None, unit: Unit) -> str:
+    """Return the ends of an interval of a difference in words; those of a known one are equal."""
+    if interval is None:
+        return "–"
+    return unit.differences(interval) if interval.low < interval.high else "known"
 
 
 def frame_of(

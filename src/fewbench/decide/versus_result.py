@@ -8,7 +8,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.multiple import ADJUSTS, Adjust
-from fewbench.decide.operands import Pairing, frame_of
+from fewbench.decide.operands import Pairing, ends_of, frame_of
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
@@ -28,8 +28,9 @@ class TaskDifference(Frozen):
     task : str
     difference, interval
         A minus B. The interval is of this task alone; None if too little is known of the task.
-    p_value, p_adjusted : float
-        Two-sided, by itself and adjusted for the number of tasks.
+    p_value, p_adjusted : float or None
+        Two-sided, by itself and adjusted for the number of tasks; None without a test: too
+        little is known of the task, or both scores are known.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -39,8 +40,8 @@ class TaskDifference(Frozen):
     task: str
     difference: float
     interval: Interval | None
-    p_value: float
-    p_adjusted: float
+    p_value: float | None
+    p_adjusted: float | None
     verdict: Literal["better", "worse", "undecided"]
 
 
@@ -166,8 +167,7 @@ class Versus(Shown, Frozen):
         unit = Unit(self.scale)
         tasks = [
             [
-                *(task.task, unit.difference(task.difference)),
-                "–" if task.interval is None else unit.differences(task.interval),
+                *(task.task, unit.difference(task.difference), ends_of(task.interval, unit)),
                 *(task.verdict, p_value(task.p_value), p_value(task.p_adjusted)),
             ]
             for task in self.tasks
