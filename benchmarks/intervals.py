@@ -7,6 +7,11 @@ Gelbach & Miller 2011). "worst" is the table with the least coverage, and the on
 Winkler score.
 
     python benchmarks/intervals.py FOLDER [--method fewbench] [--budgets 30,100] [--draws 3]
+    python benchmarks/intervals.py FOLDER --weighted --draws 2
+
+With --weighted the rows are fractional scores, macro averages and the scores of their tasks. The
+Winkler scores are over those of `random` on the same split, tasks over those of its intervals of
+tasks.
 
 FOLDER holds the tables named below (see docs/results.md); the bundled zoo needs none.
 """
@@ -14,21 +19,26 @@ FOLDER holds the tables named below (see docs/results.md); the bundled zoo needs
 import argparse
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench.datasets import load_zoo
 from fewbench.methods import find_method
+from fewbench.methods.sources import known_scores
 from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.scores.build import from_arrays
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.splits import Split, SplitSettings, make_split
+from fewbench.uncertainty.held_out import measure_for
+from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.replay import replay
 from fewbench.uncertainty.sampling import exact_interval, expected_random_error, hypergeometric
 
 LEVEL = 0.9
@@ -43,6 +53,10 @@ SPLITS = {
 }
 FEW = (2, 3, 5, 10, 20, 22, 24, 40)
 UNLIKE = ("right", "wrong", "coin", "inverted", "half noise", "hard half", "one block")
+WEIGHTED = (
+    ("alpaca_eval_58", "micro"), ("llmub_mmlu", "macro"), ("helm_math", "macro"),
+    ("openllm2_math_musr", "micro"), ("openllm2_math_musr", "macro"),
+)  # fmt: skip
 MADE = 25
 """Targets unlike the sources in each draw."""
 
@@ -150,6 +164,69 @@ def ratio(frame: pd.DataFrame, what: str) -> tuple[float, float]:
     return r, two_way(frame, np.asarray(own - r * random)) / base
 
 
+def with_tasks(
+    scores: Scores, split: Split, method: str, budget: int, at: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return coverage and Winkler scores of the full score and of each task, (targets, 1 + tasks).
+
+    NaN for a task without an interval.
+    """
+    sources, targets = scores.take(models=split.sources), scores.take(models=split.targets)
+    seed, fitted = child_seed(0, 3, at), find_method(method).for_sources(sources)
+    judge = Judge(fitted, sources, budget, partial(measure_for, fitted, sources, budget, seed))
+    truth = np.column_stack(known_scores(scores, split.targets))
+    ends = np.full((*truth.shape, 2), np.nan)
+    with one_thread():
+        scored = replay(find_method(method), sources, targets, budget, seed, tasks=True).scored
+        for row, score in zip(ends, scored, strict=True):
+            full = judge.of(score)
+            for place, interval in enumerate([full, *judge.of_tasks(score, full)]):
+                if interval is not None:
+                    row[place] = interval.interval(LEVEL)
+    low, high = ends[..., 0], ends[..., 1]
+    covered = (low <= truth + 1e-9) & (truth <= high + 1e-9)
+    return np.where(np.isnan(low), np.nan, covered), winkler(low, truth, high)
+
+
+def show_weighted(folder: Path, name: str, average: str, budgets: list[int], draws: int) -> str:
+    """Return coverage and Winkler scores by stratum: a row of the full score, one of its tasks.
+
+    In brackets is the coverage of the task that is covered least.
+    """
+    micro = read(folder / f"{name}.npz").scores
+    full, of_tasks = [f"{name}, {average}"], ["its tasks"]
+    for stratum in SPLITS:
+        each: list[tuple[float, ...]] = []
+        for budget in budgets:
+            parts, plain, plain_tasks = [], [], []
+            for at in range(draws):
+                _, split = draw(micro, stratum, at)
+                rng = np.random.default_rng([at, budget])
+                split = Split(split.sources, np.sort(rng.permutation(split.targets)[:MADE]))
+                weighted = micro.averaged(average)
+                parts.append(with_tasks(weighted, split, "fewbench", budget, at))
+                plain.append(with_tasks(weighted, split, "random", budget, at)[1][:, 0])
+                # It has task intervals under a micro average alone.
+                plain_tasks.append(with_tasks(micro, split, "random", budget, at)[1][:, 1:])
+            covered, own = (np.concatenate(part) for part in zip(*parts, strict=True))
+            theirs = np.concatenate(plain_tasks)
+            both = np.isfinite(own[:, 1:] + theirs)
+            by_task = covered[:, 1:][:, np.isfinite(covered[:, 1:]).any(axis=0)]
+            each.append(
+                (
+                    covered[:, 0].mean(),
+                    own[:, 0].mean() / np.concatenate(plain).mean(),
+                    np.nanmean(by_task) if by_task.size else np.nan,
+                    np.nanmean(by_task, axis=0).min(initial=1.0),
+                    own[:, 1:][both].mean() / theirs[both].mean() if both.any() else np.nan,
+                )
+            )
+        columns = [" / ".join(f"{value:.2f}" for value in of) for of in zip(*each, strict=True)]
+        full.append(", ".join(columns[:2]))
+        of_tasks.append("{} ({}), {}".format(*columns[2:]))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (full, of_tasks))
+
+
 def show(stratum: str, budget: int, frame: pd.DataFrame) -> str:
     parts = dict(list(frame.groupby("table")))
     # All tables weigh the same.
@@ -186,8 +263,15 @@ def main() -> None:
     parser.add_argument("--budgets", default="30,100", help="by commas")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--weighted", action="store_true", help="macro averages and tasks")
     parser.add_argument("--by-table", action="store_true", help="a row per table as well")
     given = parser.parse_args()
+    if given.weighted:
+        budgets = [int(budget) for budget in given.budgets.split(",")]
+        print("| scores | like | top | gap |\n" + "|---" * 4 + "|")
+        for name, average in WEIGHTED:
+            print(show_weighted(given.folder, name, average, budgets, given.draws), flush=True)
+        return
     few = [f"sources={count}" for count in FEW]
     strata = given.strata.split(",") if given.strata else [*SPLITS, "families", *few, *UNLIKE]
     print("| stratum | coverage | width / random | Winkler / random | error / random | worst |")

@@ -58,7 +58,8 @@ the same models, items and random seeds.
 
 - The numbers are the method's mean absolute error of the full score, divided by the **expected
   error of random sampling** with the same number of items; below 1 the method is better. The
-  expectation is exact, while `random` is simulated, so chance moves it around 1.
+  expectation is exact. `random` is what was drawn: chance moves it around 1, and one in ten of
+  its intervals excludes 1.
 - All numbers are for **50 items**: geometric means over nine tables, with the 90% interval to
   expect on another table of this kind. Tables that share models (the four HELM tables, the two GLUE
   tables) count as one.

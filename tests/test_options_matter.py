@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -26,10 +27,11 @@ HOW = {
 """Options that change how a result is made, printed or asked for, and not what it is."""
 REPEATED = {"level", "margin", "sequential"}
 """Options that results repeat."""
-GOALS = {"error", "half_width", "difference"}
+GOALS = {"error", "half_width", "difference", "cost"}
 """Of a plan, in place of a budget."""
 A, B, C = SCORES.model_ids[26:29]
 FEW = SCORES.take(models=range(16), items=range(30))
+FEW = replace(FEW, items=FEW.items.assign(cost=1.5))
 
 
 def answered(sources, targets):
@@ -90,7 +92,7 @@ CALLS = {
         lambda of: {"scores": FEW, "budget": 10, "methods": ["random"], "repeats": 3},
         {"methods": ["random-ridge"], "repeats": 4, "seed": 1, "level": 0.5, "price": 2.0}
         | {"budget": 12, "costs": dict.fromkeys(FEW.item_ids, 3.0), "expect": "family"}
-        | {"error": 0.2, "half_width": 0.2, "difference": 0.3, "power": 0.5},
+        | {"error": 0.2, "half_width": 0.2, "difference": 0.3, "power": 0.5, "cost": 9.0},
     ),
 }
 

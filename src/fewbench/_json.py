@@ -2,19 +2,40 @@
 
 import json
 from collections import Counter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fewbench.errors import FewbenchError
+from fewbench.errors import FewbenchError, FieldError
 
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Frozen(BaseModel):
+class _Checked(ModelMetaclass):
+    """Makes FieldError of what pydantic says of the arguments of a call."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        try:
+            return super().__call__(*args, **fields)
+        except ValidationError as error:
+            raise FieldError(f"{cls.__name__}: {first_mistake(error)}") from None
+
+
+class Frozen(BaseModel, metaclass=_Checked):
     """A record that does not change, and has no other fields than those of its class."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def first_mistake(error: ValidationError, whole: str = "") -> str:
+    """Return the place of the first mistake, or `whole`, and what is wrong there."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"])) or whole
+    return ": ".join(filter(None, (place, first["msg"].removeprefix("Value error, "))))
 
 
 class RepeatedKeyError(ValueError):
@@ -52,6 +73,4 @@ def parse_json(
     try:
         return model.model_validate_json(text)
     except ValidationError as error_of:
-        first = error_of.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise error(f"{what}: {where}: {first['msg']}") from error_of
+        raise error(f"{what}: {first_mistake(error_of, 'the file')}") from error_of

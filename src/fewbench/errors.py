@@ -5,6 +5,7 @@ FewbenchError
 │   ├── ColumnError    a column of scores with values that are not numbers
 │   └── RangeError     scores that need another range than the one that was stated
 ├── ReaderError        a file that cannot be read, or not as asked
+├── FieldError         an argument of a record, such as a limit of Stop, that does not fit
 ├── MethodError        an unknown method, a wrong setting, a budget that does not fit
 ├── AnswersError       a target's answers that do not fit what was asked
 ├── EvaluationError    an evaluation folder that cannot be opened or continued
@@ -25,6 +26,7 @@ __all__ = [
     "EstimateWarning",
     "EvaluationError",
     "FewbenchError",
+    "FieldError",
     "MethodError",
     "MissingExtraError",
     "MissingFileError",
@@ -101,6 +103,21 @@ class RangeError(ScoresError):
 
 class ReaderError(FewbenchError):
     """A file that cannot be read, or not in the way that was asked for."""
+
+
+class FieldError(FewbenchError):
+    """An argument of a record, such as a limit of `Stop`, that does not fit.
+
+    Examples
+    --------
+    >>> FieldError("Stop: cost: Input should be greater than 0").mistake
+    'cost: Input should be greater than 0'
+    """
+
+    @property
+    def mistake(self) -> str:
+        """The message without the name of the record."""
+        return self.message.partition(": ")[2]
 
 
 class MethodError(FewbenchError):

@@ -65,6 +65,16 @@ def test_a_model_that_lacks_a_twentieth_is_judged(make):
     assert "1 model lacks more than 5%: methods learn from such models" in finding.advice
 
 
+def test_an_item_that_no_model_ran_is_named(make):
+    def plant(values, names):
+        values[:, 7] = np.nan
+
+    found = audit(make(plant)).of_kind("missing")
+    assert found.severity == "caution"
+    assert "; no model ran 1 item: 'item-7'" in found.what
+    assert "counts as the mean of its task: leave it out" in found.advice
+
+
 @pytest.mark.parametrize(
     ("scale", "shown"),
     [

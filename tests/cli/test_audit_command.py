@@ -39,7 +39,7 @@ def test_the_most_serious_first_with_its_advice(ok, dirty):
     assert "(model-00, model-00#2)" in out
     assert max(map(len, lines)) <= 100
     assert "Use these methods" in out
-    assert "methods can run" in out
+    assert "methods that can run" in out
     assert "--details" not in out
     ok("audit", dirty.name, "--report", "audit.html")
     assert "--details" not in Path("audit.html").read_text()

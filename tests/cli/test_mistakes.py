@@ -167,6 +167,12 @@ def test_answers_only_for_items_not_asked(wrong, folder, answers, asked):
     assert "hint: fewbench ask run" in err
 
 
+def test_costs_of_answers_are_named_as_not_used(cli, folder, asked):
+    rows = [f"{item},1,4.5" for item in asked()["target"]]
+    (folder / "costs.csv").write_text("\n".join(["id,score,cost", *rows]))
+    assert "the column cost is not used" in cli("tell", "run", "costs.csv").err
+
+
 def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answers, asked):
     items = asked()["target"]
     told = answers(dict.fromkeys(items, 0.5))

@@ -90,6 +90,10 @@ def test_json_and_files(cli, ok, graded, tmp_path):
         ("--error 0.1 --report plan.pdf", "ends in .html, .md, .json or .csv"),
         ("--error 0.1 --repeats 1", "3 or more"),
         ("--budget 120", "needs no plan"),
+        ("--cost 75", "the items have no column 'cost'"),
+        ("--cost cheap", "'cheap' is not an amount"),
+        ("--cost 7$ --costs tokens --error 0.1", "2 goals are given: 'error', 'cost'"),
+        ("--budget 75$", "take a sum of money as --cost"),
     ],
 )
 def test_mistakes(cli, graded, words, said):

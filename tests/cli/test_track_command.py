@@ -92,8 +92,22 @@ def test_the_first_checkpoint_in_full_and_tests_against_it(ok, cli, sources, tol
     ranks = ok("rank", "follow/step-200", "follow/step-100")
     assert ok("rank", "follow/step-200", "--models", "step-100") == ranks
     assert "ranked twice" in cli("rank", "follow/step-200", "--models", "step-200").err
+    assert "name evaluations in it: follow/step-" in cli("rank", "follow").err
     gate = cli("gate", "follow/step-200", "--not-below", "step-100", "--margin", "0.5")
     assert "not worse than step-100" in gate.out
+
+
+def test_a_checkpoint_of_a_run_s_folder_in_full(ok, cli, sources, told):
+    ok("start", sources, "-n", "20", "-t", "step-100", "-o", "run")
+    items = ok("ask", "run", "--at-most", "20").split()
+    while items:
+        ok("tell", "run", told(0, items), *ONE, "-t", "step-100")
+        items = ok("ask", "run").split()
+    whole = cli("track", "run", "--add", "step-200", told(1), *ONE)
+    assert "recorded 60 answers of step-200. Next: fewbench track run" in whole.out
+    assert "step-200 ran in full, as a source model" in whole.err
+    points = json.loads(ok("track", "run", "--json"))["points"]
+    assert [point["is_known"] for point in points] == [False, True]
 
 
 def test_checkpoints_in_the_scores_file(ok, tmp_path):

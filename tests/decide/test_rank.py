@@ -62,11 +62,14 @@ def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, target
 
 
 def test_the_history_has_targets_of_one_evaluation_in_its_order(sources, targets, play, tmp_path):
-    names = [targets.model_ids[at] for at in np.argsort(targets.full_scores())[:3]]
-    evaluation = Evaluation(sources, "random", 40, names)
-    play(evaluation)
-    evaluation.save(tmp_path / "run")
-    assert [row.target for row in fewbench.rank(evaluation).history] == names
+    names = [targets.model_ids[at] for at in np.argsort(targets.full_scores())[:4]]
+    first, later = (Evaluation(sources, "random", 40, part) for part in (names[:3], names[3:]))
+    for at, evaluation in enumerate((first, later)):
+        play(evaluation)
+        evaluation.save(tmp_path / str(at))
+        os.utime(tmp_path / str(at) / "evaluation.json", (1e9 + 86_400 * at, 1e9 + 86_400 * at))
+    assert [row.target for row in fewbench.rank(first, later).history] == names
+    assert not fewbench.rank(first).history  # of one date
 
 
 def test_known_models_and_mistakes(sources, targets, play):
@@ -78,12 +81,19 @@ def test_known_models_and_mistakes(sources, targets, play):
         "ranking needs two": lambda: fewbench.rank(evaluation),
         "ranked twice": lambda: fewbench.rank(evaluation, models=[known[0], known[0]]),
         "top = 3 is not possible with 3": lambda: fewbench.rank(evaluation, models=known, top=3),
+        "takes evaluations, not Scores": lambda: fewbench.rank(sources),
         "neither a target": lambda: fewbench.rank(evaluation, models=["x", "y"]),
     }
     for said, call in wrong.items():
         with pytest.raises(FewbenchError, match=said):
             call()
     play(evaluation)
+    with pytest.raises(FewbenchError, match=r"ranked twice .*DIR:TARGET"):
+        fewbench.rank(evaluation, evaluation)
+    first = evaluation.targets[0]
+    alone = fewbench.rank((evaluation, first), models=known)
+    assert {one.target for one in alone.targets} == {first, *known}
+    assert not alone.warnings
     found = fewbench.rank(evaluation, models=known)
     places = {one.target: one for one in found.targets}
     assert [places[name].score for name in known] == pytest.approx(full[order[:3]])

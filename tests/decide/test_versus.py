@@ -151,6 +151,21 @@ def test_the_items_that_decide_allow_for_the_looks_up_to_them(play):
     assert widths[0] > abs(looking.difference) >= widths[1]
 
 
+def test_a_task_of_which_nothing_is_known_has_no_interval_and_no_p_value(play):
+    """Neither does it count among the hypotheses; a chart shows its difference."""
+    table = simulate(17, 120, 5, seed=0)
+    sources, truth = table.take(models=range(15)), table.take(models=[15, 16])
+    evaluation = play(Evaluation(sources, "fewbench", 26, truth.model_ids), truth=truth)
+    found = fewbench.versus(*((evaluation, name) for name in truth.model_ids), warn=False)
+    known = [task for task in found.tasks if task.interval is not None]
+    unknown = next(task for task in found.tasks if task.interval is None)
+    assert (unknown.p_value, unknown.p_adjusted, unknown.verdict) == (None, None, "undecided")
+    p_values = np.array([task.p_value for task in known])
+    assert known
+    assert [t.p_adjusted for t in known] == adjusted_p_values(p_values).tolist()
+    assert f"{unknown.task}" in json.dumps(found.plot().to_dict())
+
+
 def test_later_looks_have_narrower_bounds():
     """Wang & Tsiatis 1987, Delta = .25: proportional to (n / last)^-.25; at least one look's."""
     looks = (10, 20, 40, 80, 160)

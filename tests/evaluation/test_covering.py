@@ -116,7 +116,7 @@ def test_targets_unlike_all_sources_are_covered(method):
     covered = by_kind(targets, hits)
     errors = by_kind(targets, np.array([one.score for one in estimates]) - targets.full_scores())
     for kind in ("all right", "all wrong"):
-        assert np.abs(errors[kind]).max() < 0.02
+        assert np.abs(errors[kind]).max() < 0.03
         assert covered[kind].all()
     for kind in ("inverted", "hard half"):
         assert covered[kind].mean() >= 0.8, kind

@@ -173,12 +173,17 @@ def test_the_scores_are_found_by_themselves_or_given(sources, targets, tmp_path,
 
 def test_other_scores_are_refused(sources, tmp_path):
     Evaluation(sources, "random", 8, NAMES).save(tmp_path)
-    with pytest.raises(EvaluationError, match="does not record where its scores are"):
+    with pytest.raises(
+        EvaluationError, match=r"does not record where its scores are .*--scores FILE, in Python"
+    ):
         Evaluation.open(tmp_path)
     values = sources.values.copy()
     values[0, 0] = 1 - values[0, 0]
-    for other in (replace(sources, values=values), sources.averaged("macro")):
-        with pytest.raises(EvaluationError, match="started with other scores"):
+    for other, why in (
+        (replace(sources, values=values), "started with other scores"),
+        (sources.averaged("macro"), "started with the micro average"),
+    ):
+        with pytest.raises(EvaluationError, match=why):
             Evaluation.open(tmp_path, other)
 
 

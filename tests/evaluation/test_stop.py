@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from fewbench.errors import EvaluationError, MethodError, ScoresError
+from fewbench.errors import EvaluationError, FieldError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Answers, find_method
@@ -148,6 +148,42 @@ def test_a_cost_is_never_exceeded(sources, targets, method):
         assert len(left) > 0 or not evaluation.method.extends  # else more could be run
 
 
+@pytest.mark.parametrize(
+    ("method", "n_sources"), [("random", 20), ("fewbench", 0), ("fewbench", 20)]
+)
+def test_a_larger_cost_goes_on_with_all_answers(targets, table, tmp_path, method, n_sources):
+    """Estimates of a sample are then those of an evaluation that had that cost from the start."""
+    costs = np.random.default_rng(0).integers(1, 9, 400).astype(float)
+    sources = table.take(models=range(n_sources))
+    priced = replace(sources, items=sources.items.assign(cost=costs))
+    name = targets.model_ids[0]
+    settings = {"method": method, "targets": [name]}
+    whole = Evaluation(priced, **settings, stop=Stop(cost=200))
+    answer(whole, targets)
+    evaluation = Evaluation(priced, **settings, stop=Stop(cost=60))
+    evaluation.save(tmp_path)
+    for cost in (120, 200):
+        answer(evaluation, targets)
+        before = evaluation.record.answered(name).tolist()
+        assert evaluation.cost(name).is_limit
+        evaluation = Evaluation.open(tmp_path, priced, stop=Stop(cost=cost))
+        assert evaluation.record.answered(name).tolist() == before
+    answer(evaluation, targets)
+    assert evaluation.record.answered(name).tolist()[: len(before)] == before
+    reopened = Evaluation.open(tmp_path, priced)
+    assert reopened.stop == Stop(cost=200)
+    found, wanted = (each.estimate()[name] for each in (reopened, whole))
+    assert found.interval == evaluation.estimate()[name].interval
+    assert 150 < found.cost.spent <= 200
+    if method == "random" or not n_sources:
+        assert (found.interval, found.items_run) == (wanted.interval, wanted.items_run)
+    assert Evaluation.open(tmp_path, priced, stop=Stop(cost=20)).ask() == {}
+    with pytest.raises(EvaluationError, match=r"at most 20 items.*change only the cost"):
+        Evaluation.open(tmp_path, priced, stop=Stop(items=20))
+    with pytest.raises(EvaluationError, match="fewbench run"):
+        Evaluation.open(tmp_path, priced, stop=Stop(tokens=20))
+
+
 def test_a_run_that_a_cost_ends_estimates_without_bias():
     """Expensive items are wrong; a cheaper item in place of one too expensive would be right."""
     rng = np.random.default_rng(0)
@@ -206,8 +242,10 @@ def test_costs_that_are_missing(sources, costs, said):
 
 
 def test_what_cannot_be_a_stop(sources):
-    with pytest.raises(ValidationError):
+    with pytest.raises(FieldError, match=r"^Stop: give items, half_width, cost, tokens or sec"):
         Stop()
+    with pytest.raises(FieldError, match=r"^Stop: cost: Input should be greater than 0$"):
+        Stop(cost=-1)
     with pytest.raises(EvaluationError, match="one of budget and stop is needed"):
         Evaluation(sources, "random")
     with pytest.raises(EvaluationError, match="one of budget and stop is needed"):

@@ -17,6 +17,9 @@ MADE = Provenance(
 @pytest.mark.parametrize("weights", [None, (0.25, 0.75), (0.0, 1e-300)])
 def test_round_trip(weights):
     subset = Subset(items=("q 1", "größe"), weights=weights, provenance=MADE)
+    assert "2 items chosen by random:" in repr(subset)
+    first = subset.model_copy(update={"items": ("q 1",)})
+    assert "1 item chosen by random, the first batch of 2:" in repr(first)
     assert Subset.from_json(subset.to_json()) == subset
     assert Subset.from_json(subset.to_json().encode()) == subset
 
@@ -28,7 +31,7 @@ def test_round_trip(weights):
         ("[1]", "not a subset"),
         ('{"items": []}', "items"),
         ('{"items": ["a", "a"]}', "twice"),
-        ('{"items": ["a"], "weights": [1, 2]}', "2 weights for 1 items"),
+        ('{"items": ["a"], "weights": [1, 2]}', "2 weights for 1 item"),
         ('{"items": ["a"], "weights": [-1]}', "negative"),
         ('{"items": ["a"], "weights": [0]}', "all 0"),
         ('{"items": ["a"], "weights": [NaN]}', "weights"),

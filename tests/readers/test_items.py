@@ -60,6 +60,13 @@ def test_a_file_of_items_without_ids_is_told_of_the_column(head, needs, tmp_path
     with pytest.raises(ReaderError, match="no columns named") as error:
         open_any(path)
     assert ("a file of items, which has no scores, needs a column id" in error.value.hint) == needs
+    assert "in Python, the same as arguments of import_results" in error.value.hint
+
+
+def test_a_long_table_with_one_column_of_another_name():
+    table = pd.DataFrame({"agent": ["a"], "item": ["q"], "score": [1]})
+    with pytest.raises(ReaderError, match=r"no column 'model'.*rename the column of models to"):
+        fewbench.load_scores(table)
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,19 @@ def test_a_type_that_changes_far_down_is_that_of_the_whole_column(tmp_path):
         assert found.items["kept"].iloc[0] == ("7" if kept == "x" else 7)
 
 
+def test_columns_of_a_long_table_that_are_not_used_are_named_with_their_options(tmp_path):
+    table = long_table().assign(cost=1.5, task="t", reply="x")
+    for suffix in (".csv", ".tsv", ".parquet", ".jsonl"):
+        path = write(table, tmp_path / f"table{suffix}")
+        (note,) = read(path, columns=LONG).notes
+        assert "columns not used: 'cost', 'task', 'reply'" in note
+        assert "(to keep: --keep-item cost --task task)" in note
+        assert not read(path, columns=LONG, like=read(path, columns=LONG).scores).notes
+    with pytest.raises(ReaderError) as error:
+        read(write(table.rename(columns={"question": "item", "ok": "score"}), path))
+    assert error.value.hint == "--item item --score score --keep-item cost --task task"
+
+
 DIRTY = "llm,question,ok\na,q1,\na,q2,n/a\na,q3,PASS\nb,q1,-\nb,q2,FAIL\nb,q3,n/a\n"
 MEANINGS = {"missing": ["n/a", "-"], "right": ["PASS"], "wrong": ["FAIL"]}
 

@@ -212,10 +212,11 @@ def test_limits_that_only_a_run_keeps(monkeypatch):
     assert why == "target: the cost limit of 3 was reached"
     sizes, why, _ = batches(Stop(items=50, tokens=990), tokens=30)
     assert (sizes[:4], sum(sizes)) == ([1, 2, 6, 18], 33)
-    assert why == "target: the limit of 990 tokens was reached"
+    assert why == "target: the limit of 990 tokens was reached (to go on: more --tokens)"
     assert batches(Stop(items=20, cost=2.0), cost=0.1)[1] is None  # the items ended first
     sizes, why, _ = batches(Stop(items=50, seconds=60), seconds=30)
-    assert (sizes, why) == ([10, 10], "the limit of 1 minutes was reached")
+    assert sizes == [10, 10]
+    assert why == "the limit of 1 minutes was reached (to go on: more --minutes)"
     for stop in (Stop(seconds=5), Stop(items=5, tokens=5), Stop(items=5, cost=5)):
         with pytest.raises(fewbench.FewbenchError):
             Evaluation(SOURCES, "random", stop=stop)

@@ -226,3 +226,16 @@ def test_a_target_that_leaves_the_shared_items_is_noted(tmp_path):
     items = np.concatenate(shared)
     score = opened.record.scores("strong")[items].mean()
     assert left[2][0].startswith(f"strong scores {score:.1%} on its first {len(items)} items, ")
+
+
+def test_another_function_in_the_same_folder_is_another_target(tmp_path):
+    def old(item):
+        return 1.0
+
+    def new(item):
+        return 0.0
+
+    for answer in (old, new, old):
+        result = fewbench.run(TABLE.benchmark, "random", 10, answer, folder=tmp_path)
+        assert result.estimates[answer.__name__].score == pytest.approx(answer(""))
+    assert Evaluation.open(tmp_path).targets == ("old", "new")

@@ -41,9 +41,9 @@ def test_sizes_labels_and_positions():
 
 @pytest.mark.parametrize("unknown", [["nope"], ["p", 1], [None], ["p", "\ud800"]])
 def test_unknown_labels_are_named(unknown):
-    with pytest.raises(ScoresError, match="items are not in the scores"):
+    with pytest.raises(ScoresError, match="item is not in the scores"):
         small().positions(unknown)
-    with pytest.raises(ScoresError, match="models are not in the scores"):
+    with pytest.raises(ScoresError, match="model is not in the scores"):
         small().model_positions(["nope"])
 
 
@@ -115,8 +115,16 @@ def test_take_keeps_labels_attributes_and_probabilities():
 def test_take_names_what_would_be_empty():
     with pytest.raises(ScoresError, match="model without any answer: 'b'"):
         small().take(items=[2])
-    with pytest.raises(ScoresError, match="model ids appear more than once"):
+    with pytest.raises(ScoresError, match="model id appears more than once"):
         small().take(models=[0, 0])
+
+
+def test_take_refuses_ids_and_masks():
+    digits = from_arrays(np.eye(3), models=["2", "1", "0"])
+    for part in ({"models": ["0"]}, {"items": ["0"]}, {"models": [1.5]}, {"models": [True, False]}):
+        with pytest.raises(ScoresError, match=r"positions, not .*scores\[\[.*model_positions"):
+            digits.take(**part)
+    assert digits.take(models=[-1]).model_ids == digits[["0"]].model_ids == ["0"]
 
 
 def test_the_table_cannot_be_changed():

@@ -78,12 +78,11 @@ def records(value):
 def of_comparison(compared):
     """The columns of `cells` that each chart shows, and scores and ranks within a run."""
     cells, names = compared.cells, ["method", "budget"]
-    ends = {"low": (cells["mae"] - cells["mae_sd"]).clip(lower=0)}
-    cells = cells.assign(**ends, high=cells["mae"] + cells["mae_sd"])
+    ends = {"low": (cells["mae"] - cells["mae_se"]).clip(lower=0)}
+    cells = cells.assign(**ends, high=cells["mae"] + cells["mae_se"])
     here = cells[cells["split"] == "random"]
     runs = compared.estimates.query("repeat == 0 and budget == 10 and split == 'random'")
     ranks = runs.groupby("method")[["truth", "estimate"]].rank(ascending=False, method="first")
-    of_random = here[here["method"] == "random"]
     shown = {
         "error": here[[*names, "mae", "low", "high"]],
         "sources": cells[["method", "n_sources", "mae", "low", "high"]],
@@ -92,9 +91,7 @@ def of_comparison(compared):
         "scores": runs[["method", "target", "truth", "estimate", "low", "high"]],
         "ranks": runs[["method", "target"]].join(ranks),
     }
-    shown = {section: frame.to_dict("records") for section, frame in shown.items()}
-    shown["error"] += of_random[[*names, "expected_random_mae"]].to_dict("records")
-    return shown
+    return {section: frame.to_dict("records") for section, frame in shown.items()}
 
 
 def columns(name):

@@ -33,7 +33,7 @@ def test_it_says_what_was_found(page, make_comparison):
         assert words in text
     plain = re.sub(r"<[^>]+>", "", text).replace("\u00a0", " ")
     assert re.search(r"At 50 items on the random split, .+ is off by \d\.\d pp on average", plain)
-    assert re.search(r"random sampling by \d\.\d pp\.", plain)
+    assert re.search(r"random sampling is expected to be off by \d\.\d pp\.", plain)
 
 
 def test_names_are_escaped(page, make_comparison):
@@ -135,27 +135,28 @@ def _cells(**errors):
     [
         (
             {"random": (0.046, False), "a": (0.019, True), "b": (0.03, False)},
-            "At 50 items, a is off by 1.9 pp on average; random sampling by 4.6 pp.",
+            "At 50 items, a is off by 1.9 pp on average; random sampling is expected to be off by "
+            "4.6 pp.",
         ),
         (
             {"random": (0.046, False), "a": (0.019, True), "b": (0.02, True)},
             "At 50 items, a is off by 1.9 pp on average (not significantly different from b); "
-            "random sampling by 4.6 pp.",
+            "random sampling is expected to be off by 4.6 pp.",
         ),
         (
             {"random": (0.046, True), "a": (0.03, True)},
-            "At 50 items, no method is clearly better than random sampling, which is off by "
-            "4.6 pp on average; the lowest is a with 3.0 pp.",
+            "At 50 items, no method is clearly better than random sampling, which is expected to "
+            "be off by 4.6 pp; the lowest of the others is a with 3.0 pp.",
         ),
         (
             {"random": (0.046, True), "a": (0.06, False)},
-            "At 50 items, no method beats random sampling, which is off by 4.6 pp on average.",
+            "At 50 items, no method beats random sampling, which is expected to be off by 4.6 pp.",
         ),
         ({"a": (0.06, True)}, "At 50 items, a is off by 6.0 pp on average."),
         (
             {"random": (0.046, None), "a": (0.019, None)},
-            "At 50 items, a has the lowest error, 1.9 pp on average; random sampling has 4.6 pp. "
-            "Too few repeats to test whether this is chance.",
+            "At 50 items, a has the lowest error, 1.9 pp on average; random sampling is "
+            "expected to be off by 4.6 pp. Too few repeats to test whether this is chance.",
         ),
     ],
 )

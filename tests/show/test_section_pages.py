@@ -116,5 +116,5 @@ def test_a_task_of_which_too_little_is_known_is_drawn_without_an_interval():
     assert bare.p_value is bare.p_adjusted is None
     row = next(row for row in found.page().sections[0].tables[0].rows if row[0] == bare.task)
     assert row[2:] == ["–", "undecided", "–", "–"]
-    assert f"{bare.task}: {row[1]} (no interval)" in render(found.page())
+    assert f"{bare.task}: {row[1]} (–)" in render(found.page())
     assert found.plot() is not None

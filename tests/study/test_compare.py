@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from fewbench import Evaluation
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError, MethodError, MissingExtraError, StudyError
-from fewbench.methods import Method, find_method
+from fewbench.methods import Method, StaticMethod, Subset, find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
 from fewbench.study.cell import Cell, Failure, run_cell
@@ -21,6 +21,8 @@ from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import make_split
 from fewbench.testing import simulate
+
+RANDOM = find_method("random")
 
 TIMES = ["seconds_fit", "seconds_predict"]
 
@@ -92,8 +94,9 @@ def test_task_errors_are_means_over_all_repeats(outcome, scores):
     table = outcome.task_errors
     assert len(table) == len(outcome.cells) * len(scores.tasks)
     assert table["n_items"].sum() == len(outcome.cells) * scores.n_items
-    means = table.groupby(["method", "budget", "split"], sort=False)["mae"].mean()
-    np.testing.assert_allclose(means, outcome.cells["task_mae"])
+    keys = ["method", "budget", "split"]
+    means = table.groupby(keys)["mae"].mean()
+    np.testing.assert_allclose(means, outcome.cells.set_index(keys)["task_mae"].sort_index())
 
 
 def test_a_method_has_ratio_one_to_itself(outcome):
@@ -128,7 +131,7 @@ def test_few_repeats_have_no_interval_and_say_so(scores, repeats):
     assert found.cells["tied_with_best"].isna().all()
     assert any(f"at least {3 - repeats} more" in warning for warning in found.warnings)
     enough = compare(scores, [], [5], repeats=3)
-    assert not any("No intervals" in warning for warning in enough.warnings)
+    assert not any("no intervals" in warning for warning in enough.warnings)
     assert enough.cells["tied_with_best"].notna().all()
 
 
@@ -260,6 +263,12 @@ def test_paired_takes_one_split_and_budget():
     assert 0 < found.p_value <= 1
     same = outcome.paired("random", "random+mean", 4, "random")
     assert (same.difference, same.p_value) == (0, 1)
+    rows = [(cell["split"], cell["budget"], cell["method"]) for cell in outcome.to_dict()["cells"]]
+    frame = outcome.to_frame()
+    assert rows == list(frame[["split", "budget", "method"]].itertuples(index=False, name=None))
+    lines = [line.split()[:2] for line in str(outcome).splitlines() if line.startswith("random")]
+    shown = [[row.method, f"{100 * row.mae:.2f}"] for row in frame.itertuples()]
+    assert [line for line in lines if line in shown] == shown
     with pytest.raises(StudyError, match="several splits") as error:
         outcome.paired("random", "random-ridge", 4)
     assert "performance" in error.value.hint
@@ -507,6 +516,9 @@ def test_more_sources_than_a_split_has_are_refused():
         ({"sources": [5, 5]}, StudyError, "given twice"),
         ({"sources": 1}, StudyError, "at least 2"),
         ({"sources": 1000}, StudyError, "1000 source models are wanted"),
+        ({"split": ["random", "rnadom"]}, StudyError, "did you mean random"),
+        ({"methods": [RANDOM.selector]}, StudyError, r"Random is not a method .*StaticMethod\("),
+        ({"methods": object()}, StudyError, "object is not a method"),
     ],
 )
 def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wrong, error, said):
@@ -516,11 +528,36 @@ def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wr
     assert method.starts == 0
 
 
+def test_parts_of_your_own_that_do_not_fit(scores):
+    class Plain:
+        def select(self, scores, budget, seed):
+            raise NotImplementedError
+
+    @dataclass(frozen=True)
+    class Wrong:
+        subset: bool
+
+        def select(self, scores, budget, seed):
+            items = list(scores.item_ids[:1]) * budget
+            return Subset(items=items) if self.subset else items
+
+    for parts, said in (
+        ((RANDOM.predictor, RANDOM.selector), "Mean has no method select"),
+        ((Plain(), RANDOM.predictor), r"not a dataclass.*@dataclass\(frozen=True\)"),
+    ):
+        with pytest.raises(MethodError, match=said):
+            StaticMethod(*parts)
+    for subset, said in ((True, "Subset: an item appears twice"), (False, "gave list, not a Sub")):
+        wrong = StaticMethod(Wrong(subset), RANDOM.predictor)
+        found = compare(scores, wrong, 5, ["random", "every"], repeats=1, level=None)
+        assert [said in reason for reason in found.failures["reason"]] == [True, True]
+
+
 def test_a_method_brings_those_to_be_seen_beside_it(scores):
     outcome = compare(scores, ["tailored"], [12], repeats=1, level=None)
-    assert outcome.cells["method"].tolist() == [
+    assert set(outcome.cells["method"]) == {
         "random", "random-ridge", "tailored", "kmedoids-ridge"
-    ]  # fmt: skip
+    }  # fmt: skip
 
 
 def test_intervals_are_those_of_an_evaluation():

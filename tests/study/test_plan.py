@@ -119,6 +119,12 @@ def test_an_error_that_no_part_of_the_items_reaches():
     assert made.learning is None
 
 
+def test_the_error_at_a_number_of_items_is_the_same_everywhere():
+    made = plan(TABLE, half_width=0.05, **QUICK)
+    last = made.learning.errors[-1]
+    assert made.forecasts[0].error == pytest.approx(last.value * made.scale.span)
+
+
 def test_a_wanted_width_is_that_of_the_intervals():
     made = plan(TABLE, half_width=0.06, methods=["greedy-ridge"], expect="like", repeats=3)
     (one,) = made.forecasts
@@ -230,6 +236,23 @@ def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
     one = plan(priced, budget=20, costs="tokens", **QUICK).forecasts[0]
     assert 20 < one.cost < 180
     assert one.full_cost == prices.sum()
+
+
+def test_a_cost_buys_as_many_items_as_it_does_at_their_mean_cost():
+    prices = np.random.default_rng(0).lognormal(1, 0.8, 120)
+    priced = replace(TABLE, items=TABLE.items.assign(cost=prices))
+    settings = {"methods": "fewbench", "repeats": 3, "expect": "like"}
+    made = plan(priced.take(models=range(0, 60, 4)), cost="75 $", **settings)
+    (forecast,) = made.forecasts
+    assert forecast.items == int(75 / prices.mean())
+    assert abs(forecast.cost - forecast.items * prices.mean()) < 12  # a sample, as models are few
+    text = " ".join(str(made).split())
+    assert "Cost $ Of a full run" in text
+    assert f"{forecast.items} items with fewbench is the mean over the held-out models" in text
+    assert "--cost '75 $' -o DIR" in text
+    by_itself = plan(priced.benchmark, budget=forecast.items)
+    assert by_itself.expected.cost == pytest.approx(forecast.items * prices.mean())
+    assert plan(priced.benchmark, cost=75).expected.items == forecast.items
 
 
 def test_the_learning_curve_says_whether_more_sources_help(by_error):

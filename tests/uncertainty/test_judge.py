@@ -141,8 +141,13 @@ def test_sources_that_only_guess_do_not_show_how_a_better_model_answers():
 def test_a_method_that_errs_as_much_as_random_sampling_says_so():
     table = simulate(40, 200, seed=1)
     evaluation = Evaluation(table, "tasks-random+mean", 30, ["new"])
-    assert any("that of random sampling" in w for w in evaluation.warnings())
+    assert any("with 30 items" in w and "of random sampling" in w for w in evaluation.warnings())
     assert Evaluation(table, "greedy-ridge", 30, ["new"]).warnings() == []
+    few = simulate(15, 120, seed=4)  # a few models are no evidence for a small difference
+    method = find_method("fewbench")
+    held = next(h for seed in range(9)
+                if (h := measure(method, few, 15, seed)).mean_error > h.mean_random)  # fmt: skip
+    assert not held.is_worse_than_random
 
 
 def test_fractional_scores_of_a_random_sample_are_judged_by_their_own_variance():
@@ -200,7 +205,7 @@ def test_thirty_of_thirty(n_sources, method):
     assert wrong.interval.low == 0
     for width in (1 - right.interval.low, wrong.interval.high):
         assert 0.5 * (1 - low) < width < 2 * (1 - low)
-    assert right.score > 0.98
+    assert right.score > 0.97  # models may say that a strong target is wrong on some items
     assert wrong.score < 0.02
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.algorithms.soundness.missingness import Missingness
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
@@ -63,6 +63,10 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
     if whole:
         what += f"; {counted(len(whole), 'task is', 'tasks are')} missing entirely for a model"
     advice = "run them if you can: a model is judged by the items that it ran"
+    empty = np.asarray(scores.item_ids, dtype=object)[gone.all(axis=0)]
+    if len(empty):
+        what += f"; no model ran {counted(len(empty), 'item')}: {some(empty)}"
+        advice += "; an item that no model ran counts as the mean of its task: leave it out"
     if much:
         advice += (
             f"; {counted(much, 'model lacks', 'models lack')} more than {share(NEARLY_COMPLETE)}: "
@@ -73,7 +77,7 @@ def _where(scores: Scores, gaps: Missingness) -> Finding:
         advice += f". --drop incomplete would leave out {cost}"
     return Finding(
         "missing",
-        "caution" if much else "fact",
+        "caution" if much or len(empty) else "fact",
         what,
         advice,
         "models",

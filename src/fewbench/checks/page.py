@@ -206,8 +206,8 @@ def _methods(audit: Audit) -> list[Section]:
             "use",
             "Use these methods",
             [advice],
-            f"Use these methods; {counted(can, 'method')} can run"
-            f"{f', {lack} of them with a limitation' if lack else ''}.",
+            f"Use these methods, of {counted(can, 'method')} that can run"
+            f"{f' ({lack} with a limitation)' if lack else ''}:",
             tables=[Table("Methods", head, rows)],
         ),
         Section(
@@ -222,14 +222,15 @@ def _methods(audit: Audit) -> list[Section]:
 
 def _next(audit: Audit, path: str) -> str:
     """Return the command that drops copies, checks the methods to use, or plans without them."""
+    average = " --average macro" if audit.table["average"] == "macro" else ""
     if any(finding.severity == "problem" and DROP in finding.advice for finding in audit.findings):
-        return f"fewbench audit {path} --drop duplicates -o clean.parquet"
+        return f"fewbench audit {path} --drop duplicates -o clean.parquet{average}"
     n_items = audit.table["items"]
     if audit.table["known"] < LEAST_KNOWN:
-        return f"fewbench plan {path} --budget {min(100, -(-n_items // 2))}"
+        return f"fewbench plan {path} --budget {min(100, -(-n_items // 2))}{average}"
     first = dict.fromkeys(advice.methods[0] for advice in audit.use if advice.methods)
     budgets = [str(n) for n in (20, 50) if n < n_items] or [str(-(-n_items // 2))]
-    return f"fewbench compare {path} -m {','.join(first)} -n {','.join(budgets)}"
+    return f"fewbench compare {path} -m {','.join(first)} -n {','.join(budgets)}{average}"
 
 
 def _tasks(numbers: dict[str, Any], unit: Unit) -> Section:

@@ -259,8 +259,9 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
     """Return what is typed for an annotation, how it is read, and how to write it."""
     is_union = get_origin(hint) in (Union, UnionType)
     one_of = {member for member in get_args(hint) if member is not NoneType} if is_union else {hint}
-    if hint == list[Evaluation]:
-        return list[str], lambda call, names: [call.evaluation(name) for name in names], ""
+    if hint == list[Evaluation | tuple[Evaluation, str]]:
+        form = "Each written as DIR or DIR:TARGET."
+        return list[str], lambda call, names: [call.target(name) for name in names], form
     if Evaluation in one_of and str in one_of:
         return str, Call.operand, "Written as DIR, DIR:TARGET or NAME."
     if Evaluation in one_of:

@@ -128,13 +128,12 @@ plan = command(
     work="backtesting",
     hidden=["on_first"],
     around=_plan,
-    page=lambda plan_made, options: plan_made.page(
-        str(options["scores"]), options["costs"] or "items"
-    ),
+    page=lambda plan_made, options: plan_made.page(str(options["scores"])),
     examples="""
 fewbench plan scores.parquet --error 0.02
 fewbench plan scores.parquet --half-width 0.03 --expect stronger
 fewbench plan scores.parquet --budget 100 --report plan.html
+fewbench plan scores.parquet --cost '75 $'
 fewbench plan scores.parquet --difference 0.01 --costs tokens
 """,
 )

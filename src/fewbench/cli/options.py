@@ -10,7 +10,14 @@ from fewbench._names import split_names
 from fewbench._progress import at_work
 from fewbench._text import say
 from fewbench.cli import completion
-from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError, RunError
+from fewbench.errors import (
+    EvaluationError,
+    FewbenchError,
+    FieldError,
+    PackError,
+    ReaderError,
+    RunError,
+)
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
     from fewbench.evaluation import Evaluation, Stop
@@ -150,8 +157,6 @@ def stop_of(
 
     None if there are none and none `is_needed`. `limits` are fields of `Stop`.
     """
-    from pydantic import ValidationError
-
     from fewbench.evaluation import Stop
 
     limits["items"] = budget_of(budget, scores)
@@ -164,11 +169,10 @@ def stop_of(
         )
     try:
         return Stop(**limits)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "limits"
+    except FieldError as error:
+        name, _, words = error.mistake.rpartition(": ")
         raise RunError(
-            f"the limit {name.replace('_', ' ')} is not possible: {first['msg'].lower()}",
+            f"the limit {name.replace('_', ' ')} is not possible: {words.lower()}",
             hint="limits are above 0, the level is between 0 and 1",
         ) from error
 

@@ -17,6 +17,7 @@ from fewbench.cli.documented import as_command, documented, option_parameter
 from fewbench.cli.help import USAGE_ERROR, PlainCommand
 from fewbench.cli.options import (
     AcceptDifferences,
+    AverageOption,
     ItemsOf,
     Json,
     Strict,
@@ -113,6 +114,7 @@ class RunOptions:
     strict: Strict = False
     fresh: bool = False
     seed: int = 0
+    average: AverageOption = None
     report: Report = None
     force: Force = False
     as_json: Json = False
@@ -122,7 +124,7 @@ class RunOptions:
         """Further arguments of `Run.open`, by name."""
         names = [
             *("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions"),
-            *("accept_changes", "strict", "retry_skipped"),
+            *("accept_changes", "strict", "retry_skipped", "average"),
         ]
         passed = {name: getattr(self, name) for name in names}
         return passed | {"folder": self.output, "scores_path": self.scores}
@@ -138,7 +140,7 @@ class RunOptions:
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        scores = None if self.scores is None else load_sources(self.scores)
+        scores = None if self.scores is None else load_sources(self.scores, self.average)
         if self.fresh and (kept := set_aside(self.output)) is not None:
             say(f"note: the earlier run is now in {kept}")
         return scores

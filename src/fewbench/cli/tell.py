@@ -101,6 +101,7 @@ def tell(
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
+    from fewbench.readers.tables import table_columns
     from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)
@@ -143,6 +144,11 @@ def tell(
             raise AnswersError(error.message, hint=hint) from error  # tell has no --range
         for note in reading.notes:
             say(f"note: {note}")
+        if not is_logs and columns.score and "cost" in table_columns(answers):
+            say(
+                f"note: {answers}: the column cost is not used: costs are those of the items. "
+                "fewbench run command records reported costs"
+            )
         for note in _other_scores(evaluation.scores, reading.scores):
             say(f"warning: {note}")
         moved = _moved(evaluation, reading.scores) if is_logs else ""

@@ -108,6 +108,8 @@ class Gate(Shown, Frozen):
         Items answered, all items, and items asked without an answer.
     pairing : Pairing or None
         How to run target and baseline on the same items if they share few.
+    is_limited : bool
+        Whether a limit on cost leaves no further items.
     warnings : tuple of str
     """
 
@@ -121,6 +123,7 @@ class Gate(Shown, Frozen):
     items_total: int
     items_open: int
     pairing: Pairing | None = None
+    is_limited: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -168,7 +171,7 @@ class Gate(Shown, Frozen):
                 facts["If the baseline ran all items once"] = (
                     f"about {most_known:,} items decide it"
                 )
-            further = [more_items(most - self.items_run)]
+            further = [more_items(most - self.items_run, is_limited=self.is_limited)]
             if self.items_open:
                 further = [
                     "rerun the command of fewbench run, or fewbench ask "
@@ -322,6 +325,7 @@ def gate(
         items_total=scores.n_items,
         items_open=0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ())),
         pairing=pairing(sides),
+        is_limited=any(each.is_limited for each in sides),
         warnings=tuple(warnings),
     )
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from fewbench._json import Frozen
-from fewbench.decide.operands import Operand, contrast, ends_of
+from fewbench.decide.operands import Operand, contrast
 from fewbench.evaluation.interval import Interval
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores, Unit
@@ -36,7 +36,7 @@ class Dated(Frozen):
 
 
 def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[Dated, ...]:
-    """Return the models that have a date, the oldest first; none if fewer than two have one.
+    """Return the models that have a date, the oldest first; none if all have the same.
 
     Models of the same date, such as the targets of one evaluation, stay in the order of `sides`.
     """
@@ -46,7 +46,7 @@ def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[
     scale = scores.scale
     rows: list[Dated] = []
     before: Operand | None = None
-    for date, side in dated if len(dated) > 1 else ():
+    for date, side in dated if len({date[:16] for date, _ in dated}) > 1 else ():
         change, of_change = None, None
         if before is not None:
             difference = contrast(side, before)
@@ -89,7 +89,7 @@ def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
             *(row.date, row.target, unit.score(row.score)),
             unit.scores(row.interval) if row.interval.low < row.interval.high else "known",
             "–" if row.change is None else unit.difference(row.change),
-            ends_of(row.change_interval, unit),
+            unit.differences(row.change_interval),
         ]
         for row in rows
     ]

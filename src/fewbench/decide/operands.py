@@ -25,7 +25,7 @@ from fewbench.evaluation.journal import Journal
 from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.methods.written import check_number
-from fewbench.scores import Scale, Scores, Unit
+from fewbench.scores import Scale, Scores
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
@@ -122,6 +122,12 @@ class Operand:
         return bool(np.isin(begun, record.open(self.name)).any())
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the limit on cost leaves no further item."""
+        cost = None if self.evaluation is None else self.evaluation.cost(self.name)
+        return cost is not None and cost.is_limit
+
+    @property
     def budget(self) -> int:
         """Number of items that the target may run."""
         return len(self.items) if self.evaluation is None else self.evaluation.provenance.budget
@@ -184,8 +190,8 @@ def judged(
     level: float,
     difference: float,
     pair: Contrast | None,
-    p_value: float,
-    p_adjusted: float,
+    p_value: float | None,
+    p_adjusted: float | None,
 ) -> dict[str, Any]:
     """Return what is found of one of several differences, as fields of a result.
 
@@ -194,7 +200,7 @@ def judged(
     The p values are None where nothing is tested: then, or if both scores are known.
     """
     verdict = "undecided"
-    if p_adjusted <= 1 - level + 1e-12 and difference != 0:
+    if p_adjusted is not None and p_adjusted <= 1 - level + 1e-12 and difference != 0:
         verdict = "better" if difference > 0 else "worse"
     is_tested = pair is not None and not pair.is_known
     return {
@@ -442,14 +448,16 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     score = Scored.of(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
+    side = Operand(target, score.estimates, answers, evaluation, score, notes)
     n_open = len(evaluation.record.open(target))
-    if n_open and evaluation.stop.half_width is None:  # otherwise the width decides
-        notes = (
-            *notes,
+    # Otherwise the width decides, or the open items are too expensive to be asked.
+    if n_open and evaluation.stop.half_width is None and not side.is_limited:
+        waiting = (
             f"{counted(n_open, 'asked item')} not answered yet: the interval is for the "
-            f"{counted(len(answers.items), 'answer')} so far",
+            f"{counted(len(answers.items), 'answer')} so far"
         )
-    return Operand(target, score.estimates, answers, evaluation, score, notes)
+        side = replace(side, notes=(*notes, waiting))
+    return side
 
 
 def _known(name: str, scores: Scores) -> Operand:
@@ -475,13 +483,6 @@ def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing)
-
-
-def ends_of(interval: Interval | None, unit: Unit) -> str:
-    """Return the ends of an interval of a difference in words; those of a known one are equal."""
-    if interval is None:
-        return "–"
-    return unit.differences(interval) if interval.low < interval.high else "known"
 
 
 def frame_of(

@@ -15,6 +15,7 @@ from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, chances_of_top
 from fewbench.decide.history import Dated, history_of, history_section
 from fewbench.decide.multiple import adjusted_p_values
+from fewbench.decide.next_items import ask_items
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
     ONE_LOOK,
@@ -89,6 +90,8 @@ class Ranking(Shown, Frozen):
         Given if `next_items` says how many. Targets that need none are left out.
     pairing : Pairing or None
         How to run targets on the same items if some share few.
+    is_limited : bool
+        Whether a limit on cost leaves no further items of a target that settles it.
     history : tuple of Dated
         The targets that have a date, the oldest first, with the change from one to the next.
     warnings : tuple of str
@@ -102,6 +105,7 @@ class Ranking(Shown, Frozen):
     next_targets: tuple[str, ...]
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
+    is_limited: bool = False
     history: tuple[Dated, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -116,7 +120,7 @@ class Ranking(Shown, Frozen):
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""
         unit = Unit(self.scale)
-        head = [("Target", False), ("Rank", True), ("Range", True), ("Score", True)]
+        head = [("Model", False), ("Rank", True), ("Range", True), ("Score", True)]
         head += [("P(best)", True), (f"P(top {self.top})", True), ("Items run", True)]
         head.append(("Not clearly different from", False))
         rows = [
@@ -135,7 +139,7 @@ class Ranking(Shown, Frozen):
             head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
         leading = [target.target for target in self.targets if target.rank <= self.top]
         best = ", ".join(leading)
-        which = "target is" if self.top == 1 else f"{self.top} targets are"
+        which = "model is" if self.top == 1 else f"{self.top} models are"
         settled = "settled" if self.is_settled else "not settled"
         lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
         answer = f"{best} ranks first" if len(leading) == 1 else f"First are {best}"
@@ -144,17 +148,19 @@ class Ranking(Shown, Frozen):
             "ranks",
             "Ranks",
             [f"The level of {self.level:.0%} applies to all rank ranges jointly."],
-            charts=[(f"Targets that may be {among} are colored", lambda: deciding.ranks(self))],
-            tables=[Table("Ranks", head, rows, "a target")],
+            charts=[(f"Models that may be {among} are colored", lambda: deciding.ranks(self))],
+            tables=[Table("Ranks", head, rows, "a model")],
         )
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
         targets = " and ".join(self.next_targets)
         how = "repeat the command with --next-items NUMBER --ask"
+        if self.is_limited:
+            how = "rerun the command of fewbench run with a larger --cost"
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",
-            f"{len(rows)} targets",
+            f"{len(rows)} models",
             answer if self.is_settled else f"{answer} so far",
             lesser,
             self.warnings,
@@ -169,7 +175,7 @@ class Ranking(Shown, Frozen):
 
 
 def rank(
-    *evaluations: Evaluation,
+    *evaluations: Evaluation | tuple[Evaluation, str],
     models: Sequence[str] = (),
     top: int = 1,
     level: float = 0.9,
@@ -186,8 +192,8 @@ def rank(
 
     Parameters
     ----------
-    *evaluations : Evaluation
-        Folders of evaluations. All targets with answers are ranked.
+    *evaluations : Evaluation or (Evaluation, str)
+        Evaluations, all of whose targets with answers are ranked, or single targets.
     models : sequence of str
         Source models to rank as well; their full scores are known.
     top : int
@@ -220,12 +226,19 @@ def rank(
     """
     check_level(level)
     check_next(next_items, ask=ask)
-    targets: list[Given] = [
-        (evaluation, name)
-        for evaluation in evaluations
-        for name in evaluation.targets
-        if len(evaluation.record.answered(name))
-    ]
+    whole = [given for given in evaluations if isinstance(given, Evaluation)]
+    targets: list[Given] = []
+    for given in evaluations:
+        if isinstance(given, Evaluation):
+            answered = [name for name in given.targets if len(given.record.answered(name))]
+            targets += [(given, name) for name in answered]
+        elif isinstance(given, tuple):
+            targets.append(given)
+        else:
+            raise EvaluationError(
+                f"rank takes evaluations, not {type(given).__name__}",
+                hint="name source models to rank with them: rank(evaluation, models=[...])",
+            )
     if not evaluations or len(targets) + len(models) < 2:
         raise EvaluationError(
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
@@ -238,7 +251,7 @@ def rank(
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
             f"{twice!r} is ranked twice",
-            hint="rank each target once, or give the targets different names",
+            hint="name single targets (DIR:TARGET), each name once",
         )
     if not 1 <= top < len(sides):
         raise EvaluationError(
@@ -279,10 +292,9 @@ def rank(
         for at, side in enumerate(sides)
     )
     is_settled = bool(surely[:top, top:].all())
+    next_targets = () if is_settled else _next(sides, errors, top)
     warnings = [*warnings_of(sides)]
-    silent = [
-        name for evaluation in evaluations for name in evaluation.targets if name not in names
-    ]
+    silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
     if ask and not sequential:
@@ -291,17 +303,18 @@ def rank(
     more = {}
     if next_items is not None and not is_settled:
         more = _next_items(sides, errors, top, next_items, scores)
-    for evaluation in evaluations if ask else ():
-        evaluation.ask_more({name: more.get(name, ()) for name in evaluation.targets})
+    for side in sides if ask else ():
+        ask_items([side], more.get(side.name, ()))
     return Ranking(
         targets=ranked,
         scale=scores.scale,
         level=level,
         top=top,
         is_settled=is_settled,
-        next_targets=() if is_settled else _next(sides, errors, top),
+        next_targets=next_targets,
         next_items=more,
         pairing=pairing(sides),
+        is_limited=any(side.is_limited for side in sides if side.name in next_targets),
         history=history,
         warnings=tuple(warnings),
     )

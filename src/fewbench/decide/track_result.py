@@ -7,7 +7,7 @@ from pydantic import ConfigDict
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
-from fewbench.decide.operands import ends_of, frame_of
+from fewbench.decide.operands import frame_of
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
 from fewbench.show.charts.estimating import tracked
@@ -205,7 +205,8 @@ class Track(Shown, Frozen):
             rows = [
                 [
                     *(change.before, change.after, unit.difference(change.difference)),
-                    *(ends_of(change.interval, unit), change.verdict, p_value(change.p_adjusted)),
+                    *(unit.differences(change.interval), change.verdict),
+                    p_value(change.p_adjusted),
                 ]
                 for change in changes
             ]

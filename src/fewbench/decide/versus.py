@@ -194,6 +194,7 @@ def _result(
         adjust=adjust,
         deciding=_deciding(common, of_a, of_b, scores),
         pairing=pairing((first, other)),
+        is_limited=any(side.is_limited for side in open_),
         warnings=(*warnings_of((first, other)), *warnings),
     )
 
@@ -216,14 +217,14 @@ def _tasks(
     first: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust
 ) -> tuple[TaskDifference, ...]:
     differences = task_contrasts(first, other)
-    p_values = np.array([1.0 if task is None else task.p_value for task in differences])
-    adjusted = adjusted_p_values(p_values, adjust)
+    p_values = [None if task is None else task.p_value for task in differences]
+    tested = np.array([p_value for p_value in p_values if p_value is not None])
+    left = iter(adjusted_p_values(tested, adjust).tolist())
+    adjusted = [None if p_value is None else next(left) for p_value in p_values]
     apart = (first.estimates - other.estimates)[1:].tolist()
     return tuple(
         TaskDifference(task=name, **judged(scores.scale, level, *of_task))
-        for name, *of_task in zip(
-            scores.tasks, apart, differences, p_values.tolist(), adjusted.tolist(), strict=True
-        )
+        for name, *of_task in zip(scores.tasks, apart, differences, p_values, adjusted, strict=True)
     )
 
 

@@ -8,7 +8,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.multiple import ADJUSTS, Adjust
-from fewbench.decide.operands import Pairing, ends_of, frame_of
+from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale, Unit
@@ -29,8 +29,8 @@ class TaskDifference(Frozen):
     difference, interval
         A minus B. The interval is of this task alone; None if too little is known of the task.
     p_value, p_adjusted : float or None
-        Two-sided, by itself and adjusted for the number of tasks; None without a test: too
-        little is known of the task, or both scores are known.
+        Two-sided, by itself and adjusted for the number of tasks; None without an
+        interval, or if both scores are known.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -103,6 +103,8 @@ class Versus(Shown, Frozen):
         Items that both answered, with different scores.
     pairing : Pairing or None
         How to run both on the same items if they share few.
+    is_limited : bool
+        Whether a limit on cost leaves no further items.
     warnings : tuple of str
     """
 
@@ -136,6 +138,7 @@ class Versus(Shown, Frozen):
     adjust: Adjust = "holm"
     deciding: tuple[ItemDifference, ...] = ()
     pairing: Pairing | None = None
+    is_limited: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -167,7 +170,7 @@ class Versus(Shown, Frozen):
         unit = Unit(self.scale)
         tasks = [
             [
-                *(task.task, unit.difference(task.difference), ends_of(task.interval, unit)),
+                *(task.task, unit.difference(task.difference), unit.differences(task.interval)),
                 *(task.verdict, p_value(task.p_value), p_value(task.p_adjusted)),
             ]
             for task in self.tasks
@@ -210,7 +213,8 @@ class Versus(Shown, Frozen):
             answer = f"It is undecided whether {self.a} or {self.b} is better"
         more = []
         if self.verdict == "undecided" and self.items_needed is not None:
-            more = [more_items(self.items_needed - min(self.items_a, self.items_b))]
+            n = self.items_needed - min(self.items_a, self.items_b)
+            more = [more_items(n, is_limited=self.is_limited)]
         sure = f"{self.a} is better with probability {probability(self.chance_a_better)}"
         if self.kind == "known":
             sure = "both scores are known, so it has no error on these items"
@@ -257,12 +261,11 @@ class Versus(Shown, Frozen):
             facts[f"If {self.b} ran all items once"] = (
                 f"about {self.items_if_known:,} items of {self.a} would decide it"
             )
-        if n := len(self.deciding):
+        n = len(self.deciding)
+        if self.items_common:
             for_a = sum(item.a > item.b for item in self.deciding)
-            facts["Items that differ"] = (
-                f"{n:,} of {self.items_common:,}: {self.a} scores higher on {for_a:,}, {self.b} "
-                f"on {n - for_a:,}"
-            )
+            who = f": {self.a} scores higher on {for_a:,}, {self.b} on {n - for_a:,}" if n else ""
+            facts["Items that differ"] = f"{n:,} of {self.items_common:,}{who}"
         if self.next_items:
             shown = self.next_items[:SHOWN_NEXT]
             more = len(self.next_items) - len(shown)
@@ -277,8 +280,10 @@ class Versus(Shown, Frozen):
         return f"Next items for {'both' if len(open_) == 2 else open_[0]}"
 
 
-def more_items(items: int) -> str:
-    """Say how to ask for more items of an evaluation."""
+def more_items(items: int, *, is_limited: bool) -> str:
+    """Say how to ask for more items of an evaluation, or how to afford them."""
+    if is_limited:
+        return "rerun the command of fewbench run with a larger --cost: it keeps all answers"
     return (
         f"repeat the command with --next-items {max(items, 1)} --ask, and with --sequential from "
         "now on: it asks for as many more items, and keeps all answers"

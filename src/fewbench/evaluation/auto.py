@@ -221,8 +221,8 @@ def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
         apart = errors[name] - (every[name][1] if other == RANDOM else errors[other])
         if not _is_below(apart, ALPHA / comparisons):
             return False
-        middle = looks[len(looks) // 2]
-        if other == RANDOM or _holds_beyond(methods[name], methods[other], part, middle, seed):
+        # At the most items: an error that does not fall with their number is still hidden at few.
+        if other == RANDOM or _holds_beyond(methods[name], methods[other], part, looks[-1], seed):
             return True
         nearer[name] = (
             f"the error of {name} is lower ({shares[name]:.2f}), but higher for models stronger "

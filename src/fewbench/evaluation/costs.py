@@ -47,7 +47,8 @@ class Cost(Frozen):
     Examples
     --------
     >>> str(Cost(spent=72.5, full=590, limit=75, is_limit=True, unit="$"))
-    'Cost: $72.5; the limit of $75 ended the run. All items would cost about $590.'
+    'Cost: $72.50; the limit of $75.00 ended the run. All items would cost about $590.00. \
+Rerun with a larger --cost to go on.'
     """
 
     spent: float
@@ -57,14 +58,15 @@ class Cost(Frozen):
     unit: str = ""
 
     def __str__(self) -> str:
-        """Return it in two sentences."""
+        """Return it in sentences."""
         limit = ""
         if self.limit is not None:
             limit = f" of at most {amount(self.limit, self.unit)}"
         if self.is_limit and self.limit is not None:
             limit = f"; the limit of {amount(self.limit, self.unit)} ended the run"
         full = f"All items would cost about {amount(self.full, self.unit)}."
-        return f"Cost: {amount(self.spent, self.unit)}{limit}. {full}"
+        more = " Rerun with a larger --cost to go on." if self.is_limit else ""
+        return f"Cost: {amount(self.spent, self.unit)}{limit}. {full}{more}"
 
 
 def expected_costs(

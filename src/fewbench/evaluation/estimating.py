@@ -144,12 +144,13 @@ class Estimating:
             return []
         scores, errors, notes = judge.scores, judge.errors(judge.budget), []
         error, random = errors.mean_error, errors.mean_random
-        if error is not None and random is not None and error >= random > 0:
+        if error is not None and random is not None and errors.is_worse_than_random:
             span, unit = scores.scale.span, Unit(scores.scale)
             notes.append(
-                f"on held-out source models the mean error of this method is "
-                f"{unit.points(error * span)}, and that of random sampling "
-                f"{unit.points(random * span)}: use random, or compare methods (fewbench compare)"
+                f"on held-out source models the mean error of this method with "
+                f"{counted(int(errors.looks[-1]), 'item')} is {unit.points(error * span)}, and "
+                f"that of random sampling {unit.points(random * span)}: use random, or compare "
+                "methods (fewbench compare)"
             )
         alpha = reliability(scores)
         if scores.n_models > 2 and alpha < RELIABLE:
@@ -187,6 +188,8 @@ def make_estimate(
     scale, span = scores.scale, scores.scale.span
     plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
+    # An exact interval is that of random sampling, and so is the error to expect.
+    error = plain_error if uncertainty.kind == "exact" else uncertainty.error
     # In [0, 1], where 1 is best on every scale.
     ranks: dict[str, Any] = {}
     if len(past.full):
@@ -221,7 +224,7 @@ def make_estimate(
             half_width=(plain[1] - plain[0]) / 2 * span,
             expected_error=plain_error * span,
         ),
-        expected_error=None if uncertainty.error is None else uncertainty.error * span,
+        expected_error=None if error is None else error * span,
         interval_kind=uncertainty.kind,
         interval_sources=uncertainty.sources,
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
@@ -268,8 +271,11 @@ def progress_notes(
             f"{counted(left, 'answer')}, or skip items without an answer (fewbench tell --skip ID)"
         )
     elif left or is_waiting:
+        most = f"{answered} of {max(budget, asked)} items answered: "
+        if stop.cost is not None and stop.items is None:  # the budget is that of cheap items
+            most = f"{counted(answered, 'item')} answered, and the limit on cost allows more: "
         notes.append(
-            f"{answered} of {max(budget, asked)} items answered: "
+            most
             + (
                 "they are a random sample, so the estimate is valid; more make it more precise"
                 if is_sampled

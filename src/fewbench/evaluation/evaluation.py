@@ -79,6 +79,7 @@ class Evaluation:
     Examples
     --------
     >>> from fewbench import from_arrays
+    >>> import numpy as np
     >>> answers = np.random.default_rng(0).random((12, 40)) < np.linspace(0.2, 0.9, 12)[:, None]
     >>> scores = from_arrays(answers, models=[f"m{i}" for i in range(12)])
     >>> evaluation = Evaluation(scores, "random", budget=8, targets=["new"])
@@ -203,6 +204,9 @@ class Evaluation:
         folder: str | os.PathLike[str],
         scores: Scores | None = None,
         method: Method | None = None,
+        stop: Stop | None = None,
+        *,
+        is_run: bool = False,
     ) -> "Evaluation":
         """Open a saved evaluation with all items asked and answers recorded so far.
 
@@ -216,11 +220,17 @@ class Evaluation:
             The scores it was started with (default: read from their file).
         method : Method, optional
             For a method that is not in the catalogue.
+        stop : Stop, optional
+            Go on to this cost, number of tokens or time, and record it in the folder. All answers
+            are kept. The number of items and the half width stay as they are.
+        is_run : bool
+            As for `Evaluation`.
 
         Raises
         ------
         EvaluationError
-            If the folder contains no evaluation, the scores differ, or a file is damaged.
+            If the folder contains no evaluation, the scores differ, a file is damaged, or `stop`
+            has another number of items or half width.
         """
         journal = Journal(Path(folder))
         header, path = journal.header(), journal.scores_path()
@@ -230,8 +240,36 @@ class Evaluation:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
         evaluation.reported_costs.update(reported_costs(journal.folder))
+        if stop is not None and stop != evaluation.stop:
+            if not is_run:
+                stop.check_without_run(scores)
+            evaluation._go_on_to(stop, journal, method)
+            return cls.open(folder, scores, method)
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
+
+    def _go_on_to(self, stop: Stop, journal: Journal, method: Method | None) -> None:
+        """Record another cost, number of tokens or time in the folder."""
+        if stop.kept != self.stop.kept:
+            raise EvaluationError(
+                f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
+                hint="change only the cost, the number of tokens or the time",
+            )
+        header = journal.header().model_copy(update={"stop": stop})
+        before, budget = header.provenance, 0
+        if self.method.extends and self.method.targets_apart:
+            budget = stop.budget(self.method, self.scores)
+        if budget > before.budget:
+            provenance = before.model_copy(update={"budget": budget})
+            header = header.model_copy(update={"provenance": provenance, "subset": None})
+            if self.subset is not None:
+                opened = Opened.of(header, method)
+                more = type(self)(self.scores, targets=header.targets, opened=opened)
+                header = header.model_copy(update={"subset": more.subset})
+        with self._ledger.alone():
+            for target in self.targets if budget > before.budget else ():
+                self._ledger.lead_itself(target, before.budget)
+            journal.write(header)  # last: by the entries alone, nothing changes
 
     # -- ask and tell ------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """The folder of an evaluation: how it was opened, and every ask and answer in order.
 
-`evaluation.json` is written once. `answers.jsonl` only grows (see `fewbench._journal`): one line
-for each round of items asked, each tell, items that were skipped or taken up again, and each target
-that is asked the items of another one.
+`evaluation.json` is written at the start, and anew for another limit. `answers.jsonl` only grows
+(see `fewbench._journal`): one line for each round of items asked, each tell, items that were
+skipped or taken up again, and each target that is asked the items of another one.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -157,6 +157,10 @@ class Journal:
     def create(self, header: Header) -> None:
         """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
         self.check_free()
+        self.write(header)
+
+    def write(self, header: Header) -> None:
+        """Write the header."""
         with written_whole(self.folder / HEADER) as temporary:
             temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
@@ -165,7 +169,8 @@ class Journal:
         if (self.folder / HEADER).exists():
             raise EvaluationError(
                 f"{self.folder}: already contains an evaluation",
-                hint="continue with ask, tell and estimate, or choose another folder",
+                hint="continue with ask, tell and estimate; name a target with -t to add it, or to "
+                "go on to a larger --cost; or choose another folder",
             )
         if (self.folder / ANSWERS).exists():  # of a transfer measurement, say
             raise EvaluationError(
@@ -177,9 +182,12 @@ class Journal:
         """Read the header; EvaluationError if there is none or it does not fit."""
         path = self.folder / HEADER
         if not path.is_file():
+            inner = sorted(str(header.parent) for header in self.folder.glob(f"*/{HEADER}"))
             raise EvaluationError(
                 f"{self.folder}: no evaluation here",
-                hint="start one with fewbench run or fewbench start",
+                hint=f"name evaluations in it: {some(inner, quotes=False)}"
+                if inner
+                else "start one with fewbench run or fewbench start",
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 

@@ -263,6 +263,16 @@ class Ledger:
             self._note(Followed(target=target, of=of, lead=self.book.to_led(lead)))
             self.record.follow(target, lead)
 
+    def lead_itself(self, target: str, budget: int) -> None:
+        """Record that the rounds of a target so far were chosen for this largest number of items.
+
+        Those that it was asked because another target was need no entry.
+        """
+        rounds, lead = self.record.rounds(target), self.record.lead(target)
+        if len(rounds) > (0 if lead is None else lead.followed(rounds)):
+            lead = self.record.as_lead(target, len(self._item_ids), budget)
+            self._note(Followed(target=target, of=target, lead=self.book.to_led(lead)))
+
     def unskip(self, target: str, items: IntArray) -> None:
         """Record that those of these items that were skipped are to be asked again."""
         with self.alone():

@@ -60,7 +60,7 @@ class Stop(Frozen):
     >>> Stop(items=100, half_width=0.03).describe()
     'at most 100 items, or an interval of ±0.03 at 90%'
     >>> Stop(cost=75, unit="$").describe()
-    'at most $75'
+    'at most $75.00'
     """
 
     items: int | None = None
@@ -90,6 +90,14 @@ class Stop(Frozen):
         if all(limit is None for limit in limits):
             raise ValueError("give items, half_width, cost, tokens or seconds")
         return self
+
+    @property
+    def kept(self) -> tuple[int | None, float | None, float | None]:
+        """The limits that an evaluation keeps; its cost, tokens and time may become others.
+
+        These end an evaluation whatever the answers are. A half width does not.
+        """
+        return self.items, self.half_width, None if self.half_width is None else self.level
 
     def check_without_run(self, scores: Scores) -> None:
         """Raise EvaluationError for a limit that only a run can keep."""
@@ -201,7 +209,8 @@ def count_items(budget: int | str, scores: Scores | None) -> int:
     if not 0 < share <= 1:
         raise MethodError(
             f"the budget {text!r} is not a number of items",
-            hint="write a number, or a share as in 10%",
+            hint="write a number, or a share as in 10%; fewbench plan, start and run take a sum of "
+            "money as --cost",
         )
     if scores is None:
         raise MethodError(
@@ -345,7 +354,7 @@ def started_scores(
         if path is None:
             raise EvaluationError(
                 f"{folder}: the evaluation does not record where its scores are",
-                hint="pass the scores when you open it",
+                hint="name them: --scores FILE, in Python Evaluation.open(folder, scores)",
             )
         from fewbench.readers.loading import open_any
 
@@ -362,6 +371,12 @@ def started_scores(
             scores = open_sources(path).averaged(made.average)
     if scores.fingerprint == made.fingerprint:
         return scores
+    if scores.averaged(made.average).fingerprint == made.fingerprint:
+        raise EvaluationError(
+            f"{folder}: started with the {made.average} average of the scores, now it is the "
+            f"{scores.average} average",
+            hint=f"pass --average {made.average} (in Python scores.averaged({made.average!r}))",
+        )
     if not scores.n_models and (benchmark := folder / BENCHMARK).exists():
         raise EvaluationError(
             f"{folder}: the benchmark has changed since the evaluation was started: "

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from fewbench.errors import EvaluationError, MethodError, PackError, first_line
+from fewbench._json import first_mistake
+from fewbench.errors import EvaluationError, MethodError, PackError
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset
 from fewbench.methods.base import AUTO
@@ -56,7 +57,8 @@ def subset_of(origin: Origin) -> Subset | None:
 
 def _unfit(error: ValidationError) -> PackError:
     return PackError(
-        f"the pack does not describe its method: {first_line(error)}", hint="make the pack again"
+        f"the pack does not describe its method: {first_mistake(error)}",
+        hint="make the pack again",
     )
 
 

@@ -449,6 +449,11 @@ def find_method(text: str) -> Method:
     >>> find_method("jsd(models=50)+pca+ridge(alpha=1)").describe()
     'jsd(models=50)+signature+pca+ridge(alpha=1.0)'
     """
+    if not isinstance(text, str):
+        raise MethodError(
+            f"a method is named by a text here, not by {type(text).__name__}",
+            hint="only Evaluation, select_items and compare take your own methods",
+        )
     name = text.strip()
     if name in CATALOGUE:
         return CATALOGUE[name].method

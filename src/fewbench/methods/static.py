@@ -1,12 +1,13 @@
 """A static method: a selector and a predictor, with items chosen once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fewbench._types import IntArray
+from fewbench.errors import MethodError
 from fewbench.methods.base import (
     Answers,
     FittedPredictor,
@@ -30,6 +31,20 @@ class StaticMethod(Method):
 
     selector: Selector
     predictor: Predictor
+
+    def __post_init__(self) -> None:
+        for part, does in ((self.selector, "select"), (self.predictor, "fit")):
+            if not hasattr(part, does):
+                raise MethodError(
+                    f"{type(part).__name__} has no method {does}",
+                    hint="a StaticMethod is made of a selector with select(scores, budget, seed) "
+                    "and a predictor with fit(scores, subset, seed)",
+                )
+            if not (hasattr(part, "describe") or is_dataclass(part)):
+                raise MethodError(
+                    f"{type(part).__name__} is not a dataclass, whose fields are its settings",
+                    hint="write @dataclass(frozen=True) above the class",
+                )
 
     @property
     def plain_sampling(self) -> bool:
@@ -85,7 +100,12 @@ class StaticMethod(Method):
         need, before any target runs.
         """
         require(self, scores)
-        subset = self.selector.select(scores, budget, seed)
+        subset: object = self.selector.select(scores, budget, seed)
+        if not isinstance(subset, Subset):
+            raise MethodError(
+                f"{type(self.selector).__name__}.select gave {type(subset).__name__}, not a Subset",
+                hint="return Subset(items=(item id, ...)) of fewbench.methods",
+            )
         return StaticSession(self.predictor, scores, subset, seed, targets)
 
     def describe(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.tables import TEXT, load_table, require_columns
 from fewbench.readers.values import is_unicode
@@ -67,7 +67,8 @@ def _attributes(frame: "pd.DataFrame", kind: str) -> "pd.DataFrame":
     if plain[kind].duplicated().any():
         twice = plain[kind][plain[kind].duplicated()].unique()
         raise ReaderError(
-            f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
+            f"{counted(len(twice), f'{kind} id appears', f'{kind} ids appear')} more than once: "
+            f"{some(twice)}",
             hint=f"keep one row per {kind}",
         )
     return plain.set_index(kind)
@@ -77,7 +78,8 @@ def _join(table: "pd.DataFrame", metadata: "pd.DataFrame", kind: str) -> "pd.Dat
     unknown = metadata.index.difference(table.index, sort=False)
     if len(unknown):
         raise ReaderError(
-            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
+            f"{counted(len(unknown), f'{kind} is', f'{kind}s are')} not in the scores: "
+            f"{some(unknown)}",
             hint=f"remove them; {kind}s there look like {some(table.index[:2])}",
         )
     lacking = table.index.difference(metadata.index, sort=False)

@@ -1,6 +1,5 @@
 """Read a benchmark from a table of items: CSV, JSON lines or Parquet, without any scores."""
 
-import csv
 import json
 import os
 from pathlib import Path
@@ -8,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._content import text_encoding
-from fewbench._json import loads
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.reading import are_logs
-from fewbench.readers.tables import TEXT, load_table
+from fewbench.readers.tables import TEXT, load_table, table_columns
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import WEIGHT
-from fewbench.scores.files import is_saved
 from fewbench.scores.table import NO_TASK
 
 IDS = ("id", "item")
@@ -46,6 +42,7 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "items.csv"
     >>> _ = path.write_text("id,task,weight\n007,sums,1\n8,words,3\n")
     >>> benchmark = read_items(path)
@@ -68,7 +65,7 @@ def are_items(path: Path) -> bool:
     ReaderError
         If its columns may as well be the models of a table of scores.
     """
-    columns = _columns_of(path)
+    columns = table_columns(path)
     if not set(IDS) & set(columns) or {"model", "score"} & set(columns) or are_logs(path):
         return False
     others = [name for name in columns if name not in IDS]
@@ -94,32 +91,11 @@ def answer_columns(
     Usual are `id` or `item`, and `score`. As named if the table does not have both, has `id` and
     `item`, or may have answers of several models.
     """
-    names = _columns_of(path)
+    names = table_columns(path)
     ids = [item] if item else [name for name in IDS if name in names]
     if "model" in names or len(ids) != 1 or not (score or "score" in names):
         return item, score
     return ids[0], score or "score"
-
-
-def _columns_of(path: Path) -> list[str]:
-    """Return the columns of a table, [] if it is none; of JSON lines, those of the first."""
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        return []
-    try:
-        if suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            return [] if is_saved(path) else list(pq.read_schema(path).names)
-        if suffix not in (".csv", ".tsv", ".jsonl", ".ndjson"):
-            return []
-        with path.open(encoding=text_encoding(path), newline="") as lines:
-            if suffix in (".csv", ".tsv"):
-                return next(csv.reader(lines, delimiter="\t" if suffix == ".tsv" else ","), [])
-            first: Any = loads(next((line for line in lines if line.strip()), "{}"))
-            return list(first) if isinstance(first, dict) else []
-    except (OSError, ValueError, csv.Error, FewbenchError):  # its reader says what is wrong
-        return []
 
 
 def _items(frame: "pd.DataFrame") -> "pd.DataFrame":

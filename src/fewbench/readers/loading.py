@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from fewbench._lazy import pandas as pd
+from fewbench._names import some
 from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.readers.items import are_items, read_items
@@ -48,12 +49,20 @@ def load_scores(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"q1": [1, 0], "q2": [1, 1]}, index=["a", "b"])
     >>> load_scores(table).full_scores().tolist()
     [1.0, 0.5]
     """
     if isinstance(source, pd.DataFrame):
-        if not set(LONG) <= set(source.columns):
+        lacking = [name for name in LONG if name not in source.columns]
+        if len(lacking) == 1:
+            raise ReaderError(
+                f"the table has no column {lacking[0]!r}; its columns are "
+                f"{some(source.columns, most=8)}",
+                hint=f"rename the column of {lacking[0]}s to {lacking[0]!r}",
+            )
+        if lacking:
             return from_wide(source, scale=scale)
         task, date, family = (name if name in source.columns else None for name in ATTRIBUTES)
         return from_long(

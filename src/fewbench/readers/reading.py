@@ -226,7 +226,7 @@ def read(
         from fewbench.readers.npz import read_npz
 
         return read_npz(source, scale=scale)
-    from fewbench.readers.tables import read_table
+    from fewbench.readers.tables import options_that_keep, read_table, table_columns
 
     layout = columns or Columns()
     table = read_table(
@@ -237,7 +237,14 @@ def read(
         has_tasks=like is not None,
         words=words,
     )
-    return Reading(table)
+    notes = []
+    if like is None and layout.item and layout.score:
+        names = (str(name) for name in table_columns(source))
+        unused = [x for x in names if x not in layout.named and not x.startswith("__index")]
+        if unused:
+            keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
+            notes = [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]
+    return Reading(table, tuple(notes))
 
 
 def _table_options(columns: Columns | None, transposed: bool, words: CellWords) -> list[str]:

@@ -3,8 +3,10 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from csv import Error as CsvError
+from csv import reader as rows_of
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -18,9 +20,18 @@ from fewbench._names import some
 from fewbench.errors import ColumnError, FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.cell_words import EMPTY, CellWords
+from fewbench.scores.files import is_saved
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
+KEPT = {
+    "task": "--task",
+    "date": "--date",
+    "family": "--family",
+    "role": "--keep-model",
+    "cost": "--keep-item",
+}
+"""Options that keep columns of usual names in a long table."""
 FEW, MANY = 1 << 20, 32 << 20  # bytes of a long .csv file that are parsed at a time
 
 
@@ -139,6 +150,37 @@ def read_table(
         raise type(error)(f"{source}: {error.message}", hint=hint) from error
 
 
+def table_columns(path: Path) -> list[str]:
+    """Return the columns of a table, [] if it is none; of JSON lines, those of the first."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        return []
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            return [] if is_saved(path) else list(pq.read_schema(path).names)
+        if suffix not in (".csv", ".tsv", ".jsonl", ".ndjson"):
+            return []
+        with path.open(encoding=text_encoding(path), newline="") as lines:
+            if suffix in (".csv", ".tsv"):
+                return next(rows_of(lines, delimiter="\t" if suffix == ".tsv" else ","), [])
+            first: Any = loads(next((line for line in lines if line.strip()), "{}"))
+            return list(first) if isinstance(first, dict) else []
+    except (OSError, ValueError, CsvError, FewbenchError):  # its reader says what is wrong
+        return []
+
+
+def options_that_keep(columns: Sequence[str]) -> str:
+    """Return the options that keep the columns of usual names among these.
+
+    >>> options_that_keep(["cost", "reply", "Task"])
+    '--keep-item cost --task Task'
+    """
+    options = ((name, KEPT.get(name.lower())) for name in columns)
+    return " ".join(f"{option} {quote(name)}" for name, option in options if option)
+
+
 def _no_columns_named(source: Path) -> ReaderError:
     """Return the error for a table whose columns are not named, with the columns it has."""
     columns = [str(name) for name in load_table(source, []).columns]
@@ -148,7 +190,9 @@ def _no_columns_named(source: Path) -> ReaderError:
         f"--{name} {by_name.get(name, 'COLUMN')}" for name in ("model", "item", "score")
     )
     if {"item", "score"} <= {*by_name}:
-        hint = f"{item} {score}" + (f" {model}" if "model" in by_name else "")
+        options = [item, score, *([model] if "model" in by_name else [])]
+        hint = " ".join([*options, options_that_keep(columns)]).strip()
+        hint += "" if "model" in by_name else ", and --model COLUMN if it names models"
     else:
         hint = (
             f"long table: {item} {score}, and {model} if it names models; wide table: {model} (one "
@@ -157,7 +201,8 @@ def _no_columns_named(source: Path) -> ReaderError:
         if "item" not in by_name:
             hint += "; a file of items, which has no scores, needs a column id"
     return ReaderError(
-        f"{source}: no columns named; its columns are {some(columns, most=8)}", hint=hint
+        f"{source}: no columns named; its columns are {some(columns, most=8)}",
+        hint=f"{hint}; in Python, the same as arguments of import_results",
     )
 
 

@@ -17,7 +17,7 @@ from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgres
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Average, Benchmark, Scores
 from fewbench.scores.roles import as_sources
 
 ScoreFunction = Callable[..., Any]
@@ -169,6 +169,7 @@ def run(
     tries: int = 3,
     accept_fractions: bool = False,
     retry_skipped: bool = False,
+    average: Average | None = None,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model, given as a function, on the items that a method chooses, and estimate its score.
@@ -186,6 +187,7 @@ def run(
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which
         it raises an error, or returns None, is tried again later, and skipped after `tries` times.
+        It cannot report a cost: the items' column `cost` counts, or a command's answers do.
     stop : Stop, optional
         When to stop: a number of items, the width of the interval, a cost, or a time.
     targets : sequence of str, optional
@@ -211,6 +213,8 @@ def run(
         Accept scores between right and wrong where the sources have none.
     retry_skipped : bool
         Ask again for the items that were skipped.
+    average : {"micro", "macro"}, optional
+        Full score: mean over items, or over task scores (default: that of the scores).
     on_progress : callable, optional
         Called with (run, target) after each batch, in place of the progress line on stderr;
         `run.progress(target)` says how far it is.
@@ -256,6 +260,7 @@ def run(
             tries=tries,
             accept_fractions=accept_fractions,
             retry_skipped=retry_skipped,
+            average=average,
             **progress,
         )
     issue(result.warnings)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
 from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
 from fewbench.evaluation.opening import check_followed, started_scores
-from fewbench.methods import Method
+from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import Batches
 from fewbench.scores import Scores, Unit
@@ -76,20 +75,24 @@ def opened(
     targets: Sequence[str],
     seed: int,
     items_of: str | Path | None,
-    **new: Any,
+    *,
+    subset: Subset | None = None,
+    is_run: bool = False,
 ) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
 
-    Targets that are new are asked the items of another first. `new` are further arguments of an
-    `Evaluation` that is started.
+    Targets that are new are asked the items of another first. `subset` and `is_run` are as for
+    `Evaluation`.
     """
     lead = None if items_of is None else LeadingRun.read(items_of)
     if lead is not None and method == AUTO:
         method = lead.header.provenance.method
     if folder is not None and (folder / HEADER).exists():
-        evaluation = reopened(folder, scores, method, stop, seed)
+        evaluation = reopened(folder, scores, method, stop, seed, is_run=is_run)
     else:
-        evaluation = Evaluation(scores, method, targets=targets, seed=seed, stop=stop, **new)
+        evaluation = Evaluation(
+            scores, method, targets=targets, seed=seed, stop=stop, subset=subset, is_run=is_run
+        )
         if lead is not None:
             lead.check(evaluation)
     return evaluation, [*evaluation.notes, *join_targets(evaluation, targets, lead)]
@@ -146,13 +149,14 @@ def unnamed_target(
 ) -> str:
     """Return the target of a run that names none.
 
-    The one in the folder that was run in the same way, or the only one there if the runner has no
-    facts to tell; else the model's name, if it has one. RunError if several were run in this way.
+    The one in the folder that was run in the same way; else the model's name; without facts and
+    name, the only one there. RunError if several were run in this way.
     """
     targets: Sequence[str] = ()
     if folder is not None and (Path(folder) / HEADER).exists():
-        journal = Journal(Path(folder))
-        targets = targets_of(journal.header(), journal.fresh())
+        if model is None:
+            journal = Journal(Path(folder))
+            targets = targets_of(journal.header(), journal.fresh())
         if facts is not None:
             targets = Batches(Path(folder)).targets_with(facts)
             if len(targets) > 1 and model not in targets:
@@ -169,8 +173,13 @@ def reopened(
     method: str | Method,
     stop: Stop,
     seed: int,
+    *,
+    is_run: bool,
 ) -> Evaluation:
-    """Open the evaluation in a folder; RunError if it was started with other settings."""
+    """Open the evaluation in a folder, which goes on to another cost, number of tokens or time.
+
+    RunError if it was started with other settings.
+    """
     header = Journal(folder).header()
     provenance = header.provenance
     was_auto = header.reason is not None
@@ -179,18 +188,22 @@ def reopened(
     if named != provenance.method and not (was_auto and named == AUTO):
         differ.append(f"method: {AUTO if was_auto else provenance.method}, now {named}")
     before = header.stop or Stop(items=provenance.budget)
-    if before.half_width is None:  # then no level decides when to stop
-        before = before.model_copy(update={"level": stop.level})
-    if before != stop:
+    if before.kept != stop.kept:
         differ.append(f"limits: {before.describe()}, now {stop.describe()}")
     if provenance.seed != seed:
         differ.append(f"seed: {provenance.seed}, now {seed}")
     if differ:
         more = max(0, (stop.items or 0) - provenance.budget) or 50
+        further = "rerun with the settings as before and a larger --cost, --tokens or --minutes"
+        if before.items is not None:
+            further = (
+                f"fewbench estimate {folder} --next-items {more} --ask, then rerun with the "
+                "settings as before"
+            )
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
-            hint=f"for more items: fewbench estimate {folder} --next-items {more} --ask, then "
-            "rerun with the settings as before; or use another folder, which runs the items of "
+            hint=f"for more items: {further}; or use another folder, which runs the items of "
             f"this one anew: --items-of {folder} (in Python items_of=)",
         )
-    return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
+    own = None if isinstance(method, str) else method
+    return Evaluation.open(folder, scores, own, stop, is_run=is_run)

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from fewbench._json import Frozen
 from fewbench._names import some
-from fewbench.errors import ReaderError
+from fewbench.errors import FieldError, ReaderError
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-Record = TypeVar("Record", bound=BaseModel)
+Record = TypeVar("Record", bound=Frozen)
 
 
 class Question(Frozen):
@@ -107,12 +107,5 @@ def made(kind: type[Record], where: str, **fields: Any) -> Record:
     """Return a question or task; ReaderError, beginning with `where`, if a field is wrong."""
     try:
         return kind(**fields)
-    except ValidationError as error:
-        place, words = first_mistake(error)
-        raise ReaderError(": ".join(filter(None, (where, place, words)))) from error
-
-
-def first_mistake(error: ValidationError) -> tuple[str, str]:
-    """Return the place of the first mistake and what is wrong there."""
-    first = error.errors()[0]
-    return ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    except FieldError as error:
+        raise ReaderError(f"{where}: {error.mistake}") from error

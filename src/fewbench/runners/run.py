@@ -27,7 +27,7 @@ from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.runners.run_folder import limits_of, locked
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Average, Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
 from fewbench.scores.costs import amount
@@ -121,6 +121,7 @@ class Run:
         accept_changes: bool = False,
         strict: bool = False,
         retry_skipped: bool = False,
+        average: Average | None = None,
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
@@ -135,7 +136,8 @@ class Run:
             As for `Evaluation`; `auto` chooses one.
         stop : Stop or int, optional
             Limits of each target; `seconds` are of all targets together. A number is a number of
-            items. A pack, and a run in the folder, have their own.
+            items. A pack, and a run in the folder, have their own; the run goes on to another cost,
+            number of tokens or time.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -162,6 +164,8 @@ class Run:
             Resume although the facts have changed.
         retry_skipped : bool
             Ask again for the items that were skipped.
+        average : {"micro", "macro"}, optional
+            Full score: mean over items, or over task scores (default: that of the scores).
 
         Raises
         ------
@@ -172,6 +176,7 @@ class Run:
             If the evaluation cannot be started or opened.
         """
         scores = as_sources(scores)
+        scores = scores.averaged(average or scores.average)
         stop = limits_of(stop, scores, folder, items_of)
         if scores.origin is not None:
             provenance = provenance_of(scores.origin, scores.n_items)
@@ -359,10 +364,13 @@ class Run:
         """Whether a limit is reached that only a run can keep."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
-            self.halt(f"the limit of {stop.seconds / 60:,.3g} minutes was reached")
+            minutes = f"{stop.seconds / 60:,.3g} minutes"
+            self.halt(f"the limit of {minutes} was reached (to go on: more --minutes)")
         answered = max(1, len(self.evaluation.record.answered(target)))
         if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
-            self._limited[target] = f"the limit of {stop.tokens:,} tokens was reached"
+            self._limited[target] = (
+                f"the limit of {stop.tokens:,} tokens was reached (to go on: more --tokens)"
+            )
         if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
             problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
             self.halt(f"{problem}, so the limit on {silent[0]} cannot be kept", is_failure=True)

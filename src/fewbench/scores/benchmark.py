@@ -125,6 +125,7 @@ class Benchmark(ItemTable):
 
     Examples
     --------
+    >>> import pandas as pd
     >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
     >>> benchmark = Benchmark(items, average="macro")
     >>> benchmark
@@ -187,13 +188,15 @@ def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
     bad = _not_text(labels)
     if bad:
         raise ScoresError(
-            f"{len(bad)} {kind} ids are empty or not text: {some(bad)}",
+            f"{counted(len(bad), f'{kind} id is', f'{kind} ids are')} empty or not text: "
+            f"{some(bad)}",
             hint=f"give every {kind} a name",
         )
     if not labels.is_unique:
         twice = labels[labels.duplicated()].unique()
         raise ScoresError(
-            f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
+            f"{counted(len(twice), f'{kind} id appears', f'{kind} ids appear')} more than once: "
+            f"{some(twice)}",
             hint=f"give every {kind} its own id",
         )
     check_forms(labels, kind)
@@ -232,6 +235,8 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
         if (pair := same_text(map(str, unknown), map(str, index))) is not None:
             hint = f"{pair[1]!a} is {pair[0]!a} there, in another Unicode form: write it like that"
         raise ScoresError(
-            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}", hint=hint
+            f"{counted(len(unknown), f'{kind} is', f'{kind}s are')} not in the scores: "
+            f"{some(unknown)}",
+            hint=hint,
         )
     return cast(IntArray, places.astype(np.intp))

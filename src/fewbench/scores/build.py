@@ -60,6 +60,7 @@ def from_long(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"llm": ["a", "a", "b"], "q": ["1", "2", "1"], "ok": [1, 0, 1]})
     >>> from_long(table, model="llm", item="q", score="ok").values.tolist()
     [[1.0, 0.0], [1.0, nan]]
@@ -160,6 +161,7 @@ def from_wide(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from_wide(pd.DataFrame({"q1": [1], "q2": [0]}, index=["a"])).full_scores().tolist()
     [0.5]
     """
@@ -305,14 +307,16 @@ def from_arrays(
     scale = scale or Scale()
     unit = cast(FloatArray, _in_unit(values, scale))
     n_models, n_items = unit.shape
-    model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "models")))
+    model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "model", "row")))
     names = [f"item-{i}" for i in range(n_items)] if items is None else items
-    item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "items")))
-    item_table["task"] = _column([NO_TASK] * n_items if tasks is None else tasks, n_items, "tasks")
+    item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "item", "column")))
+    item_table["task"] = _column(
+        [NO_TASK] * n_items if tasks is None else tasks, n_items, "task", "column"
+    )
     if dates is not None:
-        model_table["date"] = _column(dates, n_models, "dates")
+        model_table["date"] = _column(dates, n_models, "date", "row")
     if families is not None:
-        model_table["family"] = _column(families, n_models, "families")
+        model_table["family"] = _column(families, n_models, "family name", "row")
     options = None
     if probabilities is not None:
         options = (
@@ -344,7 +348,10 @@ def _in_unit(values: ArrayLike, scale: Scale) -> FloatArray | Cells:
     except (TypeError, ValueError, OverflowError) as error:
         raise ScoresError(f"the scores are not numbers: {error}") from error
     if raw.ndim != 2:
-        raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
+        raise ScoresError(
+            f"scores have {counted(raw.ndim, 'dimension')}, not models × items",
+            hint="give one row per model, also for one model: [[1, 0, 1]]",
+        )
     return frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
 
 
@@ -361,9 +368,12 @@ def _counts(counts: ArrayLike, n_items: int, most: int) -> NDArray[np.int64]:
     return whole.astype(np.int64)
 
 
-def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_]:
+def _column(values: Sequence[str], length: int, what: str, axis: str) -> NDArray[np.object_]:
     if len(values) != length:
-        raise ScoresError(f"there are {len(values)} {what} for {length} rows or columns of scores")
+        raise ScoresError(
+            f"{counted(len(values), what)} for {counted(length, axis)} of scores",
+            hint="rows are models, columns are items",
+        )
     texts = [str(value) for value in values]
     try:
         "".join(texts).encode()

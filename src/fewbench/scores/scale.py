@@ -152,8 +152,10 @@ class Unit:
         shown = self._number(value, is_signed=True)
         return f"{shown} pp" if self.is_share and shown != "–" else shown
 
-    def differences(self, ends: _Ends) -> str:
-        """Return the ends of an interval of a difference."""
+    def differences(self, ends: _Ends | None) -> str:
+        """Return the ends of an interval of a difference; the difference alone if it is known."""
+        if ends is None or ends.low == ends.high:
+            return self.difference(ends and ends.low)
         return f"{self._number(ends.low, is_signed=True)} to {self.difference(ends.high)}"
 
     def _number(self, value: float | None, *, is_signed: bool = False, exact: bool = False) -> str:

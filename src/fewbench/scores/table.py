@@ -327,11 +327,16 @@ class Scores(ItemTable):
     def take(self, models: ArrayLike | None = None, items: ArrayLike | None = None) -> "Scores":
         """Return the scores of some models and items, given by position.
 
-        Raises ScoresError if a model is then left without an answer.
+        Raises ScoresError for ids or a mask, and if a model is then left without an answer.
         """
         for positions in (models, items):
-            if positions is not None and np.asarray(positions).dtype == bool:
-                raise ScoresError("positions are needed, not a mask", hint="use np.flatnonzero")
+            listed = np.asarray([] if positions is None else positions)
+            if listed.size and listed.dtype.kind not in "iu":
+                raise ScoresError(
+                    f"take needs positions, not {some(listed.ravel())}",
+                    hint='of ids, use scores[["a", "b"]], or take(scores.model_positions(ids), '
+                    "scores.positions(ids)); of a mask, np.flatnonzero(mask)",
+                )
         rows = np.arange(self.n_models) if models is None else np.asarray(models, dtype=np.intp)
         columns = np.arange(self.n_items) if items is None else np.asarray(items, dtype=np.intp)
         kept = None
@@ -447,8 +452,8 @@ def _check_cells(
 ) -> None:
     if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
-            f"scores have shape {cells.shape}, but there are {len(models)} models "
-            f"and {len(items)} items",
+            f"scores have shape {cells.shape}, but there are {counted(len(models), 'model')} "
+            f"and {counted(len(items), 'item')}",
             hint="rows are models, columns are items",
         )
     if not len(items):
@@ -486,5 +491,5 @@ def _check_cells(
     if len(empty):
         raise ScoresError(
             f"{counted(len(empty), 'model')} without any answer: {some(models[empty])}",
-            hint="leave them out",
+            hint="fill in their scores, which are empty, or leave them out",
         )

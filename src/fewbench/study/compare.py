@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from fewbench._names import fixed, some, split_names
+from fewbench._names import counted, fixed, some, split_names
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import RANDOM, Auto
@@ -16,6 +16,7 @@ from fewbench.evaluation.opening import check_budget, count_items
 from fewbench.executors import Executor, Lost, Pool, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.base import AUTO
+from fewbench.methods.catalogue import STRONGER
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import missing_note, whole_sources
 from fewbench.scores import Scores
@@ -39,7 +40,7 @@ def compare(
     scores: Scores,
     methods: str | Method | Sequence[str | Method] = ("fewbench", "greedy-ridge"),
     budgets: int | str | Sequence[int | str] | None = None,
-    split: SplitSettings | str | Sequence[SplitSettings] | None = None,
+    split: SplitSettings | str | Sequence[SplitSettings | str] | None = None,
     repeats: int = 10,
     seed: int = 0,
     *,
@@ -68,7 +69,7 @@ def compare(
     budgets : int or str, or several, optional
         Numbers of items (default: 20, 50 and 100, if fewer than all). Or shares of each task's
         items, such as 10%: at least 20 of each task, or all of a smaller one.
-    split : SplitSettings, the name of a split, or several settings
+    split : SplitSettings or the name of a split, or several
         How to split the models (default: random).
     repeats : int
         Number of random splits and seeds to average over.
@@ -111,7 +112,7 @@ def compare(
     >>> from fewbench.testing import simulate
     >>> outcome = compare(simulate(n_models=24, n_items=60), ["random-linear"], [10], repeats=2)
     >>> outcome.cells["method"].tolist()
-    ['random', 'random-ridge', 'random-linear']
+    ['random-linear', 'random', 'random-ridge']
     """
     if level is not None:
         check_level(level)
@@ -121,15 +122,17 @@ def compare(
         find_metric(metric)
     if isinstance(methods, str):
         methods = split_names(methods)
-    methods = [methods] if isinstance(methods, Method) else methods
+    methods = methods if isinstance(methods, Sequence) else [methods]
     if budgets is None:
         n_items = scores.n_items
         budgets = [n for n in BUDGETS if n < n_items] or [-(-n_items // 2)]
     listed = [budgets] if isinstance(budgets, int | str | np.integer) else list(budgets)
     counts = [count_items(budget, scores) for budget in listed]
-    if isinstance(split, str):
-        split = SplitSettings(split)  # type: ignore[arg-type]
-    settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
+    kinds = [split] if isinstance(split, str | SplitSettings) else split or ["random"]
+    settings = [
+        SplitSettings(kind) if isinstance(kind, str) else kind  # type: ignore[arg-type]
+        for kind in kinds
+    ]
     sizes = [] if sources is None else np.atleast_1d(sources).tolist()
     settings = [
         replace(kind, sources=n) for kind in settings for n in (kind.sources, *sorted(sizes))
@@ -185,6 +188,11 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
         if isinstance(method, str):
             auto = method.strip() == AUTO
             named[method.strip()] = Auto() if auto else find_method(method)
+        elif not isinstance(method, Method):
+            raise StudyError(
+                f"{type(method).__name__} is not a method",
+                hint="give a name, or StaticMethod(selector, predictor)",
+            )
         else:
             if method.describe() in (AUTO, *CATALOGUE):
                 raise StudyError(
@@ -234,8 +242,8 @@ def _few_targets(kind: str, splits: list[Split]) -> list[str]:
     if count >= FEWEST_TARGETS:
         return []
     return [
-        f"{kind} split: only {count} targets per repeat (fewer than {FEWEST_TARGETS}): differences "
-        "between methods are unreliable; use more models, or more repeats"
+        f"{kind} split: only {counted(count, 'target')} per repeat (fewer than {FEWEST_TARGETS}): "
+        "differences between methods are unreliable; use more models, or more repeats"
     ]
 
 
@@ -246,8 +254,9 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
     if above < 0.5:
         return []
     return [
-        f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
-        "from the sources often miss by more than their intervals there; use random sampling"
+        f"{kind} split: {above:.0%} of the targets score above every source: most methods that "
+        "learn from the sources miss by more than their intervals there; "
+        f"{', '.join(STRONGER)} and random sampling miss least"
     ]
 
 

@@ -32,15 +32,17 @@ class Comparison(Shown):
     Attributes
     ----------
     cells : DataFrame
-        One row per method, budget and split. `n_sources` and `n_targets` are per repeat,
-        `n_repeats` counts those that did not fail. Each metric is a mean over repeats, with its
-        standard deviation over repeats (`…_sd`), and its standard error and 90% interval (`…_se`,
-        `…_low`, `…_high`) by resampling repeats and models (see `fewbench.study.inference`); NaN
-        with fewer than 3 repeats. `ratio_to_random` divides the mean absolute error by
-        `expected_random_mae`, the expected error of plain random sampling for the same targets;
-        `ratio_to_random_ridge` by the error of random-ridge. `tied_with_best` says whether the
-        method is as good as the best (missing without intervals). If a metric is undefined for
-        some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean is.
+        One row per method, budget and split, the lowest error of a budget and split first.
+        `n_sources` and `n_targets` are per repeat, `n_repeats` counts those that did not fail. Each
+        metric is a mean over repeats, with its standard deviation over repeats (`…_sd`), and its
+        standard error and 90% interval (`…_se`, `…_low`, `…_high`) by resampling repeats and models
+        (see `fewbench.study.inference`); NaN with fewer than 3 repeats. `ratio_to_random` divides
+        the mean absolute error by `expected_random_mae`, the expected error of plain random
+        sampling for the same targets; the method random has the errors of the items that were
+        drawn. `ratio_to_random_ridge` divides by the error of random-ridge. `tied_with_best` says
+        whether the method is as good as the best (missing without intervals). If a metric is
+        undefined for some repeats or tasks, `…_repeats` and `…_tasks` say over how many its mean
+        is.
     repeats : DataFrame
         One row per method, budget, split and repeat: every metric, for paired comparisons.
     estimates : DataFrame
@@ -75,7 +77,30 @@ class Comparison(Shown):
         return Unit(self.scale)
 
     def paired(self, method: str, other: str, budget: int, split: str | None = None) -> Paired:
-        """Compare two methods' errors on the same targets (negative: `method` is better)."""
+        """Compare two methods' errors on the same targets.
+
+        The errors are those of `estimates`: for random the errors of the items that were drawn,
+        not the expected error.
+
+        Parameters
+        ----------
+        method, other : str
+            Two methods of the comparison.
+        budget : int
+            Number of items.
+        split : str, optional
+            Name of the split, needed with several splits.
+
+        Returns
+        -------
+        Paired
+            The mean difference, below 0 if `method` is better, with its 90% interval.
+
+        Raises
+        ------
+        StudyError
+            If a method has no errors at this budget, or several splits are there.
+        """
         chosen = self.estimates[self.estimates["budget"] == budget]
         if split is not None:
             chosen = chosen[chosen["split"] == split]
@@ -129,9 +154,7 @@ class Comparison(Shown):
         columns = [*KEYS, "n_sources", "mae", "expected_random_mae", "ratio_to_random"]
         columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
         kept = [name for name in columns if name in self.cells]
-        return self.cells[[*kept, "tied_with_best"]].sort_values(
-            ["split", "budget", "mae"], ignore_index=True
-        )
+        return self.cells[[*kept, "tied_with_best"]]
 
     @property
     def exit_code(self) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import fixed
+from fewbench._names import counted, fixed
 from fewbench.scores import Unit
 from fewbench.show.charts import comparison as figures
 from fewbench.show.page import Page, Section, Table, page_of
@@ -41,12 +41,11 @@ def comparison_page(found: Comparison) -> Page:
     answers = [_answer(cells, split, f" on the {split} split", unit) for split in splits]
     if len(splits) == 1:
         answers = [_answer(cells, splits[0], "", unit)]
-    exact = _with_expected_random(cells)
     sections = [
-        *_numbers(exact[exact["split"].isin(splits)], unit),
+        *_numbers(cells[cells["split"].isin(splits)], unit),
         *_asked(found),
         *_sources(found),
-        *_charts(exact, splits, unit),
+        *_charts(cells, splits, unit),
         *_models(found, splits),
         *_tasks(found, splits),
         *_every(cells, unit),
@@ -56,29 +55,6 @@ def comparison_page(found: Comparison) -> Page:
     order = figures.order_of(cells, splits[0])
     methods = [looks[name] for name in dict.fromkeys([*order, *looks])]
     return Page("compare", title, answers[0], answers[1:], warnings, sections, methods=methods)
-
-
-def _with_expected_random(cells: "pd.DataFrame") -> "pd.DataFrame":
-    """Give random sampling its expected error: one number, in the finding, tables and charts.
-
-    The error of the items that were drawn is among all numbers.
-    """
-    if "expected_random_mae" not in cells:
-        return cells
-    is_random = cells["method"] == figures.REFERENCE
-    is_random &= cells["expected_random_mae"].notna()
-    changed = cells.copy()
-    expected = changed.loc[is_random, "expected_random_mae"]
-    if "ratio_to_random_ridge" in changed:
-        changed.loc[is_random, "ratio_to_random_ridge"] *= expected / changed.loc[is_random, "mae"]
-    changed.loc[is_random, "mae"], changed.loc[is_random, "ratio_to_random"] = expected, 1.0
-    chance = [
-        name
-        for name in map(str, changed)
-        if re.fullmatch(r"(mae|ratio_to_random)_(sd|se|low|high)", name)
-    ]
-    changed.loc[is_random, chance] = math.nan
-    return changed
 
 
 def _failed(comparison: Comparison) -> Iterator[str]:
@@ -125,24 +101,23 @@ def _answer(cells: "pd.DataFrame", split: str, on: str, unit: Unit) -> str:
     average = f"is off by {off[best]} on average"
     if len(off) == 1:
         return f"{where}, {named[best]} {average}."
+    expectation = f"is expected to be off by {off[reference]}" if reference in off else ""
+    beside = f"; {named[reference]} {expectation}" if expectation and best != reference else ""
     if all(math.isnan(_number(row, "tied_with_best")) for row in finite):
         text = f"{where}, {named[best]} has the lowest error, {off[best]} on average"
-        if reference in off and best != reference:
-            text += f"; {named[reference]} has {off[reference]}"
-        return f"{text}. Too few repeats to test whether this is chance."
+        return f"{text}{beside}. Too few repeats to test whether this is chance."
     if best == reference:
-        return f"{where}, no method beats {named[best]}, which {average}."
-    if reference in off and reference in level:
+        return f"{where}, no method beats {named[best]}, which {expectation}."
+    if reference in level:
         return (
-            f"{where}, no method is clearly better than {named[reference]}, which is off by "
-            f"{off[reference]} on average; the lowest is {best} with {off[best]}."
+            f"{where}, no method is clearly better than {named[reference]}, which {expectation}; "
+            f"the lowest of the others is {best} with {off[best]}."
         )
     others = [name for name in off if name in level - {best}]
     same = ""
     if others:
         listed = " and ".join(others) if len(others) < 3 else f"{len(others)} others"
         same = f" (not significantly different from {listed})"
-    beside = f"; {named[reference]} by {off[reference]}" if reference in off else ""
     return f"{where}, {best} {average}{same}{beside}."
 
 
@@ -165,19 +140,25 @@ def _numbers(cells: "pd.DataFrame", unit: Unit) -> list[Section]:
     notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
     if "mae_se" in cells and cells["mae_se"].notna().any():
         notes.append(
-            "± one standard error. random: the expected error. vs random, vs ridge: the error "
-            "divided by that of random, of random-ridge."
+            "± one standard error. vs random: the error divided by the expected error of random "
+            "sampling; the row random has the items that were drawn. vs ridge: the error divided "
+            "by that of random-ridge."
         )
     if "tied_with_best" in cells and cells["tied_with_best"].notna().any():
-        notes.append("* the best method, and methods without a significant difference to it.")
+        notes.append(
+            "* the best method, and methods without a significant difference to it. This test is "
+            "of all methods together, so it is stricter than the interval of one method."
+        )
     sections: list[Section] = []
     for (split, budget), rows in groups:
-        ordered = rows.sort_values("mae", kind="stable", na_position="last").to_dict("records")
+        ordered = rows.to_dict("records")
         at = f"{split} split, {budget} items"
         counts = [int(_number(ordered[0], name)) for name in ("n_sources", "n_targets")]
         text = "{}, {} source models and {} targets per repeat".format(at, *counts)
         if "n_repeats" in rows:
-            text += f", {rows['n_repeats'].max()} repeats"
+            text += f", {counted(rows['n_repeats'].max(), 'repeat')}"
+        if math.isfinite(expected := _number(ordered[0], "expected_random_mae")):
+            text += f"; expected error of random sampling: {unit.points(expected)}"
         table = Table(at, head, [_row(row, coverage, unit) for row in ordered])
         last = len(sections) + 1 == len(groups)
         shown = notes if last else []
@@ -305,14 +286,21 @@ def _charts(cells: "pd.DataFrame", splits: Sequence[str], unit: Unit) -> Iterato
         return [(f"{split} split", partial(make, split)) for split in splits]
 
     by_items = drawn(partial(figures.error_by_items, cells, unit=unit))
-    notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
+    numbers = [f"{n:,}" for n in sorted(cells["budget"].unique())]
+    bars = [f"The bars of a method are for {', '.join(numbers)} items, from the top."]
+    bars = bars if len(numbers) > 1 else []
+    notes = ["Lower is better."]
+    if "mae_se" in cells and cells["mae_se"].notna().any():
+        band = "Choose a method to see its band" if bars else "The bar"
+        notes.append(f"{band}: one standard error to either side, as in the table.")
     if cells["mae"].notna().any():
         yield Section("error", "Error by number of items", notes, charts=by_items, detail=True)
     if "ratio_to_random" in cells and cells["ratio_to_random"].notna().any():
         notes = [
             "The error divided by that expected of as many random items, for the same targets, "
             "with 90% intervals by resampling repeats and models. An interval that reaches 1 does "
-            "not show that the method beats random sampling."
+            "not show that the method beats random sampling.",
+            *bars,
         ]
         ratios = drawn(partial(figures.ratio_to_random, cells))
         title = "Compared with random sampling"
@@ -321,7 +309,8 @@ def _charts(cells: "pd.DataFrame", splits: Sequence[str], unit: Unit) -> Iterato
         if cells[f"coverage{level}"].notna().any():
             notes = [
                 "The share of targets whose true score lies in the method's interval. To the left "
-                "of the line the intervals are too narrow. The bar is a 90% interval."
+                "of the line the intervals are too narrow. The bar is a 90% interval.",
+                *bars,
             ]
             charts = drawn(partial(figures.coverage, cells, level=level))
             title = f"Coverage of {level}% intervals"

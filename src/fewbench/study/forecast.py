@@ -25,6 +25,10 @@ TARGETS: dict[Target, tuple[SplitSettings, str]] = {
 """Relations of the target to the sources: the split that imitates it, and words for it."""
 
 
+ITEMS = "items"
+"""Unit of the costs where every item costs 1."""
+
+
 @dataclass(frozen=True)
 class Forecast:
     """What to expect for targets in one relation to the sources; errors on the scores' scale.
@@ -154,6 +158,10 @@ class Plan(Shown):
         Of the table.
     price : float or None
         Price of a unit of the costs.
+    unit : str
+        Of the costs: the name of their column, or as given with `cost`.
+    cost : str
+        The limit of cost that the number of items is for, as `--cost` takes it.
     scale : Scale
         The scale of the scores, on which errors are given.
     facts : dict of str
@@ -180,6 +188,8 @@ class Plan(Shown):
     n_items: int
     n_models: int
     price: float | None
+    unit: str
+    cost: str
     scale: Scale
     facts: dict[str, str]
     notes: tuple[str, ...]
@@ -239,15 +249,15 @@ class Plan(Shown):
         rows = [asdict(row) for row in self.forecasts or self.scores]
         return pd.DataFrame(rows).set_index("target" if self.forecasts else "score")
 
-    def page(self, source: str = "", unit: str = "items") -> Page:
+    def page(self, source: str = "") -> Page:
         """Return what to run, how sure that is, and the errors it rests on.
 
-        `source` is the path of the scores or items, and `unit` that of the costs.
+        `source` is the path of the scores or items.
         """
         if self.expected is None:
-            sections, lesser = self._backtest_sections(source, unit), self._sure(self.forecasts[0])
+            sections, lesser = self._backtest_sections(source), self._sure(self.forecasts[0])
         else:
-            sections, lesser = [self._sample_section(self.expected, source, unit)], []
+            sections, lesser = [self._sample_section(self.expected, source)], []
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
         facts = {key.capitalize(): value for key, value in self.facts.items()}
         sections.append(Section("notes", "What to know", lines=notes))
@@ -266,13 +276,15 @@ class Plan(Shown):
     def _start(self, source: str, items: int, method: str = "") -> list[str]:
         """Return the command that starts a run, if this runs a part of the items."""
         table = source or ("SCORES" if self.n_models else "ITEMS")
-        start = f"fewbench start {quote(table)} {method}--budget {items} -o DIR"
+        size = f"--cost {quote(self.cost)}" if self.cost else f"--budget {items}"
+        average = " --average macro" if self.facts["average"] == "macro" else ""
+        start = f"fewbench start {quote(table)} {method}{size}{average} -o DIR"
         return [start] if items < self.n_items else []
 
-    def _sample_section(self, expected: Expected, source: str, unit: str) -> Section:
+    def _sample_section(self, expected: Expected, source: str) -> Section:
         """Return what to expect at every score."""
-        shown, has_costs = Unit(self.scale), unit != "items" or self.price is not None
-        priced = unit if self.price is None else "at the price"
+        shown, has_costs = Unit(self.scale), self.unit != ITEMS or self.price is not None
+        priced = self.unit if self.price is None else "at the price"
         head = [("Score", True), ("Items", True), (f"Interval {self.level:.0%}", True)]
         head += [("Error", True)] + [("Random sampling", True)] * bool(self.n_models)
         rows = [
@@ -293,7 +305,7 @@ class Plan(Shown):
             commands=self._start(source, expected.items),
         )
 
-    def _backtest_sections(self, source: str, unit: str) -> list[Section]:
+    def _backtest_sections(self, source: str) -> list[Section]:
         """Return what to run, its costs, and its errors by items and by sources."""
         values, first = self.to_dict(), self.forecasts[0]
         curves, learning = values["curves"], values["learning"]
@@ -312,7 +324,7 @@ class Plan(Shown):
                 ],
                 commands=self._start(source, first.items, f"--method {quote(first.method)} "),
             ),
-            _cost_section(self, unit),
+            _cost_section(self),
         ]
         if targets:
             sections.append(
@@ -341,11 +353,13 @@ class Plan(Shown):
             ]
             head = [("Source models", False), ("Error", True), ("90% interval", True)]
             title = "Number of source models"
+            between = ", run with these; the expected error above is interpolated"
+            between = between if self.goal == "error" else ""
             sections.append(
                 Section(
                     "sources",
                     title,
-                    [f"Error of {learning['method']} with {learning['items']} items."],
+                    [f"Error of {learning['method']} with {learning['items']} items{between}."],
                     learning["says"],
                     charts=[("", partial(figures.error_by_sources, learning, Unit(self.scale)))],
                     tables=[Table(title, head, rows)],
@@ -437,12 +451,12 @@ def title_of(target: str) -> str:
     return f"{words[0].upper()}{words[1:]}"
 
 
-def _cost_section(plan: Plan, unit: str) -> Section:
+def _cost_section(plan: Plan) -> Section:
     """Return what models cost, and after how many new models the sources have paid.
 
-    Costs are in `unit`, or in that of the price if the plan has one.
+    Costs are in their unit, or in that of the price if the plan has one.
     """
-    forecast = plan.forecasts[0]
+    forecast, unit = plan.forecasts[0], plan.unit
     cost_unit = unit.capitalize() if plan.price is None else "At the price"
     head = [("Cost", False), (cost_unit, True), ("Of a full run", True)]
     models = {
@@ -465,6 +479,11 @@ def _cost_section(plan: Plan, unit: str) -> Section:
             if forecast.breakeven_random is not None:
                 text += f", and after {forecast.breakeven_random:,} if they would run random items"
             lines.append(f"{text}.")
+        if unit != ITEMS:
+            lines.append(
+                f"The cost of {forecast.items:,} items with {forecast.method} is the mean over the "
+                "held-out models of the backtest; a run can cost more or less."
+            )
     if plan.price is not None:
         lines.append(f"The price is {plan.price:g} for a unit of the costs ({unit}).")
     return Section("cost", "Cost", tables=[Table("Cost", head, rows)], lines=lines)

@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Paired:
-    """Mean difference of absolute errors, its interval, and a two-sided p-value.
+    """Mean difference of absolute errors, its interval (level 90%), and a two-sided p-value.
 
     The p-value is the smallest level whose interval excludes 0. Interval and p-value are NaN with
     fewer than 3 repeats.
@@ -197,10 +197,10 @@ class TwoWay:
         excluded = np.flatnonzero((low > null) | (high < null))
         return float(levels[excluded[0]]) if len(excluded) else 1.0
 
-    def compare(self, ours: FloatArray, theirs: FloatArray, level: float = LEVEL) -> Paired:
+    def compare(self, ours: FloatArray, theirs: FloatArray) -> Paired:
         """Return the difference of two means, with its interval and p-value."""
         statistic = self.difference(ours, theirs)
-        figure = self.figure(statistic, level)
+        figure = self.figure(statistic)
         return Paired(figure.value, figure.low, figure.high, self.p_value(statistic))
 
     def _drawn(self, statistic: FloatArray) -> list[FloatArray] | None:
@@ -319,7 +319,7 @@ def too_few_repeats(n_repeats: int) -> str | None:
         return None
     run = "1 repeat is" if n_repeats == 1 else f"{n_repeats} repeats are"
     return (
-        f"No intervals: {run} too few to say how sure a number is; run at least "
+        f"no intervals: {run} too few to say how sure a number is; run at least "
         f"{FEWEST_REPEATS - n_repeats} more."
     )
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
+from pydantic import ValidationError
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._seeds import child_seed
+from fewbench._types import FloatArray
 from fewbench._version import __version__
 from fewbench.errors import StudyError
-from fewbench.evaluation.opening import check_budget, count_items
+from fewbench.evaluation.opening import COST, Stop, check_budget, count_items
 from fewbench.executors import Executor, open_pool
 from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import learns_from_whole
@@ -30,7 +32,7 @@ from fewbench.scores.roles import as_scores, source_models
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
-from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
+from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
@@ -48,17 +50,23 @@ CHOOSING = 3
 
 def _read_goal(
     scores: Scores, error: float | None, half_width: float | None, budget: int | None,
-    difference: float | None, span: float,
+    difference: float | None, cost: float | None, prices: FloatArray,
 ) -> tuple[str, float]:  # fmt: skip
-    """Return the name and the value of the one goal that is given."""
+    """Return the name and the value of the one goal that is given; a cost is a budget of items."""
     goals = {"error": error, "half_width": half_width, "budget": budget, "difference": difference}
-    named = {name: value for name, value in goals.items() if value is not None}
+    named = {name: value for name, value in (goals | {"cost": cost}).items() if value is not None}
     if len(named) != 1:
         raise StudyError(
-            f"{len(named)} goals are given: {some(named, 4)}" if named else "nothing to plan for",
-            hint="give one: --error, --half-width, --budget or --difference (in Python error, "
-            "half_width, budget or difference)",
+            f"{len(named)} goals are given: {some(named, 5)}" if named else "nothing to plan for",
+            hint="give one: --error, --half-width, --budget, --cost or --difference (in Python "
+            "error, half_width, budget, cost or difference)",
         )
+    span = scores.scale.span
+    if cost is not None:
+        n_items = int(cost / prices.mean() * (1 + 1e-9))
+        if not n_items:
+            raise StudyError("the cost does not allow a single item", hint="give a higher --cost")
+        named = {"budget": min(n_items, scores.n_items)}
     ((goal, wanted),) = named.items()
     if goal == "budget":
         if isinstance(wanted, float) and not wanted.is_integer():
@@ -84,6 +92,7 @@ def plan(
     half_width: float | None = None,
     budget: int | str | None = None,
     difference: float | None = None,
+    cost: float | str | None = None,
     methods: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | None = None,
     price: float | None = None,
@@ -101,8 +110,8 @@ def plan(
     """Plan how many items to run and with which method.
 
     Backtests methods on the source models: each model is estimated from the others. Gives a first
-    answer, then checks the chosen methods on other held-out models. Give one of `budget`, `error`,
-    `difference` and `half_width`.
+    answer, then checks the chosen methods on other held-out models. Give one of `budget`, `cost`,
+    `error`, `difference` and `half_width`.
 
     Without source models, or with too few that ran nearly all items, the plan is for a random
     sample and says what to expect at every score.
@@ -121,11 +130,15 @@ def plan(
     difference : float
         Distinguish two models that differ by this, on the scale of the scores. Two models are
         distinguished if the interval of their difference excludes 0.
+    cost : float or str
+        Most to spend on a run. You can add a unit, as in '75 $'. The plan is for as many items as
+        this buys at their mean cost.
     methods : str or sequence of str, optional
         Method names, the preferred first (default: the method fewbench, then those that fewbench
         methods recommends for the table).
     costs : mapping of item id to number, or str, optional
-        Cost of each item, or the column of the items with the cost (default: every item costs 1).
+        Cost of each item, or the column of the items with the cost (default: the column cost;
+        without it, every item costs 1).
     price : float, optional
         Price of a unit of the costs, such as GPU hours or dollars per item or token. Costs are
         then printed at this price.
@@ -173,7 +186,18 @@ def plan(
     check_level(level)
     span = scores.scale.span
     n = count_items(budget, scores) if isinstance(budget, str) else budget
-    goal, wanted = _read_goal(scores, error, half_width, n, difference, span)
+    try:
+        limit = None if cost is None else Stop.model_validate({"cost": cost})
+    except ValidationError:
+        hint = "give a number above 0, with a unit or without, as in '75 $'"
+        raise StudyError(f"the cost {cost!r} is not an amount", hint=hint) from None
+    if costs is None and (limit is not None or COST in scores.items):
+        costs = COST
+    prices = read_costs(scores, costs) * (1.0 if price is None else price)
+    unit = costs if isinstance(costs, str) else ITEMS
+    priced = (price, unit, "") if limit is None else (price, limit.unit or unit, str(cost))
+    most = None if limit is None else limit.cost
+    goal, wanted = _read_goal(scores, error, half_width, n, difference, most, prices)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",
@@ -183,14 +207,13 @@ def plan(
         raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
         raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
-    prices = read_costs(scores, costs) * (1.0 if price is None else price)
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
-        return plan_sample(scores, goal, wanted, level, power, prices, price)
+        return plan_sample(scores, goal, wanted, level, power, prices, priced)
     known = int(is_known(scores).sum())
     if known < LEAST_KNOWN:
         why = f"{known} of {counted(scores.n_models, 'model')} ran {1 - NEARLY_COMPLETE:.0%} of "
         why += "the items or more: too few to judge methods"
-        return plan_sample(scores, goal, wanted, level, power, prices, price, why)
+        return plan_sample(scores, goal, wanted, level, power, prices, priced, why)
     scores, of_whole = whole_sources(scores, LEAST_KNOWN, "plan")
     table, notes = models_to_backtest(scores, seed)
     notes += [*set_aside, *missing_note(scores)]
@@ -205,6 +228,7 @@ def plan(
         "splits": "; ".join(backtest.settings.describe() for backtest in judging.values()),
         "repeats": f"{repeats}, and {CHOOSING} to choose by",
         "seed": str(seed),
+        "average": scores.average,
         "fingerprint": scores.fingerprint,
         "version": __version__,
     }
@@ -215,7 +239,7 @@ def plan(
     ) -> Plan:  # fmt: skip
         return Plan(
             goal, wanted, level, power, scores.n_items, scores.n_models,
-            price, scores.scale, facts,
+            *priced, scores.scale, facts,
             (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
             tuple(_scaled(forecast, span) for forecast in forecasts), curves, learning,
         )  # fmt: skip

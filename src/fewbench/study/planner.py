@@ -280,21 +280,23 @@ class Planner:
         self._widths(
             [(backtest, [chosen[t].method], ladders[t]) for t, backtest in regimes.items()]
         )
-        forecasts = []
+        needs = {}
         for t, regime in regimes.items():
             before = found[t].chosen  # it says why it was chosen before others
             is_same = before.method == chosen[t].method and before.is_clear
             best = before if is_same else chosen[t]
-            regime_need = self._found(regime, best, found[t].able, ladders[t])
-            forecasts.append(self._forecast(t, regime, regime_need))
-        learning, first = None, forecasts[0]
-        if first.method != RANDOM and first.items < self.table.n_items:
-            learning = learning_curve(regimes[first.target], first.method, first.items, self.run)
-        return forecasts, learning
+            needs[t] = self._found(regime, best, found[t].able, ladders[t])
+        learning, (target, first) = None, next(iter(needs.items()))
+        method = first.chosen.method
+        if method != RANDOM and first.items < self.table.n_items:
+            learning = learning_curve(regimes[target], method, first.items, self.run)
+        return [self._forecast(t, regimes[t], need) for t, need in needs.items()], learning
 
     def _forecast(self, target: Target, backtest: Backtest, need: Needed) -> Forecast:
         chosen, ladder, items = need.chosen, need.ladder, need.items
         method = chosen.method
+        if self.goal != "error" and (method, items) in backtest.results:
+            ladder = [items]  # nothing to interpolate
         ends: list[int | None] = [None, None]
         exact = backtest.expected(items)
         error, ratio = Figure(exact, 0.0, exact, exact), Figure(1.0, 0.0, 1.0, 1.0)
@@ -306,10 +308,10 @@ class Planner:
                 ends = [curve.needed(self.wanted, "low"), curve.needed(self.wanted, "high")]
         margin = None
         if self.goal == "difference":
-            margin = Margins(backtest, method, ladder).margin(items, self.power)
+            margin = Margins(backtest, method, need.ladder).margin(items, self.power)
         random_items = items
         if self.goal in ("half_width", "difference"):
-            random_items = self.needed(backtest, RANDOM, ladder)
+            random_items = self.needed(backtest, RANDOM, need.ladder)
         elif method != RANDOM:
             random_items = backtest.random_needs("error", error.value)
         width, coverage = backtest.width(method, items)
@@ -336,13 +338,15 @@ class Planner:
         full, mean = float(self.prices.sum()), float(self.prices.mean())
         if method == RANDOM or items >= self.table.n_items or np.ptp(self.prices) == 0:
             return items * mean, random_items * mean, full
-        split = backtest.splits[0]
-        sources, targets = (self.table.take(models=at) for at in (split.sources, split.targets))
-        replayed = replay(
-            backtest.method(method), sources, targets, items, child_seed(backtest.seed, 3, 0)
-        )
-        cost = float(np.mean([self.prices[asked].sum() for asked in replayed.items]))
-        return cost, random_items * mean, full
+        runs, costs = backtest.method(method), list[float]()
+        for number, split in enumerate(backtest.splits):  # each draws its own sample
+            sources, targets = (self.table.take(models=at) for at in (split.sources, split.targets))
+            seed = child_seed(backtest.seed, 3, number)
+            for asked in replay(runs, sources, targets, items, seed).items:
+                # Held-out models may lack some of the chosen items; a run asks for all of them.
+                n = items if runs.whole_budget else len(asked)
+                costs.append(n * float(self.prices[asked].mean()))
+        return float(np.mean(costs)), random_items * mean, full
 
 
 def break_even(source_cost: float, instead: float, cost: float) -> int | None:

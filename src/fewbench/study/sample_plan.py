@@ -110,7 +110,7 @@ def plan_sample(
     level: float,
     power: float,
     prices: FloatArray,
-    price: float | None,
+    priced: tuple[float | None, str, str],
     without: str = "",
 ) -> Plan:
     """Plan a random sample, assisted by what models ran of the items.
@@ -124,7 +124,8 @@ def plan_sample(
     level, power : float
     prices : ndarray, shape (items,)
         Costs of the items, at the price of a unit if there is one.
-    price : float or None
+    priced : tuple of float or None, str, str
+        The price, the unit of the costs and the limit of cost, as of `Plan`.
     without : str
         Why nothing is learned from the models: the sample is then a plain one.
 
@@ -160,11 +161,12 @@ def plan_sample(
         "models": str(scores.n_models),
         "models that ran most items": str(scores.whole.n_models),
         "items": str(n_items),
+        "average": scores.average,
         "fingerprint": scores.fingerprint,
         "version": __version__,
     }
     return Plan(
-        goal, wanted, level, power, n_items, used.n_models, price,
+        goal, wanted, level, power, n_items, used.n_models, *priced,
         scores.scale, facts, _notes(used, answer, without or "nothing is known of the items"),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip

@@ -118,7 +118,7 @@ class _OfSplit:
         self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
     def rows(self, cells: Sequence[tuple[Cell, CellResult | Failure]]) -> list[dict[str, Any]]:
-        """Return one row per budget and method."""
+        """Return one row per budget and method, the lowest error of a budget first."""
         rows: list[dict[str, Any]] = []
         names = list(dict.fromkeys(cell.name for cell, _ in cells))
         for budget in dict.fromkeys(cell.budget for cell, _ in cells):
@@ -128,7 +128,10 @@ class _OfSplit:
             for cell, result in cells:
                 if cell.budget == budget and isinstance(result, CellResult):
                     ran[cell.name][cell.repeat] = result
-            rows += self._at(budget, ran)
+            rows += sorted(
+                self._at(budget, ran),
+                key=lambda row: np.nan_to_num(row.get("mae", np.inf), nan=np.inf),
+            )
         return rows
 
     def _at(
@@ -250,7 +253,7 @@ class _OfSplit:
             warnings.append(f"{self.name} split: {few}")
         elif not self.resampled.has_intervals:
             warnings.append(
-                f"{self.name} split: No intervals: all targets are one model or family; "
+                f"{self.name} split: no intervals: all targets are one model or family; "
                 "use more models as targets"
             )
         for of, among in (("repeats", len(self.splits)), ("tasks", len(self.scores.tasks))):

@@ -154,6 +154,21 @@ class HeldOut:
         """Mean error of random sampling on the same sources."""
         return float(equal_weights(self.groups) @ self.random) if len(self.models) else None
 
+    @property
+    def is_worse_than_random(self) -> bool:
+        """Whether the error after the last look is clearly above that of random sampling.
+
+        By a one-sided paired t test at 95% over the groups.
+        """
+        from scipy.special import stdtrit
+
+        gaps = np.abs(self.errors[:, -1, 0]) - self.random
+        each = [gaps[self.groups == group].mean() for group in np.unique(self.groups)]
+        if len(each) < 2:
+            return False
+        least = stdtrit(len(each) - 1, 0.95) * np.std(each, ddof=1) / math.sqrt(len(each))
+        return bool(np.mean(each) > least)
+
 
 def measure(
     method: Method,
@@ -508,14 +523,14 @@ class Quantiles:
         return float(self._sizes[min(at, len(self._sizes) - 1)])
 
 
-@lru_cache(maxsize=64)
-def quantiles_of(errors: HeldOut, look: int, *, tasks: bool = False) -> Quantiles | None:
-    """Return the quantiles of the errors at a look, of the full score or of the tasks together.
+@lru_cache(maxsize=1024)
+def quantiles_of(errors: HeldOut, look: int, first: int, last: int) -> Quantiles | None:
+    """Return the quantiles of the errors at a look, of some scores together.
 
-    None for fewer than 3 groups of sources. Every target's interval asks for the same: the fit is
-    kept.
+    The full score is at 0, then come the tasks. None for fewer than 3 groups of sources. Every
+    target's interval asks for the same: the fit is kept.
     """
-    relative = errors.relative[:, look, 1:] if tasks else errors.relative[:, look, :1]
+    relative = errors.relative[:, look, first:last]
     groups = np.repeat(errors.groups, relative.shape[1])
     is_finite = np.isfinite(relative.ravel())
     if len(np.unique(groups[is_finite])) < FEWEST_GROUPS:

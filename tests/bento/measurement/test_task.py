@@ -5,11 +5,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fewbench.bento.measurement.prompts import MeasuredTask
 from fewbench.bento.measurement.templates import TEMPLATES, Template, read_template
-from fewbench.errors import ReaderError, TransferError
+from fewbench.errors import FieldError, ReaderError, TransferError
 from fewbench.runners.questions import LETTERS, Question
 
 
@@ -37,7 +36,7 @@ def opened(name="1", text="2 + 2 =", answer="4", **more):
 )
 def test_a_question_that_cannot_be_asked_is_refused(fields, said):
     whole = {"id": "1", "text": "2 + 2 =", "options": ("3", "4"), "answer": 1} | fields
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(FieldError, match=said):
         Question(**whole)
 
 
@@ -59,7 +58,7 @@ def test_two_questions_are_the_same_whatever_their_ids_spaces_and_order_of_optio
     ],
 )
 def test_a_task_whose_questions_do_not_fit_is_refused(questions, pool, said):
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(FieldError, match=said):
         MeasuredTask(name="sums", subject="sums", questions=questions, pool=pool)
 
 

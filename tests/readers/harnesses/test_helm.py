@@ -338,7 +338,7 @@ class TestWhatIsMissing:
         change(sums / "scenario_state.json", picture)
         run = runs_in(sums)[0]
         assert run.columns["content"].tolist()[0] == "id0"
-        assert noted(run, "1 instances contain more than text .* identified by HELM's id")
+        assert noted(run, "1 instance with more than text .* identified by HELM's id")
 
 
 def _error(call):

@@ -224,7 +224,7 @@ class TestWhatIsAsked:
         shutil.rmtree(next(folder.rglob("predictions")))
         (run,) = runs_of(folder)
         assert run.columns["content"].tolist() == list("01234567")
-        assert noted(run.notes, "have no prompt and are identified by their position")
+        assert noted(run.notes, "without a prompt, identified by position")
 
     def test_models_with_a_slash(self, copy):
         folder = copy("no_details")

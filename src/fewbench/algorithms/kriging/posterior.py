@@ -104,12 +104,12 @@ class KrigingRun(SampledRun):
 
     # -- the path ----------------------------------------------------------------------------
 
-    def is_unlike(self, left: float = np.inf) -> bool:
+    def is_unlike(self, left: float) -> bool:
         """Whether the answers say that the sources cannot predict this target.
 
-        With `left` items to go. Few answers from far beyond the sources do not end the model's
-        choice of items unless many are left to draw, or all answers are wrong: the models reach
-        far above the sources, but not below them.
+        With `left` items to go: none if all were chosen at once. Few answers from far beyond the
+        sources do not end the models' part unless many items are left to draw, or all answers are
+        wrong: the models reach far above the sources, but not below them.
         """
         theirs = self.model.inside.answers(self.items)
         how = theirs, self.items, self.answers

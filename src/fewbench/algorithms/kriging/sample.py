@@ -197,7 +197,7 @@ class SampledRun:
         self.answers = np.concatenate([self.answers, answers])
         self.rounds = (*self.rounds, items.tobytes() + answers.tobytes())
 
-    def is_unlike(self, left: float = np.inf) -> bool:
+    def is_unlike(self, left: float) -> bool:
         """Whether the answers say that the sources cannot predict this target: it is not asked."""
         return False
 

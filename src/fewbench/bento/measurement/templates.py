@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError, field_validator
 
-from fewbench._json import Frozen
+from fewbench._json import Frozen, first_mistake
 from fewbench.bento.measurement.prompts import MeasuredTask
 from fewbench.errors import ReaderError, first_line
-from fewbench.runners.questions import LETTERS, Question, first_mistake
+from fewbench.runners.questions import LETTERS, Question
 
 ALLOWED = {  # placeholders that each template field may hold, and those that it must hold
     "instruction": (("subject",), ()),
@@ -185,9 +185,8 @@ def read_template(name_or_path: str) -> Template:
             hint=f"check the path, or use one of {names}",
         ) from error
     except ValidationError as error:
-        place, words = first_mistake(error)
         raise ReaderError(
-            f"template {path}: {place or 'the file'}: {words}",
+            f"template {path}: {first_mistake(error, 'the file')}",
             hint=f"the fields are {', '.join(ALLOWED)}; see docs/tasks.md",
         ) from error
     except (ValueError, RecursionError) as error:

@@ -68,7 +68,7 @@ class FittedKriging:
     def _heard(self, places: IntArray, row: FloatArray) -> KrigingRun:
         run = KrigingRun(self.model)
         run.hear(places, row)
-        if self.chances is not None and (self.model.is_sampled or run.is_unlike()):
+        if self.chances is not None and (self.model.is_sampled or run.is_unlike(left=0)):
             chosen = places[np.isnan(self.chances[places])]
             run.draws.append(Draw(chosen, None, self.chances))
         return run

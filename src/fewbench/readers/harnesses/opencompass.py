@@ -471,7 +471,7 @@ def _run(
         )
     if nameless and not wants.key:
         notes.append(
-            f"{nameless} items have no prompt and are identified by their position; keep the "
+            f"{counted(nameless, 'item')} without a prompt, identified by position; keep the "
             "predictions folder with the results folder"
         )
     whole = config.known and not config.test_range

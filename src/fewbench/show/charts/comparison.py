@@ -64,7 +64,7 @@ def error_by_items(
 ) -> Any:
     """Mean absolute error of each method by number of items; with one number, a row a method.
 
-    The band is one standard deviation over the repeats.
+    The band is one standard error to either side.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def error_by_items(
     import altair as alt
 
     best, title = order_of(cells, split), unit.points_title("error")
-    sd = cells.get("mae_sd", math.nan)
-    band_of = {"mae_low": (cells["mae"] - sd).clip(lower=0), "mae_high": cells["mae"] + sd}
+    se = cells.get("mae_se", math.nan)
+    band_of = {"mae_low": (cells["mae"] - se).clip(lower=0), "mae_high": cells["mae"] + se}
     rows = _rows(cells.assign(**band_of), "mae", split, unit.factor, 3)
     text = f"Mean absolute {title}, {split} split. {_told(rows, best[:5], '.2f', counted)}"
     budgets = sorted({row["budget"] for row in rows})
@@ -298,9 +298,9 @@ def true_and_estimated(
     marks = numbers[["truth", "estimate"]].to_numpy()
     air = max(0.04 * float(np.ptp(marks)), 0.002 * unit.factor)
     scale = _scale(False, [float(marks.min()) - air, float(marks.max()) + air], clamp=True)
-    x: dict[str, Any] = {"scale": scale, "axis": _axis(unit.score_title("true score"))}
-    title = unit.score_title("estimate")
-    y: dict[str, Any] = {"scale": scale, "axis": alt.Axis(title=title, tickCount=4)}
+    axis = partial(alt.Axis, tickCount=4, labelOverlap="greedy")
+    x: dict[str, Any] = {"scale": scale, "axis": axis(title=unit.score_title("true score"))}
+    y: dict[str, Any] = {"scale": scale, "axis": axis(title=unit.score_title("estimate"))}
     missed = alt.when("datum.truth < datum.low || datum.truth > datum.high")
     base = _of_one_method(run[["method", "target"]].join(numbers.round(unit.digits + 1)), cells)
     whisker = base.mark_rule().encode(

@@ -24,13 +24,12 @@ def differences(found: Any) -> Any:
     unit = Unit(found.scale)
     by_name = {"all": found} | {task.task: task for task in found.tasks}
     rows = [
-        {"name": name, "value": part.difference, "low": None, "high": None,
-         "color": COLORS[part.verdict], **dict(part.interval or {})}
+        {"name": name, "value": part.difference, "low": part.interval and part.interval.low,
+         "high": part.interval and part.interval.high, "color": COLORS[part.verdict]}
         for name, part in by_name.items()
     ]  # fmt: skip
     text = "; ".join(
-        f"{name}: {unit.difference(part.difference)} "
-        f"({unit.differences(part.interval) if part.interval else 'no interval'})"
+        f"{name}: {unit.difference(part.difference)} ({unit.differences(part.interval)})"
         for name, part in by_name.items()
     )
     title = f"{found.a} minus {found.b}"

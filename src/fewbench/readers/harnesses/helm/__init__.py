@@ -304,8 +304,8 @@ def _notes(
         )
     if instances.wordless:
         notes.append(
-            f"{len(instances.wordless)} instances contain more than text (pictures, sound) and are "
-            "identified by HELM's id"
+            f"{counted(len(instances.wordless), 'instance')} with more than text (pictures, "
+            "sound), identified by HELM's id"
         )
     if instances.failed:
         notes.append(f"{instances.failed} requests failed; HELM scored them as empty answers")
