@@ -246,6 +246,20 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     again = cli("run", "command", "agents.parquet", *words)
     assert json.loads(Path("run/result.json").read_text())["targets"] == found["targets"]
     assert again.code == 0
+    undecided = cli("gate", "run", "--at-least", f"{estimate['score']:.3f}").out
+    assert "larger --cost" in undecided.split("Next")[-1]
+    assert "not answered yet" not in undecided
+    assert "--next-items" not in undecided
+    cli("run", "command", "agents.parquet", "-t", "other", *words)
+    ok("estimate", "run", "-t", "python", "--report", "one.html")
+    ok("estimate", "run", "--report", "both.html")
+    one, both = (Path(f"{name}.html").read_text() for name in ("one", "both"))
+    assert "python: the cost limit of $75 was reached" in one
+    assert "other:" not in one
+    assert "The run took" not in one
+    assert "fewbench estimate run -t python<" in one
+    assert "python: the cost limit of $75 was reached; other: the cost limit" in both
+    assert "Cost of other, python: $" in both  # of the same items, once
 
 
 def test_a_run_estimates_a_macro_average(cli, ok, agents):
