@@ -1,7 +1,10 @@
 """What is public exists, is listed once, in order, and is documented."""
 
+import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 
 import pytest
 
@@ -57,3 +60,13 @@ def test_the_version_is_that_of_the_project():
         assert version("fewbench") == fewbench.__version__
     except PackageNotFoundError:
         pytest.skip("fewbench is not installed")
+
+
+def test_examples_can_be_pasted_alone():
+    imports = {"pd.": "import pandas as pd", "np.": "import numpy as np"}
+    imports["Path("] = "from pathlib import Path"
+    for name in fewbench.__all__:
+        text = inspect.getdoc(getattr(fewbench, name)) or ""
+        source = "".join(example.source for example in doctest.DocTestParser().get_examples(text))
+        for use, line in imports.items():
+            assert not re.search(rf"(?<![\w.]){re.escape(use)}", source) or line in source, name

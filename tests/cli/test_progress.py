@@ -110,11 +110,11 @@ def test_the_line_of_a_run_keeps_the_last_interval():
         clock[0] += (0.1, 5.0, 0.1, 1.5)[at]
         line(run, "target")
     first, second, third = said
-    assert first == "target: 1 of 50 items · cost $0.1 of at most $3, $6 in full"
+    assert first == "target: 1 of 50 items · cost $0.10 of at most $3.00, $6.00 in full"
     assert second.startswith(
         "target: 2 of 50 items, 12 a minute, about 4 min left · score 50.0% · 90% interval "
     )
-    assert " at 2 items · cost $0.4 of at most $3, $6 in full" in third
+    assert " at 2 items · cost $0.40 of at most $3.00, $6.00 in full" in third
 
 
 def test_a_run_from_python_shows_its_progress(monkeypatch, capsys):

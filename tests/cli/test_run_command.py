@@ -232,19 +232,34 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     assert (cost["unit"], cost["limit"], cost["is_limit"]) == ("$", 75, True)
     assert cost["full"] == pytest.approx(cost["spent"] / n * 120)
     assert target["cost"] == found["spent"]["cost"] == cost["spent"]
-    assert found["stopped"] == "python: the cost limit of $75 was reached"
-    line = f"Cost: ${cost['spent']:.4g}; the limit of $75 ended the run. All items would cost about"
-    assert f"{line} ${cost['full']:.4g}." in " ".join(said.out.split())
-    assert "of at most $75" in said.err  # while it runs
+    assert found["stopped"] == "python: the cost limit of $75.00 was reached"
+    line = f"Cost: ${cost['spent']:.2f}; the limit of $75.00 ended the run. All items would cost"
+    assert f"{line} about ${cost['full']:.2f}." in " ".join(said.out.split())
+    assert "of at most $75.00" in said.err  # while it runs
     assert not any("items answered" in warning for warning in estimate["warnings"])
     assert estimate["interval"]["low"] <= truth <= estimate["interval"]["high"]
     assert line in " ".join(ok("estimate", "run").split())
     assert json.loads(ok("estimate", "run", "--json"))["python"]["cost"] == cost
     ok("estimate", "run", "--report", "page.html")
-    assert f"${cost['spent']:.4g}; the limit of $75 ended the run" in Path("page.html").read_text()
+    ended = f"${cost['spent']:.2f}; the limit of $75.00 ended the run"
+    assert ended in Path("page.html").read_text()
     again = cli("run", "command", "agents.parquet", *words)
     assert json.loads(Path("run/result.json").read_text())["targets"] == found["targets"]
     assert again.code == 0
+    undecided = cli("gate", "run", "--at-least", f"{estimate['score']:.3f}").out
+    assert "larger --cost" in undecided.split("Next")[-1]
+    assert "not answered yet" not in undecided
+    assert "--next-items" not in undecided
+    cli("run", "command", "agents.parquet", "-t", "other", *words)
+    ok("estimate", "run", "-t", "python", "--report", "one.html")
+    ok("estimate", "run", "--report", "both.html")
+    one, both = (Path(f"{name}.html").read_text() for name in ("one", "both"))
+    assert "python: the cost limit of $75 was reached" in one
+    assert "other:" not in one
+    assert "The run took" not in one
+    assert "fewbench estimate run -t python<" in one
+    assert "python: the cost limit of $75 was reached; other: the cost limit" in both
+    assert "Cost of other, python: $" in both  # of the same items, once
 
 
 def test_a_run_estimates_a_macro_average(cli, ok, agents):
@@ -265,6 +280,12 @@ def test_a_run_estimates_a_macro_average(cli, ok, agents):
 def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     costs, _ = agents
     free = AGENT.replace("tasks[item]", "{'score': tasks[item]['score']}")
+    ok("start", "priced.parquet", "--cost", "75$", "-o", "begun")
+    Path("one.csv").write_text(f"id,score\n{ok('ask', 'begun').split()[0]},1\n")
+    ok("tell", "begun", "one.csv")
+    assert "1 item answered, and the limit on cost allows more" in " ".join(
+        ok("estimate", "begun").split()
+    )
     said = cli("run", "command", "priced.parquet", "--cost", "75$", "-o", "run", *START, free)
     assert said.code == 0, said.err
     target = json.loads(Path("run/result.json").read_text())["targets"]["python"]
@@ -272,7 +293,8 @@ def test_the_column_of_costs_is_never_overspent(cli, ok, agents):
     assert target["full_cost"] == pytest.approx(costs.sum())
     cost = json.loads(ok("estimate", "run", "--json"))["python"]["cost"]
     assert (cost["spent"], cost["is_limit"], cost["unit"]) == (target["cost"], True, "$")
-    assert ok("ask", "run").strip() == ""  # nothing more is affordable
+    said_more = cli("ask", "run")
+    assert (said_more.out.strip(), "within the cost limit" in said_more.err) == ("", True)
     assert "Rerun with a larger --cost" in " ".join(said.out.split())
     said = cli("run", "command", "priced.parquet", "--cost", "90$", "-o", "run", *START, free)
     more = json.loads(Path("run/result.json").read_text())["targets"]["python"]

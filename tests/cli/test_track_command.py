@@ -44,6 +44,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     ok("track", "follow", "--add", "last", told(4, items), *ONE)
     step = ("--steps", "last=500")
     assert "--run: no effect with a folder" in cli("track", "follow", "--run", "x").err
+    assert "--average: no effect with a folder" in cli("track", "follow", "--average", "macro").err
     text = ok("track", "follow", *step, "--change", "0.1", "--report", "curve.csv")
     assert text.startswith("last is the best with probability ")
     assert "Items that the next checkpoint needs: about " in text
@@ -94,6 +95,19 @@ def test_the_first_checkpoint_in_full_and_tests_against_it(ok, cli, sources, tol
     assert "name evaluations in it: follow/step-" in cli("rank", "follow").err
     gate = cli("gate", "follow/step-200", "--not-below", "step-100", "--margin", "0.5")
     assert "not worse than step-100" in gate.out
+
+
+def test_a_checkpoint_of_a_run_s_folder_in_full(ok, cli, sources, told):
+    ok("start", sources, "-n", "20", "-t", "step-100", "-o", "run")
+    items = ok("ask", "run", "--at-most", "20").split()
+    while items:
+        ok("tell", "run", told(0, items), *ONE, "-t", "step-100")
+        items = ok("ask", "run").split()
+    whole = cli("track", "run", "--add", "step-200", told(1), *ONE)
+    assert "recorded 60 answers of step-200. Next: fewbench track run" in whole.out
+    assert "step-200 ran in full, as a source model" in whole.err
+    points = json.loads(ok("track", "run", "--json"))["points"]
+    assert [point["is_known"] for point in points] == [False, True]
 
 
 def test_checkpoints_in_the_scores_file(ok, tmp_path):

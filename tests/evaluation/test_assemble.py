@@ -53,6 +53,7 @@ def test_random_sampling_stands_beside_every_estimate():
     estimate = estimated(0.4, range(5), HALVES, None)
     low, high = exact_interval(2, 5, 30, 0.9)
     assert (estimate.interval.low, estimate.interval.high) == (low, high)
+    assert estimate.expected_error == estimate.random.expected_error
     other = estimated(0.4, range(5), HALVES, known(*[0.1] * 20))
     for one in (estimate, other):
         assert one.random.half_width == pytest.approx((high - low) / 2)
@@ -150,8 +151,14 @@ def test_the_more_a_target_may_be_beyond_the_sources_the_nearer_to_random_sampli
     # As many right on the hardest items fit no source: half of random sampling's width and more.
     unfit = estimated(0.8, range(15), right_on(easiest[::-1], 9), held)
     assert unfit.score - unfit.interval.low >= 0.5 * half - 1e-9
-    # The error to expect rises for targets beyond the sources, not for those that fit badly.
-    assert unfit.expected_error < 0.02 < right[-1].expected_error
+    # The error to expect rises for targets beyond the sources, and for those that fit badly as much
+    # as their interval.
+    assert min(unfit.expected_error, right[-1].expected_error) > 0.02
+    assert unfit.expected_error / right[0].expected_error == pytest.approx(
+        width(unfit) / width(right[0]), rel=0.2
+    )
+    wrong = estimated(0.01, range(15), [0] * 15, held)
+    assert wrong.expected_error > 0.8 * wrong.random.expected_error
 
 
 def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():

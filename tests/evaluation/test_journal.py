@@ -179,8 +179,11 @@ def test_other_scores_are_refused(sources, tmp_path):
         Evaluation.open(tmp_path)
     values = sources.values.copy()
     values[0, 0] = 1 - values[0, 0]
-    for other in (replace(sources, values=values), sources.averaged("macro")):
-        with pytest.raises(EvaluationError, match="started with other scores"):
+    for other, why in (
+        (replace(sources, values=values), "started with other scores"),
+        (sources.averaged("macro"), "started with the micro average"),
+    ):
+        with pytest.raises(EvaluationError, match=why):
             Evaluation.open(tmp_path, other)
 
 

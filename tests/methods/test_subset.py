@@ -17,6 +17,9 @@ MADE = Provenance(
 @pytest.mark.parametrize("weights", [None, (0.25, 0.75), (0.0, 1e-300)])
 def test_round_trip(weights):
     subset = Subset(items=("q 1", "größe"), weights=weights, provenance=MADE)
+    assert "2 items chosen by random:" in repr(subset)
+    first = subset.model_copy(update={"items": ("q 1",)})
+    assert "1 item chosen by random, the first batch of 2:" in repr(first)
     assert Subset.from_json(subset.to_json()) == subset
     assert Subset.from_json(subset.to_json().encode()) == subset
 

@@ -248,3 +248,22 @@ def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
     path.write_text(path.read_text() + "broken\n")
     with pytest.raises(fewbench.FewbenchError, match=r"run\.jsonl: line 3 is damaged"):
         Run.open(SOURCES, "random", Stop(items=9), tmp_path)
+
+
+def test_answers_are_recorded_before_their_batch_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewbench.runners.driving.SOON", 0.0)
+    recorded = []
+
+    def score(item):
+        opened = Evaluation.open(tmp_path, SOURCES) if len(recorded) else None
+        recorded.append(0 if opened is None else len(opened.record.answered("score")))
+        if len(recorded) % 5 == 0:
+            raise ValueError("not now")
+        return TRUTH[item]
+
+    found = fewbench.run(SOURCES, "random", 20, score=score, folder=tmp_path, tries=9)
+    assert found.targets["score"].items_run == 20
+    answered = [at - at // 5 for at in range(len(recorded))]
+    assert recorded == answered
+    plain = fewbench.run(SOURCES, "random", 20, score=TRUTH.get)
+    assert found.score == plain.score

@@ -64,9 +64,11 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
     assert "this model" in table
     items = re.search(r'<table[^>]*id="items-1".*?</table>', text, re.S)[0]
     assert items.count("<tr>") == 1 + one.items_run
-    off = [float(found) for found in re.findall(r'>([\d.]+)</td><td data-label="Task">', items)]
+    off = re.findall(r'>([+−]?[\d.]+)</td><td data-label="Task">', items)
+    off = [float(found.replace("−", "-")) for found in off]
     assert len(off) == one.items_run
-    assert off == sorted(off, reverse=True)
+    assert off == sorted(off, key=abs, reverse=True)
+    assert min(off) < 0 < max(off)
     assert path.stat().st_size < 600_000
 
 

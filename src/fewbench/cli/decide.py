@@ -174,7 +174,7 @@ def _track(
     wrong
         Table of answers: texts for the worst score, such as FAIL.
     average
-        Full score: mean over items (micro) or over task scores (macro).
+        Of a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:
@@ -211,7 +211,11 @@ def _checkpoints(call: Call, path: Path) -> Scores | Path:
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )
     if path.is_dir() and is_tracked(path):
-        call.refuse(["run"] if call.given["run"] else [], "with a folder", "leave it out")
+        call.refuse(
+            [name for name in ("run", "average") if call.given[name]],
+            "with a folder",
+            "leave it out; fewbench start sets the average of an evaluation",
+        )
         return path
     if call.given["run"] is None:
         raise EvaluationError(
@@ -234,8 +238,7 @@ def _add(
         sources = open_folder(folder, scores)[0].scores
         table = _told(answers, columns, words, sources)
         share = float(sources.items.index.isin(table.item_ids).mean())
-        # The targets of one evaluation run the items that it asks for.
-        is_whole = not (folder / HEADER).is_file() and share >= 1 - NEARLY_COMPLETE
+        is_whole = share >= 1 - NEARLY_COMPLETE
     with at_work("choosing items"):
         evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
     place = evaluation.folder
@@ -248,7 +251,7 @@ def _add(
             f"{folder} --add {name} ANSWERS; or run them with a runner, see fewbench ask {place}"
         )
         return
-    taken = _tell(evaluation, table, name)
+    taken = _tell(evaluation, table, name, is_whole=is_whole)
     if is_whole:
         say(f"note: the file has {share:.0%} of the items: {name} ran in full, as a source model")
     left = sum(len(items) for items in evaluation.ask().values())
@@ -265,8 +268,11 @@ def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores) -> 
     return reading.scores
 
 
-def _tell(evaluation: Evaluation, table: Scores, name: str) -> int:
-    """Record answers, as long as the method asks for items that have one."""
+def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -> int:
+    """Record answers, as long as the method asks for items that have one; then all of a full run.
+
+    The items that the method asks for stay the first ones, which further targets run.
+    """
     taken = 0
     while True:
         new = evaluation.tell_table(table, name).answers
@@ -274,6 +280,10 @@ def _tell(evaluation: Evaluation, table: Scores, name: str) -> int:
         asked = evaluation.ask().get(name, [])
         if not new or not any(item in table.items.index for item in asked):
             break
+    if is_whole:
+        items = evaluation.scores.item_ids
+        evaluation.ask_more({name: [item for item in items if item in table.items.index]})
+        taken += evaluation.tell_table(table, name).answers
     unasked = table.n_items - len(evaluation.record.answered(name))
     if not taken and unasked:
         raise AnswersError(

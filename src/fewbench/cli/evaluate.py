@@ -158,11 +158,12 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
+    batch = " (the first batch)" if len(first) < evaluation.provenance.budget else ""
     n_sources = evaluation.scores.n_models
     sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{counted(scores.n_items, 'item')}; "
-        f"{counted(len(first), 'item')} to run now. Next: fewbench ask {output}"
+        f"{counted(len(first), 'item')} to run now{batch}. Next: fewbench ask {output}"
     )
 
 
@@ -232,7 +233,10 @@ def ask(
         say(f"{target} waits for the answers of {others}, then gets new items")
         return
     if not pending:
-        say(f"nothing more to run. Next: fewbench estimate {folder}")
+        costs = [evaluation.cost(name) for name in evaluation.targets]
+        is_limit = any(cost is not None and cost.is_limit for cost in costs)
+        why = " within the cost limit" if is_limit else ""
+        say(f"nothing more to run{why}. Next: fewbench estimate {folder}")
         return
     if len({tuple(items) for items in pending.values()}) > 1:
         raise EvaluationError(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -211,13 +211,16 @@ class AnswerBook:
                 )
             options = self.options([probabilities[item] for item in answers])
         scores = []
+        score: Any  # of a user's function it may be anything
         for item, score in answers.items():
             try:
                 scores.append(float(score))
             except (TypeError, ValueError, OverflowError) as error:
+                hint = "give a number on the scale of the source models"
+                if isinstance(score, tuple | dict):
+                    hint += "; what an item costs is read from the items' column cost"
                 raise AnswersError(
-                    f"{target!r}: the score of item {item!r} is not a number: {error}",
-                    hint="give a number on the scale of the source models",
+                    f"{target!r}: the score of item {item!r} is not a number: {error}", hint=hint
                 ) from error
         unit = self.scale.to_unit(np.array([scores]))
         return Answers(self._sources.positions(answers), unit, options)

@@ -47,7 +47,7 @@ class Cost(Frozen):
     Examples
     --------
     >>> str(Cost(spent=72.5, full=590, limit=75, is_limit=True, unit="$"))
-    'Cost: $72.5; the limit of $75 ended the run. All items would cost about $590. \
+    'Cost: $72.50; the limit of $75.00 ended the run. All items would cost about $590.00. \
 Rerun with a larger --cost to go on.'
     """
 

@@ -188,6 +188,8 @@ def make_estimate(
     scale, span = scores.scale, scores.scale.span
     plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
+    # An exact interval is that of random sampling, and so is the error to expect.
+    error = plain_error if uncertainty.kind == "exact" else uncertainty.error
     # In [0, 1], where 1 is best on every scale.
     ranks: dict[str, Any] = {}
     if len(past.full):
@@ -222,7 +224,7 @@ def make_estimate(
             half_width=(plain[1] - plain[0]) / 2 * span,
             expected_error=plain_error * span,
         ),
-        expected_error=None if uncertainty.error is None else uncertainty.error * span,
+        expected_error=None if error is None else error * span,
         interval_kind=uncertainty.kind,
         interval_sources=uncertainty.sources,
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
@@ -269,8 +271,11 @@ def progress_notes(
             f"{counted(left, 'answer')}, or skip items without an answer (fewbench tell --skip ID)"
         )
     elif left or is_waiting:
+        most = f"{answered} of {max(budget, asked)} items answered: "
+        if stop.cost is not None and stop.items is None:  # the budget is that of cheap items
+            most = f"{counted(answered, 'item')} answered, and the limit on cost allows more: "
         notes.append(
-            f"{answered} of {max(budget, asked)} items answered: "
+            most
             + (
                 "they are a random sample, so the estimate is valid; more make it more precise"
                 if is_sampled

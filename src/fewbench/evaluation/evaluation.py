@@ -79,6 +79,7 @@ class Evaluation:
     Examples
     --------
     >>> from fewbench import from_arrays
+    >>> import numpy as np
     >>> answers = np.random.default_rng(0).random((12, 40)) < np.linspace(0.2, 0.9, 12)[:, None]
     >>> scores = from_arrays(answers, models=[f"m{i}" for i in range(12)])
     >>> evaluation = Evaluation(scores, "random", budget=8, targets=["new"])

@@ -60,7 +60,7 @@ class Stop(Frozen):
     >>> Stop(items=100, half_width=0.03).describe()
     'at most 100 items, or an interval of ±0.03 at 90%'
     >>> Stop(cost=75, unit="$").describe()
-    'at most $75'
+    'at most $75.00'
     """
 
     items: int | None = None

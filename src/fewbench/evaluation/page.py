@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted, fixed
+from fewbench._names import counted, fixed, signed, some
 from fewbench._types import FloatArray
 from fewbench.errors import PackError
 from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
@@ -64,10 +64,13 @@ def estimates_page(
     answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
+    by_cost: dict[str, list[str]] = {}
+    for estimate in ranked:
+        if estimate.cost is not None:
+            by_cost.setdefault(str(estimate.cost), []).append(estimate.target)
     lesser += [
-        f"{estimate.target}: {estimate.cost}" if several else str(estimate.cost)
-        for estimate in ranked
-        if estimate.cost is not None
+        text.replace("Cost:", f"Cost of {some(names, quotes=False)}:", 1) if several else text
+        for text, names in by_cost.items()
     ]
     lesser += [
         f"Before, {estimate.target} scored {unit.score(estimate.before)}: it moved by "
@@ -90,6 +93,9 @@ def estimates_page(
     facts = {"Method": provenance.settings, "Seed": str(provenance.seed)}
     facts |= {"Fingerprint of the scores": provenance.fingerprint, "fewbench": provenance.version}
     folder = folder or str((evaluation and evaluation.folder) or "")
+    again = f"fewbench estimate {quote(folder)}"
+    if evaluation is not None and len(evaluation.targets) > len(ranked):
+        again += "".join(f" -t {quote(estimate.target)}" for estimate in ranked)
     return Page(
         "estimate",
         title,
@@ -103,7 +109,7 @@ def estimates_page(
                 "repeat",
                 "How to repeat it",
                 facts=facts,
-                commands=[f"fewbench estimate {quote(folder)}"] if folder else [],
+                commands=[again] if folder else [],
                 detail=True,
             ),
         ],
@@ -167,7 +173,7 @@ def _parts(
     if scores is not None and scores.n_models:
         rows = _near(estimate, scores, unit)
         head = [("Rank", True), ("Model", False), ("Full score", True), ("", False)]
-        fold = f"Source models near the target ({len(rows):,} of {scores.n_models + 1:,} models)"
+        fold = f"Models near the target ({len(rows):,} of {scores.n_models + 1:,} models)"
         near = Table("Source models", head, rows, "a model", fold)
         note = (
             "Bars count the source models by full score; the small ticks are single models. The "
@@ -313,12 +319,13 @@ def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section
     by_method = bool(table["expected"].notna().any())
     if not by_method:
         table = table.assign(expected=_means(evaluation.scores, list(table.index)))
-    table = table.assign(off=(table["score"] - table["expected"]).abs())
-    table = table.sort_values("off", ascending=False, kind="stable", na_position="last")
+    table = table.assign(off=table["score"] - table["expected"])
+    table = table.sort_values("off", key=abs, ascending=False, kind="stable", na_position="last")
     is_compared, rows = bool(table["expected"].notna().any()), []
     for item, row in table.head(MOST_ITEMS).iterrows():
         score = "–" if row["score"] != row["score"] else f"{row['score']:.4g}"
-        off = [fixed(row[name], unit.digits + 1) for name in ("expected", "off")]
+        digits = unit.digits + 1
+        off = [fixed(row["expected"], digits), signed(row["off"], digits)]
         rows.append(
             [str(item), score, *(off if is_compared else []), str(row["task"]), row["status"]]
         )

@@ -35,10 +35,25 @@ class Provenance(Frozen):
 class Subset(Frozen):
     """Chosen items and their weights, in the order of choice.
 
-    A subset is meaningful only with its method's predictor; `provenance` names both. `chances` are
-    those with which the items were drawn, None for an item that was chosen. `notes` tell users
-    about the choice.
+    A subset is meaningful only with its method's predictor; `provenance` names both.
 
+    Attributes
+    ----------
+    items : tuple of str
+        Item ids, each once.
+    weights : tuple of float, optional
+        Each item's share of the estimate, 0 or more, with the sum 1. By default the items' weights
+        in the full score.
+    chances : tuple of float or None, optional
+        The probability, above 0 and at most 1, with which each item was drawn; None for an item
+        that was chosen. By default all were chosen.
+    notes : tuple of str
+        What a user should know of the choice.
+    provenance : Provenance, optional
+        Set by fewbench.
+
+    Examples
+    --------
     >>> subset = Subset(items=("q1", "q7"), weights=(0.25, 0.75))
     >>> Subset.from_json(subset.to_json()) == subset
     True
@@ -89,7 +104,11 @@ class Subset(Frozen):
 
     def __repr__(self) -> str:
         """Return the number of items, the first ones and the method."""
-        by_method = "" if self.provenance is None else f" chosen by {self.provenance.method}"
+        by_method = ""
+        if (origin := self.provenance) is not None:
+            is_part = len(self.items) < origin.budget
+            batch = f", the first batch of {origin.budget}" if is_part else ""
+            by_method = f" chosen by {origin.method}{batch}"
         return f"Subset: {counted(len(self.items), 'item')}{by_method}: {some(self.items)}"
 
     def __str__(self) -> str:

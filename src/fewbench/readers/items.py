@@ -42,6 +42,7 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "items.csv"
     >>> _ = path.write_text("id,task,weight\n007,sums,1\n8,words,3\n")
     >>> benchmark = read_items(path)

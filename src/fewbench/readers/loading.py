@@ -49,6 +49,7 @@ def load_scores(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"q1": [1, 0], "q2": [1, 1]}, index=["a", "b"])
     >>> load_scores(table).full_scores().tolist()
     [1.0, 0.5]

@@ -242,8 +242,8 @@ def read(
         names = (str(name) for name in table_columns(source))
         unused = [x for x in names if x not in layout.named and not x.startswith("__index")]
         if unused:
-            options = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
-            notes = [f"{source}: columns not used: {some(unused, most=8)} (to keep: {options})"]
+            keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
+            notes = [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]
     return Reading(table, tuple(notes))
 
 

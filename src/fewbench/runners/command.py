@@ -101,7 +101,7 @@ class CommandRunner:
         self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
-        self.on_answers: Callable[[int], None] | None = None
+        self.on_answers: Callable[[Answered], None] | None = None
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""

@@ -4,9 +4,9 @@ A `Runner` is a way of running a model: lm-eval, Inspect, a program, an endpoint
 checks it, opens the evaluation, drives it, and closes the runner, whatever happens.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -26,6 +26,8 @@ from fewbench.scores.roles import as_sources
 NO_ANSWER = "no answer and no reason given"
 INTERRUPTED = "interrupted"
 FLOATS = (float, np.floating)
+SOON = 1.0
+"""Seconds after which the answers of a batch that is not at its end are recorded."""
 
 OnProgress = Callable[[Run, str], None]
 
@@ -44,7 +46,8 @@ class Answered:
       not count as failed.
     - `last_failed`: as `failed`, of the items that failed after the last answer. If these are many,
       the model has failed as a whole, and no item is skipped.
-    - `on_answers`: called with the number of answers whenever some are added.
+    - `taken`: items that the run took already, and that are no longer among these.
+    - `on_answers`: called with this whenever answers are added.
     """
 
     answers: dict[str, float] | Scores = field(default_factory=dict)
@@ -56,7 +59,8 @@ class Answered:
     texts: Mapping[str, str] | None = None
     stopped: str | None = None
     last_failed: dict[str, str] = field(default_factory=dict)
-    on_answers: Callable[[int], None] | None = None
+    taken: set[str] = field(default_factory=set)
+    on_answers: "Callable[[Answered], None] | None" = None
 
     def add(self, answers: Mapping[str, float], failed: Mapping[str, str]) -> None:
         """Add what became of items; what failed before or with an answer is the items' failure.
@@ -71,7 +75,7 @@ class Answered:
             self.failed |= self.last_failed
             self.last_failed = {}
         if self.on_answers is not None:
-            self.on_answers(len(self.answers))
+            self.on_answers(self)
 
     @property
     def more(self) -> dict[str, Any]:
@@ -82,7 +86,7 @@ class Answered:
     @property
     def ended(self) -> set[str]:
         """The items that were answered or failed."""
-        return items_of(self.answers) | self.failed.keys() | self.last_failed.keys()
+        return items_of(self.answers) | self.failed.keys() | self.last_failed.keys() | self.taken
 
 
 class Runner(Protocol):
@@ -91,7 +95,7 @@ class Runner(Protocol):
     It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
     run. A target resumes only with the same facts. It may have `model_name`, which names a target
     that the user does not name. And it may have `batch`, the most items per batch where the user
-    gives none: a batch in flight is lost in a crash.
+    gives none: a batch in flight can be lost in a crash.
     """
 
     @property
@@ -130,8 +134,8 @@ class ChecksItems(Protocol):
 class CountsAnswers(Protocol):
     """What a runner has besides if it can tell of answers within a batch."""
 
-    on_answers: Callable[[int], None] | None
-    """Called in `answer` with the number of answers so far."""
+    on_answers: Callable[[Answered], None] | None
+    """Called in `answer` with the answers so far."""
 
 
 @runtime_checkable
@@ -192,6 +196,24 @@ def drive(
     return result
 
 
+class _Taking:
+    """Takes answers within a batch, each second, so that a crash loses no more; and shows them."""
+
+    def __init__(self, run: Run, target: str, on_progress: OnProgress | None) -> None:
+        self._run, self._target, self._on_progress = run, target, on_progress
+        self._since = time.monotonic()
+
+    def __call__(self, reply: Answered) -> None:
+        assert isinstance(reply.answers, dict)
+        if reply.answers and time.monotonic() - self._since >= SOON:
+            self._run.take(self._target, reply.answers, reply.failed, **reply.more)
+            reply.taken |= reply.answers.keys() | reply.failed.keys()
+            reply.answers, reply.failed, reply.cost, reply.tokens = {}, {}, 0.0, 0
+            self._since = time.monotonic()
+        if isinstance(self._on_progress, ShowsAnswers):
+            self._on_progress.show_answers(self._run, self._target, len(reply.answers))
+
+
 def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool:
     """Run a batch of each target; return whether there was any."""
     went_on = False
@@ -200,8 +222,8 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         if not items:
             continue
         went_on = True
-        if isinstance(runner, CountsAnswers) and isinstance(on_progress, ShowsAnswers):
-            runner.on_answers = partial(on_progress.show_answers, run, target)
+        if isinstance(runner, CountsAnswers):
+            runner.on_answers = _Taking(run, target, on_progress)
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
         if answered.stopped is None:

@@ -53,7 +53,7 @@ class FunctionRunner:
         self.model_name = name if name.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
-        self.on_answers: Callable[[int], None] | None = None
+        self.on_answers: Callable[[Answered], None] | None = None
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that there is a function for every target; RunError if not."""
@@ -187,6 +187,7 @@ def run(
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which
         it raises an error, or returns None, is tried again later, and skipped after `tries` times.
+        It cannot report a cost: the items' column `cost` counts, or a command's answers do.
     stop : Stop, optional
         When to stop: a number of items, the width of the interval, a cost, or a time.
     targets : sequence of str, optional
@@ -201,7 +202,8 @@ def run(
         Whether `score` takes a list of items.
     batch : int, optional
         Most items per batch (default: 16 for each concurrent call; with `batched`, all that the
-        method asks at a time). A batch in flight is lost in a crash.
+        method asks at a time). A crash loses the answers of the last second, or of a batch with
+        `batched`.
     concurrency : int
         Calls at the same time, in threads or, of an async function, in tasks.
     seed : int

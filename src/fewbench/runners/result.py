@@ -1,5 +1,6 @@
 """What a run found, cost and saved."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ class TargetResult(Frozen):
         About what all items would have cost (`Cost.full`), by the mean of those that were run.
     unit : str
         Of the costs, if it is known.
+    limit : str, optional
+        The limit that ended it, in words.
     """
 
     estimate: Estimate | None
@@ -103,6 +106,7 @@ class TargetResult(Frozen):
     full_cost: float
     full_tokens: int
     unit: str = ""
+    limit: str | None = None
 
 
 class RunResult(Shown, Frozen):
@@ -137,6 +141,7 @@ class RunResult(Shown, Frozen):
         *,
         failed: dict[str, dict[str, str]],
         spent: dict[str, Spent],
+        limited: dict[str, str],
         stopped: str | None,
         is_failed: bool,
         notes: list[str],
@@ -159,6 +164,7 @@ class RunResult(Shown, Frozen):
                 full_cost=0.0 if cost is None else cost.full,
                 full_tokens=round(used.tokens * scale),
                 unit=evaluation.stop.unit,
+                limit=limited.get(name),
             )
         whole = next(iter(spent.values())).model_copy(
             update={
@@ -169,7 +175,7 @@ class RunResult(Shown, Frozen):
         return cls(
             targets=targets,
             spent=whole,
-            stopped=stopped,
+            stopped=stopped or _limits(targets),
             is_failed=is_failed,
             notes=tuple(notes),
             folder=None if folder is None else str(folder),
@@ -194,7 +200,12 @@ class RunResult(Shown, Frozen):
             for name, target in result.targets.items()
             if name in estimates
         }
-        return result.model_copy(update={"targets": kept})
+        changes: dict[str, Any] = {"targets": kept}
+        if result.stopped == _limits(result.targets):
+            changes["stopped"] = _limits(kept)
+        if len(result.targets) > 1:  # the time was that of one command, maybe for another target
+            changes["spent"] = result.spent.model_copy(update={"seconds": 0.0})
+        return result.model_copy(update=changes)
 
     def with_earlier(self, path: Path) -> "RunResult":
         """Return this result with the targets of an earlier one that it does not have."""
@@ -202,7 +213,10 @@ class RunResult(Shown, Frozen):
             earlier = type(self).model_validate_json(path.read_bytes()).targets
         except (OSError, ValidationError):
             return self
-        return self.model_copy(update={"targets": {**earlier, **self.targets}})
+        changes: dict[str, Any] = {"targets": {**earlier, **self.targets}}
+        if self.stopped == _limits(self.targets):
+            changes["stopped"] = _limits(changes["targets"])
+        return self.model_copy(update=changes)
 
     @property
     def estimates(self) -> Estimates:
@@ -285,6 +299,8 @@ class RunResult(Shown, Frozen):
         text = (
             f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "
             f"{time.own_seconds:,.1f} s."
+            if time.seconds
+            else ""
         )
         title = "What it cost and saved"
         tables = [Table(title, head, rows)] if rows else []
@@ -308,3 +324,9 @@ class RunResult(Shown, Frozen):
         with written_whole(Path(path)) as temporary:
             temporary.write_text(self.to_json() + "\n", encoding="utf-8")
         return Path(path)
+
+
+def _limits(targets: Mapping[str, TargetResult]) -> str | None:
+    """Return the limits that ended single targets, in words."""
+    limits = [f"{name}: {target.limit}" for name, target in targets.items() if target.limit]
+    return "; ".join(limits) or None

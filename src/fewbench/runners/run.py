@@ -518,16 +518,12 @@ class Run:
             estimates,
             failed=failed,
             spent={name: self._spent([name]) for name in self.targets},
-            stopped=self.stopped or self._reached(),
+            limited=self._limited,
+            stopped=self.stopped,
             is_failed=self.is_failed,
             notes=[*self.notes, *count_uncompared(self._uncompared)],
             folder=self.folder,
         )
-
-    def _reached(self) -> str | None:
-        """Return the limits that ended single targets, in words."""
-        limits = [f"{target}: {limit}" for target, limit in self._limited.items()]
-        return "; ".join(limits) or None
 
     def _n_answers(self) -> int:
         return sum(len(self.evaluation.record.answered(name)) for name in self.targets)

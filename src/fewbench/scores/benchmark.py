@@ -125,6 +125,7 @@ class Benchmark(ItemTable):
 
     Examples
     --------
+    >>> import pandas as pd
     >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
     >>> benchmark = Benchmark(items, average="macro")
     >>> benchmark

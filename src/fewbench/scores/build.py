@@ -60,6 +60,7 @@ def from_long(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"llm": ["a", "a", "b"], "q": ["1", "2", "1"], "ok": [1, 0, 1]})
     >>> from_long(table, model="llm", item="q", score="ok").values.tolist()
     [[1.0, 0.0], [1.0, nan]]
@@ -160,6 +161,7 @@ def from_wide(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from_wide(pd.DataFrame({"q1": [1], "q2": [0]}, index=["a"])).full_scores().tolist()
     [0.5]
     """

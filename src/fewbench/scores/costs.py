@@ -17,11 +17,12 @@ def amount(value: float, unit: str) -> str:
 
     Examples
     --------
-    >>> amount(72.512, "$"), amount(1234.5, "s"), amount(0.25, "")
-    ('$72.51', '1,234 s', '0.25')
+    >>> amount(72.5, "$"), amount(1234.5, "s"), amount(0.25, ""), amount(0.0024, "$")
+    ('$72.50', '1,234 s', '0.25', '$0.0024')
     """
-    number = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-    return f"{unit}{number}" if unit in ("$", "€", "£", "¥") else f"{number} {unit}".strip()
+    is_money = unit in ("$", "€", "£", "¥")
+    form = ",.0f" if value >= 1000 else ".2f" if is_money and value >= 0.01 else ".4g"
+    return f"{unit}{value:{form}}" if is_money else f"{value:{form}} {unit}".strip()
 
 
 def read_costs(

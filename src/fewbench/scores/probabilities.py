@@ -120,6 +120,7 @@ class OptionProbabilities:
 
     Examples
     --------
+    >>> import numpy as np
     >>> p = OptionProbabilities(np.array([[[0.9, 0.1], [0.5, 0.5]]]))
     >>> p.shape
     (1, 2, 2)

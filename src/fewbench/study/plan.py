@@ -50,7 +50,7 @@ CHOOSING = 3
 
 def _read_goal(
     scores: Scores, error: float | None, half_width: float | None, budget: int | None,
-    difference: float | None, cost: Stop | None, prices: FloatArray,
+    difference: float | None, cost: float | None, prices: FloatArray,
 ) -> tuple[str, float]:  # fmt: skip
     """Return the name and the value of the one goal that is given; a cost is a budget of items."""
     goals = {"error": error, "half_width": half_width, "budget": budget, "difference": difference}
@@ -63,7 +63,7 @@ def _read_goal(
         )
     span = scores.scale.span
     if cost is not None:
-        n_items = int((cost.cost or 0.0) / prices.mean() * (1 + 1e-9))
+        n_items = int(cost / prices.mean() * (1 + 1e-9))
         if not n_items:
             raise StudyError("the cost does not allow a single item", hint="give a higher --cost")
         named = {"budget": min(n_items, scores.n_items)}
@@ -196,7 +196,8 @@ def plan(
     prices = read_costs(scores, costs) * (1.0 if price is None else price)
     unit = costs if isinstance(costs, str) else ITEMS
     priced = (price, unit, "") if limit is None else (price, limit.unit or unit, str(cost))
-    goal, wanted = _read_goal(scores, error, half_width, n, difference, limit, prices)
+    most = None if limit is None else limit.cost
+    goal, wanted = _read_goal(scores, error, half_width, n, difference, most, prices)
     if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
             f"repeats={repeats}, workers={workers}, seed={seed} is too low",

@@ -49,6 +49,7 @@ from fewbench.uncertainty.intervals import (
 )
 from fewbench.uncertainty.sampling import (
     betting_interval,
+    error_within,
     exact_interval,
     interval_at,
     sampling_effect,
@@ -145,7 +146,7 @@ class Judge:
             uncertainty = sampled_uncertainty(estimate, *error, bounds, score.sample)
         else:
             uncertainty = self._held_out(score, bounds)
-        return with_equal_answers(uncertainty, replies, self.scores.n_items)
+        return with_equal_answers(uncertainty, replies, self.scores.n_items, self.level)
 
     def _of_random(
         self,
@@ -240,9 +241,9 @@ class Judge:
             )  # fmt: skip
         wider = _widened_to(by_fit, as_random, quantiles, unit)
         half = _held_out_half([quantiles], unit, wider, beyond, as_random)
-        # A target beyond the sources errs more. Most that fit badly are like the sources all the
-        # same: the interval widens for the others, and the error to expect stays as measured.
-        error = max(quantiles.mean * unit, beyond * plain)
+        # A target beyond the sources errs more; of one that fits them badly the error to expect
+        # grows as much as the interval.
+        error = max(quantiles.mean * wider(self.level) * unit, beyond * plain)
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
@@ -327,7 +328,7 @@ class Judge:
                 quantiles = of_tasks, self.quantiles(n, 1 + task, 2 + task) or of_tasks
                 unit, share = float(units[1 + task]), beyond * float(widths[task])
                 half = _held_out_half(quantiles, unit, wider, share, as_random)
-                expected = fmean(each.mean for each in quantiles) * unit
+                expected = fmean(each.mean for each in quantiles) * wider(self.level) * unit
                 uncertainties[-1] = Uncertainty(
                     estimate, "held-out", half, around(estimate, half), *ends,
                     max(expected, share * plain), of_tasks.groups,
@@ -358,10 +359,13 @@ def _held_out_half(
     return half
 
 
-def with_equal_answers(uncertainty: Uncertainty, answers: FloatArray, n_items: int) -> Uncertainty:
+def with_equal_answers(
+    uncertainty: Uncertainty, answers: FloatArray, n_items: int, level: float
+) -> Uncertainty:
     """Have the interval of a target that is all right or all wrong contain the exact one.
 
-    The sources, or other answers, say how far the score may be off, but none is like it.
+    The sources, or other answers, say how far the score may be off, but none is like it. The error
+    to expect is at least random sampling's within the exact interval at this level.
     """
     if np.ptp(answers) > 0 or answers[0] not in (0.0, 1.0):
         return uncertainty
@@ -372,7 +376,8 @@ def with_equal_answers(uncertainty: Uncertainty, answers: FloatArray, n_items: i
         exact = exact_interval(hits, n, n_items, level)
         return min(low, exact[0]), max(high, exact[1])
 
-    return replace(uncertainty, ends=ends)
+    error = error_within(*exact_interval(hits, n, n_items, level), n, n_items)
+    return replace(uncertainty, ends=ends, error=max(uncertainty.error or 0.0, error))
 
 
 def _not_trusted(why: str, share: float) -> str:
