@@ -44,6 +44,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     ok("track", "follow", "--add", "last", told(4, items), *ONE)
     step = ("--steps", "last=500")
     assert "--run: no effect with a folder" in cli("track", "follow", "--run", "x").err
+    assert "--average: no effect with a folder" in cli("track", "follow", "--average", "macro").err
     text = ok("track", "follow", *step, "--change", "0.1", "--report", "curve.csv")
     assert text.startswith("last is the best with probability ")
     assert "Items that the next checkpoint needs: about " in text

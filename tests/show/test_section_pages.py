@@ -104,3 +104,17 @@ def test_a_training_run(said):
     assert '"step-2"' not in drawn
     with pytest.raises(fewbench.FewbenchError, match="no chart"):
         found.model_copy(update={"points": found.points[:1], "best": "step-1"}).plot()
+
+
+def test_a_task_of_which_too_little_is_known_is_drawn_without_an_interval():
+    scores = simulate(30, 120, 4, seed=1)
+    made = fewbench.Evaluation(scores, "random", 5, ["a", "b"])
+    for name, items in made.ask().items():
+        made.tell(name, dict.fromkeys(items, float(name == "a")))
+    found = fewbench.versus((made, "a"), (made, "b"), warn=False)
+    bare = next(task for task in found.tasks if task.interval is None)
+    assert bare.p_value is bare.p_adjusted is None
+    row = next(row for row in found.page().sections[0].tables[0].rows if row[0] == bare.task)
+    assert row[2:] == ["–", "undecided", "–", "–"]
+    assert f"{bare.task}: {row[1]} (–)" in render(found.page())
+    assert found.plot() is not None

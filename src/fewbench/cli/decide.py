@@ -177,7 +177,7 @@ def _track(
     wrong
         Table of answers: texts for the worst score, such as FAIL.
     average
-        Full score: mean over items (micro) or over task scores (macro).
+        Of a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:
@@ -214,8 +214,11 @@ def _checkpoints(call: Call, path: Path) -> Scores | Path:
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )
     if path.is_dir() and is_tracked(path):
-        options = [name for name in ("run", "average") if call.given[name]]
-        call.refuse(options, "with a folder", "leave them out; start chooses its average")
+        call.refuse(
+            [name for name in ("run", "average") if call.given[name]],
+            "with a folder",
+            "leave it out; fewbench start sets the average of an evaluation",
+        )
         return path
     if call.given["run"] is None:
         raise EvaluationError(

@@ -80,12 +80,6 @@ def _date(side: Operand, scores: Scores) -> str:
     return str(dates.get(side.name, ""))
 
 
-def _of_change(interval: Interval | None, unit: Unit) -> str:
-    if interval is None:
-        return "–"
-    return unit.differences(interval) if interval.low < interval.high else "known"
-
-
 def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
     """Return the scores in time, as a chart and a table."""
     head = [("Date", False), ("Target", False), ("Score", True)]
@@ -95,7 +89,7 @@ def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
             *(row.date, row.target, unit.score(row.score)),
             unit.scores(row.interval) if row.interval.low < row.interval.high else "known",
             "–" if row.change is None else unit.difference(row.change),
-            _of_change(row.change_interval, unit),
+            unit.differences(row.change_interval),
         ]
         for row in rows
     ]

@@ -197,17 +197,19 @@ def judged(
 
     It is better or worse if the p value that is adjusted for their number is at most 1 - level.
     `difference` is in [0, 1]; the interval is on the scale of the scores, None if nothing is known.
+    The p values are None where nothing is tested: then, or if both scores are known.
     """
     verdict = "undecided"
     if p_adjusted is not None and p_adjusted <= 1 - level + 1e-12 and difference != 0:
         verdict = "better" if difference > 0 else "worse"
+    is_tested = pair is not None and not pair.is_known
     return {
         "difference": float(scale.difference_from_unit(difference)),
         "interval": None
         if pair is None
         else Interval.between(scale.difference_from_unit(pair.interval(level))),
-        "p_value": p_value,
-        "p_adjusted": p_adjusted,
+        "p_value": p_value if is_tested else None,
+        "p_adjusted": p_adjusted if is_tested else None,
         "verdict": verdict,
     }
 

@@ -48,9 +48,10 @@ class Change(Frozen):
     before, after : str
     difference, interval
         The interval is of this change alone.
-    p_value, p_adjusted : float
-        Two-sided, by itself and adjusted by Holm for the number of changes. For the best checkpoint
-        against the last one it is times the number of those that could have been the best.
+    p_value, p_adjusted : float or None
+        Two-sided, by itself and adjusted by Holm for the number of changes; None if both scores are
+        known. For the best checkpoint against the last one it is times the number of those that
+        could have been the best.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -59,8 +60,8 @@ class Change(Frozen):
     after: str
     difference: float
     interval: Interval
-    p_value: float
-    p_adjusted: float
+    p_value: float | None
+    p_adjusted: float | None
     verdict: Verdict
 
 
@@ -204,11 +205,8 @@ class Track(Shown, Frozen):
             rows = [
                 [
                     *(change.before, change.after, unit.difference(change.difference)),
-                    *(
-                        unit.differences(change.interval),
-                        change.verdict,
-                        p_value(change.p_adjusted),
-                    ),
+                    *(unit.differences(change.interval), change.verdict),
+                    p_value(change.p_adjusted),
                 ]
                 for change in changes
             ]

@@ -29,7 +29,8 @@ class TaskDifference(Frozen):
     difference, interval
         A minus B. The interval is of this task alone; None if too little is known of the task.
     p_value, p_adjusted : float or None
-        Two-sided, by itself and adjusted for the number of tasks; None without an interval.
+        Two-sided, by itself and adjusted for the number of tasks; None without an
+        interval, or if both scores are known.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """

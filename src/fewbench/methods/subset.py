@@ -42,8 +42,8 @@ class Subset(Frozen):
     items : tuple of str
         Item ids, each once.
     weights : tuple of float, optional
-        What each item counts in an estimate, 0 or more, in any unit: only their ratios matter. By
-        default the items' weights in the full score.
+        Each item's share of the estimate, 0 or more, with the sum 1. By default the items' weights
+        in the full score.
     chances : tuple of float or None, optional
         The probability, above 0 and at most 1, with which each item was drawn; None for an item
         that was chosen. By default all were chosen.
