@@ -254,11 +254,11 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     ok("estimate", "run", "-t", "python", "--report", "one.html")
     ok("estimate", "run", "--report", "both.html")
     one, both = (Path(f"{name}.html").read_text() for name in ("one", "both"))
-    assert "python: the cost limit of $75 was reached" in one
+    assert "python: the cost limit of $75.00 was reached" in one
     assert "other:" not in one
     assert "The run took" not in one
     assert "fewbench estimate run -t python<" in one
-    assert "python: the cost limit of $75 was reached; other: the cost limit" in both
+    assert "python: the cost limit of $75.00 was reached; other: the cost limit" in both
     assert "Cost of other, python: $" in both  # of the same items, once
 
 
@@ -271,6 +271,7 @@ def test_a_run_estimates_a_macro_average(cli, ok, agents):
     assert "pass --average macro" in refused.err
     assert cli(*words[:3], "--average", "macro", *words[3:]).code == 0
     assert json.loads(Path("run/result.json").read_text())["targets"]["python"]["items_run"] == 20
+    assert "; the score is the mean over 3 task scores" in " ".join(ok("estimate", "run").split())
     audited = ok("audit", "agents.parquet", "--average", "macro")
     assert "--average macro" in audited.split("Next")[-1]
     planned = ok("plan", "agents.parquet", "-n", 20, "--average", "macro", "--repeats", 3)
