@@ -67,6 +67,6 @@ def test_examples_can_be_pasted_alone():
     imports["Path("] = "from pathlib import Path"
     for name in fewbench.__all__:
         text = inspect.getdoc(getattr(fewbench, name)) or ""
-        source = "".join(one.source for one in doctest.DocTestParser().get_examples(text))
+        source = "".join(example.source for example in doctest.DocTestParser().get_examples(text))
         for use, line in imports.items():
             assert not re.search(rf"(?<![\w.]){re.escape(use)}", source) or line in source, name

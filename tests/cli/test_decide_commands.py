@@ -31,6 +31,7 @@ def test_two_targets_a_source_model_and_files(run, ok, cli, scores, tmp_path):
     assert "Items that differ: 6 of 12: new scores higher on 6, step:2 on 0" in text
     assert "(Holm)" in text
     assert ok("versus", "run:new", "step:2").splitlines()[0] == text.splitlines()[0]
+    assert ok("versus", "run", "new", "model-01") == ok("versus", "run:new", "model-01")
     found = json.loads(ok("versus", "run:new", "model-01", "--json", "--sequential"))
     assert (found["b"], found["checked_at"]) == ("model-01", [10, 12])
     assert "known" in ok("versus", "model-01", "model-02", "--scores", scores)
@@ -226,6 +227,8 @@ def test_two_targets_of_one_folder(checkpoint, ok, cli):
         "ckpt-2",
     }
     assert len(json.loads(ok("track", "run", "--json"))["points"]) == 2
+    refused = cli("track", "run", "--average", "macro").err
+    assert "--average: no effect with a folder" in refused
     assert "'ckpt-9' is not a target" in cli("versus", "run", "ckpt-1", "ckpt-9").err
     assert "limits: at most 12 items, now at most 9 items" in checkpoint("x", "run", 2, "-n", 9).err
 

@@ -133,7 +133,7 @@ def test_checkpoints_that_answer_alike_are_sent_to_a_random_sample():
         evaluation.tell(target, {item: answers[target][position[item]] for item in items})
     result = fewbench.versus((evaluation, "new"), (evaluation, "old"))
     n_apart = len(result.deciding)
-    variance = (n_apart + 2) / 41 - result.difference**2
+    variance = (n_apart - n_apart**2 / 40 + 2) / 41  # they differ by 1 where they do
     expected = 1.6449 * np.sqrt(variance * (1 / 40 - 1 / 400))
     assert result.random.half_width == pytest.approx(expected, rel=1e-4)
     assert expected < 0.9 * (result.interval.high - result.interval.low) / 2

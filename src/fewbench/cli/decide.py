@@ -42,8 +42,8 @@ def _run(
     Parameters
     ----------
     program
-        With `run`: the program and its arguments, after --. Without: the second target, if A is the
-        folder of both.
+        With `run`: the program and its arguments, after --. Without: the second target or source
+        model, if A is the folder of the first one.
     run
         Folder in which the program after -- runs A and B, as fewbench run command does, until the
         difference is decided. Needs --scores.
@@ -56,8 +56,11 @@ def _run(
     how: dict[str, Any] = {"budget": budget, "seed": seed}
     how = {name: typed for name, typed in how.items() if typed is not None}
     if run is None and program and len(program) == 1 and (Path(given["a"]) / HEADER).is_file():
-        folder, first, second = given["a"], given["b"], program.pop()
-        given |= {"a": f"{folder}:{first}", "b": f"{folder}:{second}"}
+        folder, names = given["a"], (given["b"], program.pop())
+        evaluation = call.evaluation(folder)
+        sources = set(evaluation.scores.model_ids).difference(evaluation.targets)
+        first, second = (name if name in sources else f"{folder}:{name}" for name in names)
+        given |= {"a": first, "b": second}
     if run is None and not program:
         call.refuse(how, "without a run", "add --run DIR and a program after --, or leave them out")
         result: Versus = call()

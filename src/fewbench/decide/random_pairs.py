@@ -40,10 +40,11 @@ def random_pairs(
 ) -> RandomPairs | None:
     """Return what random sampling would give; None if nothing was run for this difference.
 
-    How often two models disagree is guessed from the source models that are closest to them, of
-    those that ran most items. Checkpoints of one model disagree less: no more than on the common
-    items, as chosen ones tell models apart better than others do. None if there are fewer than two
-    sources, or if a pack holds their answers to the chosen items only.
+    How far the items' differences vary is guessed from pairs of the source models that are closest
+    to the two, of those that ran most items. Checkpoints of one model disagree less: no more than
+    on the common items, as chosen ones tell models apart better than others do. Common items that
+    are a random sample say it by themselves. None if there are fewer than two sources, or if a pack
+    holds their answers to the chosen items only.
     """
     from scipy.special import ndtri
 
@@ -55,13 +56,16 @@ def random_pairs(
     rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
     cells = whole.filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
-    squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
+    variances = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
+    variances -= np.subtract.outer(a.mean(axis=1), b.mean(axis=1)) ** 2
     same = np.equal.outer(rows[0], rows[1])
-    square = float(squares[~same].mean()) if (~same).any() else 0.0
+    variance = float(variances[~same].mean()) if (~same).any() else 0.0
     common, of_a, of_b = common_answers(one.answers, other.answers)
-    if len(common):  # by `paired_answers`, without the difference that is taken away below
-        square = min(square, (float(((of_a - of_b) ** 2).sum()) + EXTRA_ITEMS) / (len(common) + 1))
-    variance = max(square - made.difference**2, 1 / n_items)
+    if len(common):  # by `paired_answers`
+        apart = of_a - of_b
+        seen = (float(((apart - apart.mean()) ** 2).sum()) + EXTRA_ITEMS) / (len(common) + 1)
+        variance = seen if made.kind == "exact" else min(variance, seen)
+    variance = max(variance, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
     low, high = made.interval(level)
     return RandomPairs(

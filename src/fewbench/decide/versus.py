@@ -1,5 +1,6 @@
 """Versus: which of two models is better."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -158,8 +159,11 @@ def _result(
     a, b = labels(first, other)
     common, of_a, of_b = common_answers(first.answers, other.answers)
     random, warnings = random_pairs(first, other, difference, scores, level), []
-    half = scale.difference_from_unit((high - low) / 2)
-    if difference.kind == "held-out" and random is not None and random.half_width < NARROWER * half:
+    half, paired = (high - low) / 2, difference.paired
+    # Chosen items tell models apart better than others do, so this is the most that random ones
+    # would give.
+    of_random = math.inf if paired is None else paired.halves(difference.difference, level)[0]
+    if difference.kind == "held-out" and random is not None and of_random < NARROWER * half:
         width = Unit(scale).points(random.half_width)
         warnings.append(
             f"as many random items would give a narrower interval (±{width}), because {a} and {b} "

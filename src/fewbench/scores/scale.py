@@ -155,7 +155,7 @@ class Unit:
     def differences(self, ends: _Ends | None) -> str:
         """Return the ends of an interval of a difference; the difference alone if it is known."""
         if ends is None or ends.low == ends.high:
-            return self.difference(ends and ends.low)
+            return self.difference(None if ends is None else ends.low)
         return f"{self._number(ends.low, is_signed=True)} to {self.difference(ends.high)}"
 
     def _number(self, value: float | None, *, is_signed: bool = False, exact: bool = False) -> str:

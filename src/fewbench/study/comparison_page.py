@@ -330,7 +330,9 @@ def _models(comparison: Comparison, splits: Sequence[str]) -> Iterator[Section]:
         tab = f"{split} split" if len(splits) > 1 else ""
         notes = [
             "One dot per target: its true score across, its estimate up. On the diagonal the "
-            "estimate is exact. Strong vertical lines are intervals that miss the true score.",
+            "estimate is exact.",
+            *["Strong vertical lines are intervals that miss the true score."]
+            * bool(run["low"].notna().any()),
             at,
         ]
         drawn = run, comparison.cells, split
