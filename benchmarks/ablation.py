@@ -19,7 +19,7 @@ import numpy as np
 
 from _baselines.tables import GAP, LIKE, SPLITS, STRONGER, TABLES, divisions, load
 from fewbench.algorithms import abilities
-from fewbench.algorithms.kriging import beyond, inside, model, run
+from fewbench.algorithms.kriging import extrapolation, inside, posterior, sample
 from fewbench.methods import find_method
 from fewbench.study.inference import expected_random_mae
 from fewbench.uncertainty.replay import replays
@@ -40,16 +40,16 @@ def plain_curves(*given):  # type: ignore[no-untyped-def]
 FIT = abilities.fit_curves
 WITHOUT: dict[str, list[tuple[object, str, object]]] = {
     "**fewbench**": [],
-    "inside only": [(run.Run, "_beyond", weight_of(0.0))],
-    "beyond only": [(run.Run, "_beyond", weight_of(1.0))],
+    "inside only": [(posterior.KrigingRun, "_beyond", weight_of(0.0))],
+    "beyond only": [(posterior.KrigingRun, "_beyond", weight_of(1.0))],
     "all sources count alike": [(inside, "BANDWIDTH", 1e9)],
     "no sample covariance inside": [(inside, "SHRINKAGE", 0.98)],
     "no curves inside": [(inside, "SHRINKAGE", 0.1)],
     "curves as fitted, not averaged": [(abilities, "fit_curves", plain_curves)],
-    "no residual covariance beyond": [(beyond, "SAMPLE_SHARE", 0.001)],
-    "weight: no evidence": [(run, "EVIDENCE", 0.0)],
-    "weight: not sharpened": [(run, "SHARPNESS", 1.0), (run, "LEAN", 0.0)],
-    "never a sample": [(run.Run, "is_unlike", False), (model, "FEW", 0)],
+    "no residual covariance beyond": [(extrapolation, "SAMPLE_SHARE", 0.001)],
+    "weight: no evidence": [(posterior, "EVIDENCE", 0.0)],
+    "weight: not sharpened": [(posterior, "SHARPNESS", 1.0), (posterior, "LEAN", 0.0)],
+    "never a sample": [(posterior.KrigingRun, "is_unlike", weight_of(False)), (sample, "FEW", 0)],
 }
 
 

@@ -48,8 +48,8 @@ def tracked():
         interval=Interval(low=0.01, high=0.2), verdict="better",
     )  # fmt: skip
     return Track(
-        run="run", scale=Scale(), level=0.9, points=points, changes=[change], best="step-2",
-        items_total=100, sources=40, warnings=[],
+        run="run", scale=Scale(), average="micro", level=0.9, points=points, changes=[change],
+        best="step-2", items_total=100, sources=40, warnings=[],
     )  # fmt: skip
 
 

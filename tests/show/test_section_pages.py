@@ -118,3 +118,27 @@ def test_a_task_of_which_too_little_is_known_is_drawn_without_an_interval():
     assert row[2:] == ["–", "undecided", "–", "–"]
     assert f"{bare.task}: {row[1]} (–)" in render(found.page())
     assert found.plot() is not None
+
+
+def test_a_score_over_tasks_is_called_so_and_looks_beyond_the_budget_are_named():
+    scores = simulate(30, 120, 4, seed=1)
+    texts = {}
+    for average in ("micro", "macro"):
+        made = fewbench.Evaluation(scores.averaged(average), "random", 40, ["step-1", "step-2"])
+        made.ask_more({"step-2": scores.item_ids[:60].tolist()})
+        for name, items in made.ask().items():
+            made.tell(name, dict.fromkeys(items, float(name == "step-2")))
+        sides = (made, "step-2"), (made, "step-1")
+        decisions = [
+            fewbench.versus(*sides, sequential=True, warn=False),
+            fewbench.gate(sides[0], at_least=0.5, sequential=True),
+            fewbench.rank(made),
+            fewbench.track(made),
+        ]
+        assert {found.average for found in decisions} == {average}
+        texts[average] = [str(found) for found in (*decisions, made.estimate())]
+    said = "A full score is the mean over task scores (macro)."
+    assert all(said in text for text in texts["macro"])
+    assert not any("macro" in text for text in texts["micro"])
+    beyond = "10, 20, 40 answers, and after every doubling beyond"
+    assert all(beyond in " ".join(text.split()) for text in texts["micro"][:2])

@@ -28,11 +28,12 @@ from fewbench.decide.operands import (
 )
 from fewbench.decide.random_pairs import items_to_decide
 from fewbench.decide.versus import check_margin
-from fewbench.decide.versus_result import more_items, needed
+from fewbench.decide.versus_result import looks, more_items, needed
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
-from fewbench.scores import Scale, Scores, Unit
+from fewbench.scores import Average, Scale, Scores, Unit
+from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.sampling import check_level
@@ -96,6 +97,8 @@ class Gate(Shown, Frozen):
     target : str
     scale : Scale
         The scale of the scores.
+    average : str
+        What a full score is: the mean over items (micro) or over task scores (macro).
     verdict : str
         pass if all checks pass, fail if one fails, else undecided.
     checks : tuple of Check
@@ -115,6 +118,7 @@ class Gate(Shown, Frozen):
 
     target: str
     scale: Scale
+    average: Average
     verdict: Verdict
     checks: tuple[Check, ...]
     level: float
@@ -152,11 +156,14 @@ class Gate(Shown, Frozen):
             "fail": f"{self.target} fails",
             "undecided": f"It is undecided whether {self.target} passes",
         }[self.verdict]
-        together = f", also if you check after {', '.join(map(str, self.checked_at))} answers"
+        together = ""
+        if self.checked_at:
+            together = f", also if you check after {looks(self.checked_at, self.items_run)}"
         lesser = [
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. A "
             "model that should fail passes with a probability of at most "
-            f"{(1 - self.level) / 2:.0%}{together if self.checked_at else ''}.",
+            f"{(1 - self.level) / 2:.0%}{together}.",
+            *average_notes(self.average),
         ]
         facts, further = {}, []
         if self.verdict == "undecided":
@@ -317,6 +324,7 @@ def gate(
     return Gate(
         target=side.name,
         scale=scale,
+        average=scores.average,
         verdict="undecided" if has_gaps else overall,
         checks=tuple(checks),
         level=level,

@@ -31,7 +31,8 @@ from fewbench.decide.operands import (
 )
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
-from fewbench.scores import Scale, Scores, Unit
+from fewbench.scores import Average, Scale, Scores, Unit
+from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.bounds import EXACT
@@ -77,6 +78,8 @@ class Ranking(Shown, Frozen):
         In order of their estimated scores.
     scale : Scale
         The scale of the scores.
+    average : str
+        What a full score is: the mean over items (micro) or over task scores (macro).
     level : float
     top : int
         How many best targets are wanted.
@@ -99,6 +102,7 @@ class Ranking(Shown, Frozen):
 
     targets: tuple[Ranked, ...]
     scale: Scale
+    average: Average
     level: float
     top: int
     is_settled: bool
@@ -142,6 +146,7 @@ class Ranking(Shown, Frozen):
         which = "model is" if self.top == 1 else f"{self.top} models are"
         settled = "settled" if self.is_settled else "not settled"
         lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
+        lesser += average_notes(self.average)
         answer = f"{best} ranks first" if len(leading) == 1 else f"First are {best}"
         among = "the best" if self.top == 1 else f"among the best {self.top}"
         ranks = Section(
@@ -308,6 +313,7 @@ def rank(
     return Ranking(
         targets=ranked,
         scale=scores.scale,
+        average=scores.average,
         level=level,
         top=top,
         is_settled=is_settled,

@@ -152,6 +152,7 @@ class _Tracker:
         return Track(
             run=self.run.name,
             scale=scale,
+            average=self.scores.average,
             level=self.level,
             points=tuple(points),
             changes=self._changes(),

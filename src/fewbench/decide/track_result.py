@@ -9,7 +9,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.operands import frame_of
 from fewbench.evaluation.interval import Interval
-from fewbench.scores import Scale, Unit
+from fewbench.scores import Average, Scale, Unit
+from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts.estimating import tracked
 from fewbench.show.page import Page, Section, Shown, Table
 
@@ -73,6 +74,8 @@ class Track(Shown, Frozen):
     run : str
     scale : Scale
         The scale of the scores.
+    average : str
+        What a full score is: the mean over items (micro) or over task scores (macro).
     level : float
     points : tuple of Point
     changes : tuple of Change
@@ -91,6 +94,7 @@ class Track(Shown, Frozen):
 
     run: str
     scale: Scale
+    average: Average
     level: float
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
@@ -174,6 +178,7 @@ class Track(Shown, Frozen):
             if self.changes
             else "One checkpoint has no change to test."
         )
+        lesser += average_notes(self.average)
         course = Section(
             "course",
             "Score by step",

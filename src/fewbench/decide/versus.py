@@ -171,6 +171,7 @@ def _result(
         )
     return Versus(
         scale=scores.scale,
+        average=scores.average,
         a=a,
         b=b,
         score_a=float(scale.from_unit(first.estimates[0])),

@@ -1,5 +1,6 @@
 """What `versus` returns: the difference of two models, its tasks and the items that decide it."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import ConfigDict
@@ -11,7 +12,8 @@ from fewbench.decide.multiple import ADJUSTS, Adjust
 from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.interval import Interval
-from fewbench.scores import Scale, Unit
+from fewbench.scores import Average, Scale, Unit
+from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.intervals import basis
@@ -63,6 +65,8 @@ class Versus(Shown, Frozen):
         The models; two targets of one name with their folders' names.
     scale : Scale
         The scale of the scores.
+    average : str
+        What a full score is: the mean over items (micro) or over task scores (macro).
     score_a, score_b : float
         Their full scores, estimated or known.
     difference, interval, level
@@ -113,6 +117,7 @@ class Versus(Shown, Frozen):
     a: str
     b: str
     scale: Scale
+    average: Average
     score_a: float
     score_b: float
     difference: float
@@ -224,7 +229,8 @@ class Versus(Shown, Frozen):
             answer,
             [
                 f"The difference is {unit.difference(self.difference)} ({self.level:.0%} interval "
-                f"{unit.differences(self.interval)}); {sure}."
+                f"{unit.differences(self.interval)}); {sure}.",
+                *average_notes(self.average),
             ],
             self.warnings,
             sections,
@@ -242,7 +248,8 @@ class Versus(Shown, Frozen):
             f"{self.level:.0%} interval": basis(self.kind, self.sources),
         }
         if self.checked_at:
-            facts["Valid together at"] = f"{', '.join(map(str, self.checked_at))} answers"
+            run = (n for n in (self.items_a, self.items_b) if n < self.items_total)
+            facts["Valid together at"] = looks(self.checked_at, max(run, default=0))
         if self.margin is not None:
             within = {True: "yes", False: "not sure", None: "not sure"}
             margin = unit.points(self.margin, exact=True)
@@ -288,6 +295,16 @@ def more_items(items: int, *, is_limited: bool) -> str:
         f"repeat the command with --next-items {max(items, 1)} --ask, and with --sequential from "
         "now on: it asks for as many more items, and keeps all answers"
     )
+
+
+def looks(checked_at: Sequence[int], n: int) -> str:
+    """Say after which answers one may check a verdict that rests on n answers."""
+    text = f"{', '.join(map(str, checked_at))} answers"
+    # See `look_factor`: 12% in place of 10%.
+    more = (
+        ", and after every doubling beyond, which makes wrong verdicts about a fifth more frequent"
+    )
+    return f"{text}{more}" if n > checked_at[-1] else text
 
 
 def needed(items: int, n_items: int, *, is_paired: bool) -> str:

@@ -12,6 +12,7 @@ from fewbench.errors import PackError
 from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scores, Unit
+from fewbench.scores.benchmark import AVERAGES, average_notes
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Page, Section, Table, page_of
 
@@ -64,6 +65,7 @@ def estimates_page(
     answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
+    lesser += average_notes(first.provenance.average)
     by_cost: dict[str, list[str]] = {}
     for estimate in ranked:
         if estimate.cost is not None:
@@ -233,10 +235,9 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
     if _is_whole(estimate):
         facts["Interval"] = "none needed: all items ran, so the score is exact"
     if evaluation is not None:
-        average = {"micro": "mean over items", "macro": "mean over task scores"}[provenance.average]
         if n_models := evaluation.scores.n_models:
             facts["Source models"] = counted(n_models, "model")
-        facts["Full score"] = average
+        facts["Full score"] = AVERAGES[provenance.average]
         if evaluation.reason:
             facts["Why this method"] = evaluation.reason
     return Section(

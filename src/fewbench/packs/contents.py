@@ -15,6 +15,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, stronger_warning, subset_of
 from fewbench.methods import find_method
 from fewbench.scores import Scores, Unit
+from fewbench.scores.benchmark import average_notes
 from fewbench.scores.pack_files import (
     SUFFIX,
     PackRecord,
@@ -240,6 +241,7 @@ class Pack(Shown):
                 f"Means over {counted(int(rows[0]['repeats']), 'repeat')}"
                 f"{f'; intervals are stated at {level:.0%}' if level else ''}.",
             ]
+        notes += average_notes(part["average"])
         notes += [f"{note[:1].upper()}{note[1:]}." for note in part["notes"]]
         return Section(
             f"benchmark-{at}",

@@ -15,11 +15,21 @@ from fewbench.errors import ScoresError
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
+AVERAGES: dict[Average, str] = {"micro": "mean over items", "macro": "mean over task scores"}
 
 
 WEIGHT = "weight"
 """Column of the items with their weights in the full score, or in their tasks' scores if that is
 a macro average."""
+
+
+def average_notes(average: Average) -> list[str]:
+    """Return a sentence that says what a full score is, unless it is the mean over items.
+
+    >>> average_notes("macro"), average_notes("micro")
+    (['A full score is the mean over task scores (macro).'], [])
+    """
+    return [f"A full score is the {AVERAGES[average]} (macro)."] * (average == "macro")
 
 
 class ItemTable:
