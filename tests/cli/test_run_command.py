@@ -271,7 +271,7 @@ def test_a_run_estimates_a_macro_average(cli, ok, agents):
     assert "pass --average macro" in refused.err
     assert cli(*words[:3], "--average", "macro", *words[3:]).code == 0
     assert json.loads(Path("run/result.json").read_text())["targets"]["python"]["items_run"] == 20
-    assert "; the score is the mean over 3 task scores" in " ".join(ok("estimate", "run").split())
+    assert "A full score is the mean over task scores (macro)." in ok("estimate", "run")
     audited = ok("audit", "agents.parquet", "--average", "macro")
     assert "--average macro" in audited.split("Next")[-1]
     planned = ok("plan", "agents.parquet", "-n", 20, "--average", "macro", "--repeats", 3)

@@ -127,8 +127,6 @@ def _run(estimate: Estimate) -> str:
     share = f"{estimate.items_run / estimate.items_total:.1%}"
     text = f"Estimated from {estimate.items_run:,} of {counted(estimate.items_total, 'item')} "
     text += f"({share}), {estimate.answered}"
-    if estimate.provenance.average == "macro":
-        text += f"; the score is the mean over {counted(len(estimate.tasks), 'task score')}"
     if estimate.ranked_among is not None and estimate.rank_interval is not None:
         ends = f"{estimate.rank_interval.best} to {estimate.rank_interval.worst}"
         text += f"; rank {estimate.rank} of {estimate.ranked_among} with "
