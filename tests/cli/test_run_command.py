@@ -256,6 +256,8 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     one, both = (Path(f"{name}.html").read_text() for name in ("one", "both"))
     assert "python: the cost limit of $75.00 was reached" in one
     assert "other:" not in one
+    assert "beyond the cost limit" in one
+    assert ">open<" not in one
     assert "The run took" not in one
     assert "fewbench estimate run -t python<" in one
     assert "python: the cost limit of $75.00 was reached; other: the cost limit" in both

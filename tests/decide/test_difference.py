@@ -138,3 +138,16 @@ def test_checkpoints_that_answer_alike_are_sent_to_a_random_sample():
     assert result.random.half_width == pytest.approx(expected, rel=1e-4)
     assert expected < 0.9 * (result.interval.high - result.interval.low) / 2
     assert "run both with -m random" in result.warnings[-1]
+
+
+def test_a_random_sample_of_graded_scores_says_how_far_two_differ():
+    """Sources that answer alike say nothing of two targets that do not."""
+    rng = np.random.default_rng(0)
+    values = np.clip(rng.random(200) + 0.01 * rng.random((12, 200)), 0, 1)
+    scores = fewbench.from_arrays(values, models=[f"m{i}" for i in range(12)])
+    evaluation = fewbench.Evaluation(scores, "random", 40, ["a", "b"])
+    for name, items in evaluation.ask().items():
+        evaluation.tell(name, dict(zip(items, rng.random(40).tolist(), strict=True)))
+    found = fewbench.versus((evaluation, "a"), (evaluation, "b"), warn=False)
+    exact = 1.645 * np.sqrt((1 / 6 + 2 / 41) * (1 / 40 - 1 / 200))
+    assert found.random.half_width == pytest.approx(exact, rel=0.25)

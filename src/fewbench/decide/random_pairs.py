@@ -64,7 +64,9 @@ def random_pairs(
     if len(common):  # by `paired_answers`
         apart = of_a - of_b
         seen = (float(((apart - apart.mean()) ** 2).sum()) + EXTRA_ITEMS) / (len(common) + 1)
-        variance = seen if made.kind == "exact" else min(variance, seen)
+        evaluations = [side.evaluation for side in (one, other) if side.evaluation is not None]
+        is_random = all(evaluation.method.plain_sampling for evaluation in evaluations)
+        variance = seen if is_random else min(variance, seen)
     variance = max(variance, 1 / n_items)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
     low, high = made.interval(level)

@@ -220,16 +220,16 @@ class Versus(Shown, Frozen):
         if self.verdict == "undecided" and self.items_needed is not None:
             n = self.items_needed - min(self.items_a, self.items_b)
             more = [more_items(n, is_limited=self.is_limited)]
+        ends = f" ({self.level:.0%} interval {unit.differences(self.interval)})"
         sure = f"{self.a} is better with probability {probability(self.chance_a_better)}"
         if self.kind == "known":
-            sure = "both scores are known, so it has no error on these items"
+            ends, sure = "", "both scores are known, so it has no error on these items"
         return Page(
             "versus",
             f"{self.a} against {self.b}",
             answer,
             [
-                f"The difference is {unit.difference(self.difference)} ({self.level:.0%} interval "
-                f"{unit.differences(self.interval)}); {sure}.",
+                f"The difference is {unit.difference(self.difference)}{ends}; {sure}.",
                 *average_notes(self.average),
             ],
             self.warnings,
@@ -256,7 +256,7 @@ class Versus(Shown, Frozen):
             facts[f"{self.a} is not worse by {margin} or more"] = within[self.not_worse]
             facts[f"The two differ by less than {margin}"] = within[self.equivalent]
         if (plain := self.random) is not None:
-            facts[f"Random sampling of the same {plain.items:,} items would give"] = (
+            facts[f"Random sampling of {plain.items:,} items, the same for both, would give"] = (
                 f"±{unit.points(plain.half_width)}; for an interval as narrow as this one it "
                 f"needs {plain.items_needed:,} items"
             )

@@ -317,6 +317,9 @@ def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section
     """
     table = evaluation.items(target)
     table = table[table["status"] != ""]
+    cost = evaluation.cost(target)
+    if cost is not None and cost.is_limit:  # no item is asked any more
+        table = table.replace({"status": {"open": "beyond the cost limit"}})
     by_method = bool(table["expected"].notna().any())
     if not by_method:
         table = table.assign(expected=_means(evaluation.scores, list(table.index)))
