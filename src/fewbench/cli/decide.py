@@ -57,9 +57,8 @@ def _run(
     how = {name: typed for name, typed in how.items() if typed is not None}
     if run is None and program and len(program) == 1 and (Path(given["a"]) / HEADER).is_file():
         folder, names = given["a"], (given["b"], program.pop())
-        evaluation = call.evaluation(folder)
-        sources = set(evaluation.scores.model_ids).difference(evaluation.targets)
-        first, second = (name if name in sources else f"{folder}:{name}" for name in names)
+        targets = call.evaluation(folder).targets
+        first, second = (f"{folder}:{name}" if name in targets else name for name in names)
         given |= {"a": first, "b": second}
     if run is None and not program:
         call.refuse(how, "without a run", "add --run DIR and a program after --, or leave them out")
