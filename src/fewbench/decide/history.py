@@ -82,7 +82,7 @@ def _date(side: Operand, scores: Scores) -> str:
 
 def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
     """Return the scores in time, as a chart and a table."""
-    head = [("Date", False), ("Target", False), ("Score", True)]
+    head = [("Date", False), ("Model", False), ("Score", True)]
     head += [(f"{level:.0%} interval", True), ("Change", True), ("Interval of the change", True)]
     cells = [
         [
@@ -99,6 +99,6 @@ def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
         "History",
         ["The oldest run first. A change is the difference from the run before."],
         charts=[("", partial(estimating.in_time, points, unit))],
-        tables=[Table("History", head, cells, "a target")],
+        tables=[Table("History", head, cells, "a model")],
         detail=True,
     )
