@@ -94,7 +94,7 @@ class TestLong:
     @pytest.mark.parametrize(
         ("header", "hint"),
         [
-            ("item,score", "--item item --score score"),
+            ("item,score", "--item item --score score, and --model COLUMN if it names models"),
             ("Item,score,model", "--item Item --score score --model model"),
             ("llm,question,ok", "long table: --item COLUMN --score COLUMN, and --model COLUMN"),
         ],
@@ -107,8 +107,10 @@ class TestLong:
         listed = ", ".join(map(repr, header.split(",")))
         assert caught.value.message.endswith(f"its columns are {listed}")
         assert caught.value.hint.startswith(hint)
-        if "COLUMN" not in hint:
-            assert caught.value.hint == hint
+        if "wide" not in caught.value.hint:
+            assert (
+                caught.value.hint == f"{hint}; in Python, the same as arguments of import_results"
+            )
 
 
 MEASURE = """
@@ -198,7 +200,8 @@ def test_columns_of_a_long_table_that_are_not_used_are_named_with_their_options(
         assert not read(path, columns=LONG, like=read(path, columns=LONG).scores).notes
     with pytest.raises(ReaderError) as error:
         read(write(table.rename(columns={"question": "item", "ok": "score"}), path))
-    assert error.value.hint == "--item item --score score --keep-item cost --task task"
+    kept = "--item item --score score --keep-item cost --task task, and --model COLUMN"
+    assert error.value.hint.startswith(kept)
 
 
 DIRTY = "llm,question,ok\na,q1,\na,q2,n/a\na,q3,PASS\nb,q1,-\nb,q2,FAIL\nb,q3,n/a\n"
