@@ -127,6 +127,10 @@ def test_equal_answers_do_not_prove_equal_models(world):
     scores, answers = world[0]["none"], world[1]
     same = difference(scores, (answers, answers), 100, (0, 0))
     assert same.difference == 0
+    first, second = (evaluated(scores, name, answers, 100) for name in ("a", "b"))
+    found = versus(first, second)
+    assert (found.verdict, found.items_needed) == ("undecided", None)
+    assert "Items that differ: 0 of 100" in str(found)
     low, high = same.interval(0.9)
     assert 0.01 < high == -low < 0.04
 

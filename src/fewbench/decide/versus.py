@@ -148,16 +148,19 @@ def _result(
         verdict = "equivalent"
     elif not_worse:
         verdict = "not worse"
+    common, of_a, of_b = common_answers(first.answers, other.answers)
+    # Where all answers of a pair are equal, no number of items decides a difference that stays.
+    is_paired = margin is None and difference.paired is not None
+    is_equal = is_paired and np.array_equal(of_a, of_b)
     needed = if_known = None
     open_ = [side for side in (first, other) if not side.is_known]
-    if verdict in ("undecided", "not worse") and open_:
+    if verdict in ("undecided", "not worse") and open_ and not is_equal:
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         distance = difference.difference - edge
         needed, if_known = items_to_decide(
             difference, (first, other), level, distance, scores.n_items
         )
     a, b = labels(first, other)
-    common, of_a, of_b = common_answers(first.answers, other.answers)
     random, warnings = random_pairs(first, other, difference, scores, level), []
     half, paired = (high - low) / 2, difference.paired
     # Chosen items tell models apart better than others do, so this is the most that random ones
