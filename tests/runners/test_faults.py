@@ -1,11 +1,13 @@
 """Faults of a run: killed at any moment, two processes, items that fail, Ctrl-C."""
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ import fewbench
 from fewbench.errors import AnswersError, EstimateWarning, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.batches import BATCHES
+from fewbench.runners.command import CommandRunner
+from fewbench.runners.driving import run_with
 from fewbench.runners.run import Run
 from fewbench.testing import simulate
 
@@ -267,3 +271,59 @@ def test_answers_are_recorded_before_their_batch_ends(tmp_path, monkeypatch):
     assert recorded == answered
     plain = fewbench.run(SOURCES, "random", 20, score=TRUTH.get)
     assert found.score == plain.score
+
+
+def test_answers_of_an_async_function_are_recorded_before_their_batch_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewbench.runners.driving.SOON", 0.0)
+    recorded = []
+
+    async def score(item):
+        await asyncio.sleep(0)
+        if (tmp_path / "answers.jsonl").exists():
+            opened = Evaluation.open(tmp_path, SOURCES)
+            recorded.append(len(opened.record.answered("score")))
+        return TRUTH[item]
+
+    found = fewbench.run(SOURCES, "random", 20, score=score, folder=tmp_path)
+    assert found.targets["score"].items_run == 20
+    assert recorded == list(range(20))
+
+
+def test_ctrl_c_within_a_batch_counts_its_cost_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewbench.runners.driving.SOON", 0.0)
+    tell, calls = Evaluation.tell, []
+
+    def interrupted(self, *given, **settings):
+        calls.append(given)
+        if len(calls) == 15:
+            raise KeyboardInterrupt
+        return tell(self, *given, **settings)
+
+    monkeypatch.setattr(Evaluation, "tell", interrupted)
+    program = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    item = json.loads(line)['item']\n"
+        "    print(json.dumps({'item': item, 'score': 1, 'cost': 1}), flush=True)\n"
+    )
+    runner = CommandRunner([sys.executable, "-c", program])
+    found = run_with(runner, SOURCES, "random", Stop(items=40), folder=tmp_path)
+    (target,) = found.targets.values()
+    assert found.stopped == "interrupted"
+    assert target.items_run == found.spent.cost == 15
+
+
+def test_a_target_with_the_items_of_another_run_goes_on_to_a_larger_cost(tmp_path):
+    priced = replace(SOURCES, items=SOURCES.items.assign(cost=1.0))
+    first, folder = tmp_path / "first", tmp_path / "second"
+    fewbench.run(priced, "fewbench", score=TRUTH.get, stop=Stop(cost=33), folder=first)
+    for cost in (15, 25, 25, 40):
+        found = fewbench.run(
+            priced,
+            "fewbench",
+            score=lambda item: 1 - TRUTH[item],  # leaves the items of the other
+            stop=Stop(cost=cost),
+            folder=folder,
+            items_of=first,
+        )
+        assert found.targets["target"].items_run == cost

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -252,8 +253,12 @@ class Ledger:
         with self.alone():
             rounds = self.record.rounds(target) if target in self.record.targets else []
             recorded = self.record.lead(target) if rounds else None
+            for entry in self.entries:  # past what `lead_itself` noted
+                if isinstance(entry, Followed) and entry.target == entry.of == target:
+                    recorded = None if recorded is None else recorded.lead
             theirs = rounds if recorded is None else recorded.rounds
-            if rounds and lead.followed(theirs) == min(len(theirs), len(lead.rounds)):
+            pairs = zip(chain(*theirs), chain(*lead.rounds), strict=False)
+            if rounds and all(one == other for one, other in pairs):  # a budget may cut a round
                 return
             if rounds:
                 raise AnswersError(

@@ -206,9 +206,12 @@ class _Taking:
     def __call__(self, reply: Answered) -> None:
         assert isinstance(reply.answers, dict)
         if reply.answers and time.monotonic() - self._since >= SOON:
-            self._run.take(self._target, reply.answers, reply.failed, **reply.more)
-            reply.taken |= reply.answers.keys() | reply.failed.keys()
-            reply.answers, reply.failed, reply.cost, reply.tokens = {}, {}, 0.0, 0
+            failed, more = reply.failed, reply.more
+            reply.taken |= reply.answers.keys() | failed.keys()
+            # First: of a Ctrl-C in take, only the answers may be taken twice.
+            reply.failed, reply.cost, reply.tokens = {}, 0.0, 0
+            self._run.take(self._target, reply.answers, failed, **more)
+            reply.answers = {}
             self._since = time.monotonic()
         if isinstance(self._on_progress, ShowsAnswers):
             self._on_progress.show_answers(self._run, self._target, len(reply.answers))

@@ -98,7 +98,7 @@ class FunctionRunner:
         if self._batched:
             yield list(items), self._one(call, list(items))
         elif inspect.iscoroutinefunction(inspect.unwrap(call)):
-            yield from self._loop.run(self._gathered(call, items))
+            yield from self._each(call, items)
         elif self._concurrency == 1:
             for item in items:
                 yield [item], self._one(call, item)
@@ -121,19 +121,34 @@ class FunctionRunner:
             return error
         return _mapping(result, asked, self._batched)
 
-    async def _gathered(
+    def _each(
         self, call: ScoreFunction, items: Sequence[str]
-    ) -> list[tuple[list[str], Mapping[str, Any] | BaseException]]:
-        free = asyncio.Semaphore(self._concurrency)
+    ) -> Iterator[tuple[list[str], Mapping[str, Any] | BaseException]]:
+        """Yield items of an async function as they end; between these, its tasks rest."""
+        free, ended = asyncio.Semaphore(self._concurrency), asyncio.Queue[Any]()
 
-        async def one(item: str) -> tuple[list[str], Mapping[str, Any] | BaseException]:
+        async def one(item: str) -> None:
             async with free:
                 try:
-                    return [item], {item: await call(item)}
-                except Exception as error:
-                    return [item], error
+                    ended.put_nowait(([item], {item: await call(item)}))
+                except (Exception, asyncio.CancelledError) as error:
+                    ended.put_nowait(([item], error))
 
-        return list(await asyncio.gather(*map(one, items)))
+        async def start() -> list[asyncio.Task[None]]:
+            return [asyncio.create_task(one(item)) for item in items]
+
+        tasks = self._loop.run(start())
+        try:
+            for _ in items:
+                yield self._loop.run(ended.get())
+        finally:
+            self._loop.run(_ended(tasks))
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _awaited(result: Any) -> Any:
