@@ -160,7 +160,7 @@ def test_a_larger_cost_goes_on_with_all_answers(targets, table, tmp_path, method
     settings = {"method": method, "targets": [name]}
     whole = Evaluation(priced, **settings, stop=Stop(cost=200))
     answer(whole, targets)
-    evaluation = Evaluation(priced, **settings, stop=Stop(cost=60))
+    evaluation = Evaluation(priced, **settings, stop=Stop(cost=60, unit="$"))
     evaluation.save(tmp_path)
     for cost in (120, 200):
         answer(evaluation, targets)
@@ -171,7 +171,7 @@ def test_a_larger_cost_goes_on_with_all_answers(targets, table, tmp_path, method
     answer(evaluation, targets)
     assert evaluation.record.answered(name).tolist()[: len(before)] == before
     reopened = Evaluation.open(tmp_path, priced)
-    assert reopened.stop == Stop(cost=200)
+    assert reopened.stop == Stop(cost=200, unit="$")
     found, wanted = (each.estimate()[name] for each in (reopened, whole))
     assert found.interval == evaluation.estimate()[name].interval
     assert 150 < found.cost.spent <= 200
@@ -180,6 +180,11 @@ def test_a_larger_cost_goes_on_with_all_answers(targets, table, tmp_path, method
     assert Evaluation.open(tmp_path, priced, stop=Stop(cost=20)).ask() == {}
     with pytest.raises(EvaluationError, match=r"at most 20 items.*change only the cost"):
         Evaluation.open(tmp_path, priced, stop=Stop(items=20))
+    if n_sources:  # of items that were chosen for a limit, a larger one allows no others
+        fixed = Evaluation(priced, "kmedoids-ridge", targets=[name], stop=Stop(cost=60))
+        answer(fixed, targets)
+        said = str(fixed.cost(name).model_copy(update={"is_limit": True}))
+        assert said.endswith("chosen for this limit: for more, use another folder.")
     with pytest.raises(EvaluationError, match="fewbench run"):
         Evaluation.open(tmp_path, priced, stop=Stop(tokens=20))
 

@@ -327,3 +327,4 @@ def test_a_target_with_the_items_of_another_run_goes_on_to_a_larger_cost(tmp_pat
             items_of=first,
         )
         assert found.targets["target"].items_run == cost
+    assert any("target goes on from 25 earlier answers: if this" in note for note in found.notes)

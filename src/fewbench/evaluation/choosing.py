@@ -246,6 +246,7 @@ class Choosing:
             limit=stop.cost,
             is_limit=len(record.open(target)) > 0 and not len(self.affordable(target)),
             unit=stop.unit,
+            is_fixed=not (self.method.extends and self.method.targets_apart),
         )
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:

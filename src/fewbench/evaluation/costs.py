@@ -43,6 +43,8 @@ class Cost(Frozen):
         Whether the limit ended the run: it does not allow the next item.
     unit : str
         As given with the limit, such as $.
+    is_fixed : bool
+        Whether the items were chosen for this limit, so that a larger one allows no others.
 
     Examples
     --------
@@ -56,6 +58,7 @@ Rerun with a larger --cost to go on.'
     limit: float | None = None
     is_limit: bool = False
     unit: str = ""
+    is_fixed: bool = False
 
     def __str__(self) -> str:
         """Return it in sentences."""
@@ -65,7 +68,11 @@ Rerun with a larger --cost to go on.'
         if self.is_limit and self.limit is not None:
             limit = f"; the limit of {amount(self.limit, self.unit)} ended the run"
         full = f"All items would cost about {amount(self.full, self.unit)}."
-        more = " Rerun with a larger --cost to go on." if self.is_limit else ""
+        more = ""
+        if self.is_limit and self.is_fixed:
+            more = " Its items were chosen for this limit: for more, use another folder."
+        elif self.is_limit:
+            more = " Rerun with a larger --cost to go on."
         return f"Cost: {amount(self.spent, self.unit)}{limit}. {full}{more}"
 
 

@@ -255,6 +255,7 @@ class Evaluation:
                 f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
                 hint="change only the cost, the number of tokens or the time",
             )
+        stop = stop.model_copy(update={"unit": stop.unit or self.stop.unit})
         header = journal.header().model_copy(update={"stop": stop})
         before, budget = header.provenance, 0
         if self.method.extends and self.method.targets_apart:

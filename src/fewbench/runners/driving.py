@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewbench._names import counted
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
@@ -295,6 +296,14 @@ def run_with(
             settings["batch"] = getattr(runner, "batch", None)
         with Run.open(scores, method, limits, folder, names, **settings) as run:
             run.notes += notes
+            # Without facts nothing tells whether it is the same model as before.
+            for name in run.targets if facts is None else ():
+                n = len(run.evaluation.record.answered(name))
+                if n and run.next(name):
+                    run.notes.append(
+                        f"{name} goes on from {counted(n, 'earlier answer')}: if this is another "
+                        "model, name it in targets"
+                    )
             if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
