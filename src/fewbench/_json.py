@@ -22,7 +22,9 @@ class _Checked(ModelMetaclass):
         try:
             return super().__call__(*args, **fields)
         except ValidationError as error:
-            raise FieldError(f"{cls.__name__}: {first_mistake(error)}") from None
+            field, mistake = _first(error)
+            message = f"{cls.__name__}: {first_mistake(error)}"
+            raise FieldError(message, field=field, mistake=mistake) from None
 
 
 class Frozen(BaseModel, metaclass=_Checked):
@@ -33,9 +35,13 @@ class Frozen(BaseModel, metaclass=_Checked):
 
 def first_mistake(error: ValidationError, whole: str = "") -> str:
     """Return the place of the first mistake, or `whole`, and what is wrong there."""
+    place, mistake = _first(error)
+    return ": ".join(filter(None, (place or whole, mistake)))
+
+
+def _first(error: ValidationError) -> tuple[str, str]:
     first = error.errors()[0]
-    place = ".".join(map(str, first["loc"])) or whole
-    return ": ".join(filter(None, (place, first["msg"].removeprefix("Value error, "))))
+    return ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
 
 
 class RepeatedKeyError(ValueError):

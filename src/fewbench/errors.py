@@ -108,16 +108,19 @@ class ReaderError(FewbenchError):
 class FieldError(FewbenchError):
     """An argument of a record, such as a limit of `Stop`, that does not fit.
 
-    Examples
-    --------
-    >>> FieldError("Stop: cost: Input should be greater than 0").mistake
-    'cost: Input should be greater than 0'
+    Attributes
+    ----------
+    field : str
+        Name of the argument, "" if several do not fit together.
+    mistake : str
+        What is wrong with it.
     """
 
-    @property
-    def mistake(self) -> str:
-        """The message without the name of the record."""
-        return self.message.partition(": ")[2]
+    def __init__(
+        self, message: str, *, hint: str | None = None, field: str = "", mistake: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.field, self.mistake = field, mistake
 
 
 class MethodError(FewbenchError):

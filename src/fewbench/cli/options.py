@@ -170,9 +170,9 @@ def stop_of(
     try:
         return Stop(**limits)
     except FieldError as error:
-        name, _, words = error.mistake.rpartition(": ")
+        name = error.field.replace("_", " ") or "limits"
         raise RunError(
-            f"the limit {name.replace('_', ' ')} is not possible: {words.lower()}",
+            f"the limit {name} is not possible: {error.mistake.lower()}",
             hint="limits are above 0, the level is between 0 and 1",
         ) from error
 

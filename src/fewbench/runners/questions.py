@@ -108,4 +108,4 @@ def made(kind: type[Record], where: str, **fields: Any) -> Record:
     try:
         return kind(**fields)
     except FieldError as error:
-        raise ReaderError(f"{where}: {error.mistake}") from error
+        raise ReaderError(": ".join(filter(None, (where, error.field, error.mistake)))) from error
