@@ -233,9 +233,8 @@ def ask(
         say(f"{target} waits for the answers of {others}, then gets new items")
         return
     if not pending:
-        costs = [evaluation.cost(name) for name in evaluation.targets]
-        is_limit = any(cost is not None and cost.is_limit for cost in costs)
-        why = " within the cost limit" if is_limit else ""
+        is_limited = any(map(evaluation.is_limited, evaluation.targets))
+        why = " within the cost limit" if is_limited else ""
         say(f"nothing more to run{why}. Next: fewbench estimate {folder}")
         return
     if len({tuple(items) for items in pending.values()}) > 1:

@@ -124,8 +124,7 @@ class Operand:
     @property
     def is_limited(self) -> bool:
         """Whether the limit on cost leaves no further item."""
-        cost = None if self.evaluation is None else self.evaluation.cost(self.name)
-        return cost is not None and cost.is_limit
+        return self.evaluation is not None and self.evaluation.is_limited(self.name)
 
     @property
     def budget(self) -> int:
@@ -448,16 +447,15 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     score = Scored.of(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
-    side = Operand(target, score.estimates, answers, evaluation, score, notes)
     n_open = len(evaluation.record.open(target))
     # Otherwise the width decides, or the open items are too expensive to be asked.
-    if n_open and evaluation.stop.half_width is None and not side.is_limited:
-        waiting = (
+    if n_open and evaluation.stop.half_width is None and not evaluation.is_limited(target):
+        notes = (
+            *notes,
             f"{counted(n_open, 'asked item')} not answered yet: the interval is for the "
-            f"{counted(len(answers.items), 'answer')} so far"
+            f"{counted(len(answers.items), 'answer')} so far",
         )
-        side = replace(side, notes=(*notes, waiting))
-    return side
+    return Operand(target, score.estimates, answers, evaluation, score, notes)
 
 
 def _known(name: str, scores: Scores) -> Operand:

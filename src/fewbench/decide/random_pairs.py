@@ -11,7 +11,7 @@ from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand, if_paired, looks_factor
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import EXTRA_ITEMS, Contrast, common_answers
+from fewbench.uncertainty.contrast import Contrast, common_answers, variance_of
 from fewbench.uncertainty.intervals import Uncertainty
 
 PAIRS = 20
@@ -61,9 +61,8 @@ def random_pairs(
     same = np.equal.outer(rows[0], rows[1])
     variance = float(variances[~same].mean()) if (~same).any() else 0.0
     common, of_a, of_b = common_answers(one.answers, other.answers)
-    if len(common):  # by `paired_answers`
-        apart = of_a - of_b
-        seen = (float(((apart - apart.mean()) ** 2).sum()) + EXTRA_ITEMS) / (len(common) + 1)
+    if len(common):
+        seen = variance_of(of_a - of_b)
         evaluations = [side.evaluation for side in (one, other) if side.evaluation is not None]
         is_random = all(evaluation.method.plain_sampling for evaluation in evaluations)
         variance = seen if is_random else min(variance, seen)

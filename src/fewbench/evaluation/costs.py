@@ -61,7 +61,10 @@ Rerun with a larger --cost to go on.'
     is_fixed: bool = False
 
     def __str__(self) -> str:
-        """Return it in sentences."""
+        return self.sentences()
+
+    def sentences(self, whose: str = "") -> str:
+        """Return it in words; `whose` follows the word cost, as in " of step-1000"."""
         limit = ""
         if self.limit is not None:
             limit = f" of at most {amount(self.limit, self.unit)}"
@@ -73,7 +76,7 @@ Rerun with a larger --cost to go on.'
             more = " Its items were chosen for this limit: for more, use another folder."
         elif self.is_limit:
             more = " Rerun with a larger --cost to go on."
-        return f"Cost: {amount(self.spent, self.unit)}{limit}. {full}{more}"
+        return f"Cost{whose}: {amount(self.spent, self.unit)}{limit}. {full}{more}"
 
 
 def expected_costs(

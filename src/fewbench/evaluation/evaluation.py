@@ -423,6 +423,11 @@ class Evaluation:
             return False
         return self.estimating.is_narrow(target)
 
+    def is_limited(self, target: str) -> bool:
+        """Whether the limit on cost leaves a target no further item."""
+        cost = self.cost(target)
+        return cost is not None and cost.is_limit
+
     def tell(
         self,
         target: str,

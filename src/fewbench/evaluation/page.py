@@ -9,6 +9,7 @@ import numpy as np
 from fewbench._names import counted, fixed, signed, some
 from fewbench._types import FloatArray
 from fewbench.errors import PackError
+from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Scores, Unit
@@ -66,13 +67,13 @@ def estimates_page(
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
     lesser += average_notes(first.provenance.average)
-    by_cost: dict[str, list[str]] = {}
+    by_cost: dict[Cost, list[str]] = {}
     for estimate in ranked:
         if estimate.cost is not None:
-            by_cost.setdefault(str(estimate.cost), []).append(estimate.target)
+            by_cost.setdefault(estimate.cost, []).append(estimate.target)
     lesser += [
-        text.replace("Cost:", f"Cost of {some(names, quotes=False)}:", 1) if several else text
-        for text, names in by_cost.items()
+        cost.sentences(f" of {some(names, quotes=False)}" if several else "")
+        for cost, names in by_cost.items()
     ]
     lesser += [
         f"Before, {estimate.target} scored {unit.score(estimate.before)}: it moved by "
@@ -317,8 +318,7 @@ def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section
     """
     table = evaluation.items(target)
     table = table[table["status"] != ""]
-    cost = evaluation.cost(target)
-    if cost is not None and cost.is_limit:  # no item is asked any more
+    if evaluation.is_limited(target):  # no item is asked any more
         table = table.replace({"status": {"open": "beyond the cost limit"}})
     by_method = bool(table["expected"].notna().any())
     if not by_method:

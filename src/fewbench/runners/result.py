@@ -200,12 +200,11 @@ class RunResult(Shown, Frozen):
             for name, target in result.targets.items()
             if name in estimates
         }
-        changes: dict[str, Any] = {"targets": kept}
-        if result.stopped == _limits(result.targets):
-            changes["stopped"] = _limits(kept)
+        found = result._of_targets(kept)
         if len(result.targets) > 1:  # the time was that of one command, maybe for another target
-            changes["spent"] = result.spent.model_copy(update={"seconds": 0.0})
-        return result.model_copy(update=changes)
+            spent = result.spent.model_copy(update={"seconds": 0.0})
+            found = found.model_copy(update={"spent": spent})
+        return found
 
     def with_earlier(self, path: Path) -> "RunResult":
         """Return this result with the targets of an earlier one that it does not have."""
@@ -213,9 +212,13 @@ class RunResult(Shown, Frozen):
             earlier = type(self).model_validate_json(path.read_bytes()).targets
         except (OSError, ValidationError):
             return self
-        changes: dict[str, Any] = {"targets": {**earlier, **self.targets}}
-        if self.stopped == _limits(self.targets):
-            changes["stopped"] = _limits(changes["targets"])
+        return self._of_targets({**earlier, **self.targets})
+
+    def _of_targets(self, targets: dict[str, TargetResult]) -> "RunResult":
+        """Return this result of other targets, with their limits."""
+        changes: dict[str, Any] = {"targets": targets}
+        if self.stopped == _limits(self.targets):  # nothing else ended the run
+            changes["stopped"] = _limits(targets)
         return self.model_copy(update=changes)
 
     @property

@@ -260,7 +260,7 @@ class Run:
                 self._give_up(target)
             failures = self._batches.failures(target)
             items.sort(key=lambda item: len(failures.get(item, ())))
-            if (cost := self.evaluation.cost(target)) is not None and cost.is_limit:
+            if self.evaluation.is_limited(target):
                 limit = amount(self.stop.cost or 0.0, self.stop.unit)
                 self._limited[target] = f"the cost limit of {limit} was reached"
             self._out[target] = items[: self._most(target, len(items))]

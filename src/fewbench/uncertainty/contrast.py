@@ -136,11 +136,20 @@ def paired_answers(
         low, high = COPIES
         copies = min(max((high - float(np.abs(apart).mean())) / (high - low), 0.0), 1.0)
     apart = apart * weights[items] * size / weights.sum()
-    squares = float(((apart - apart.mean()) ** 2).sum())
-    error = math.sqrt((squares + EXTRA_ITEMS) / (n + 1) * (1 / n - 1 / size))
+    error = math.sqrt(variance_of(apart) * (1 / n - 1 / size))
     left = max(size - n, 1)
-    most = math.sqrt((squares + 2 * EXTRA_ITEMS) / (n + 1) * (1 / n + 1 / left))
+    most = math.sqrt(variance_of(apart, 2 * EXTRA_ITEMS) * (1 / n + 1 / left))
     return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
+
+
+def variance_of(apart: FloatArray, extra: float = EXTRA_ITEMS) -> float:
+    """Return the variance of items' differences, with further items on which the two differ.
+
+    >>> variance_of(np.array([1.0, 0.0, 0.0, -1.0]))
+    0.8
+    """
+    squares = float(((apart - apart.mean()) ** 2).sum())
+    return (squares + extra) / (len(apart) + 1)
 
 
 @dataclass(frozen=True, eq=False)
