@@ -8,14 +8,11 @@ from functools import partial
 import numpy as np
 
 from fewbench._json import Frozen
-from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand, if_paired, looks_factor
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast, common_answers, variance_of
+from fewbench.uncertainty.contrast import Contrast, common_answers
 from fewbench.uncertainty.intervals import Uncertainty
-
-PAIRS = 20
-"""Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
+from fewbench.uncertainty.questions import nearest, variance_of
 
 
 class RandomPairs(Frozen):
@@ -53,7 +50,7 @@ def random_pairs(
         return None
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
     full = whole.full_scores()
-    rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
+    rows = [nearest(full, float(side.estimates[0])) for side in (one, other)]
     cells = whole.filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
     variances = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
@@ -74,10 +71,6 @@ def random_pairs(
         half_width=scores.scale.span * half,
         items_needed=items_of_width(half, (high - low) / 2, n, n_items),
     )
-
-
-def _nearest(full: FloatArray, score: float) -> IntArray:
-    return np.argsort(np.abs(full - score), kind="stable")[:PAIRS]
 
 
 def items_needed(

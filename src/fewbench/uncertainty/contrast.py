@@ -31,6 +31,7 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.methods.base import Answers
 from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
 from fewbench.uncertainty.intervals import TINY, Uncertainty, student
+from fewbench.uncertainty.questions import EXTRA, variance_of
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""
@@ -44,7 +45,6 @@ FEW_COMMON = 0.5
 COPIES = 0.07, 0.1
 """Near copies differ on up to this share of the common items; from the second one targets are
 none."""
-EXTRA_ITEMS = 2.0
 STEPS = 30
 DIGITS = 12
 """Decimals to which differences are rounded: sums in another order are then equal."""
@@ -138,18 +138,8 @@ def paired_answers(
     apart = apart * weights[items] * size / weights.sum()
     error = math.sqrt(variance_of(apart) * (1 / n - 1 / size))
     left = max(size - n, 1)
-    most = math.sqrt(variance_of(apart, 2 * EXTRA_ITEMS) * (1 / n + 1 / left))
+    most = math.sqrt(variance_of(apart, extra=2 * EXTRA) * (1 / n + 1 / left))
     return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
-
-
-def variance_of(apart: FloatArray, extra: float = EXTRA_ITEMS) -> float:
-    """Return the variance of items' differences, with further items on which the two differ.
-
-    >>> variance_of(np.array([1.0, 0.0, 0.0, -1.0]))
-    0.8
-    """
-    squares = float(((apart - apart.mean()) ** 2).sum())
-    return (squares + extra) / (len(apart) + 1)
 
 
 @dataclass(frozen=True, eq=False)
