@@ -8,7 +8,7 @@ OpenBLAS computes as another processor does if OPENBLAS_CORETYPE names it; NumPy
 do without newer instructions if their settings say so. In one process for each setting, every
 method of the catalogue evaluates held-out targets of every table, and the README's estimate of
 chosen items is printed. Each setting is compared with the first: items that were asked and printed
-text must be equal, estimates and ends of intervals within 1e-6. The exit status is 1 if they are
+text must be equal, estimates and ends of intervals to 1e-6. The exit status is 1 if they are
 not.
 
 A setting that this processor cannot run is left out, with a sentence. ARM processors and Apple's
@@ -42,7 +42,8 @@ THREADS = (1, 2)
 def tables(paths: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield names and tables: right and wrong, options, fractions with holes, many equal items."""
     from fewbench.datasets import load_zoo
-    from fewbench.scores import from_arrays, load_scores
+    from fewbench.readers.loading import load_scores
+    from fewbench.scores import from_arrays
     from fewbench.testing import simulate
 
     if paths:
@@ -86,13 +87,11 @@ def evaluate(paths: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
         is_target = rows % (table.n_models // TARGETS) == 1
         sources, targets = table.take(models=rows[~is_target]), table.take(models=rows[is_target])
         for method in methods:
-            started = time.process_time()
             try:
                 cells[f"{name}, {method}"] = of_method(method, sources, targets)
             except FewbenchError as error:  # the table lacks what the method needs
                 cells[f"{name}, {method}"] = {"text": str(error)}
-            cells[f"{name}, {method}"]["seconds"] = time.process_time() - started
-    kernels = sorted({info.get("architecture", PLAIN) for info in threadpool_info()})
+    kernels = sorted({info.get("architecture", "none") for info in threadpool_info()})
     return {"kernels": kernels, "cells": cells}
 
 
@@ -112,25 +111,20 @@ def of_method(method: str, sources: Any, targets: Any) -> dict[str, Any]:
     items, numbers, text = [], [], []
     for name, estimate in evaluation.estimate(warn=False).items():
         items += evaluation.record.asked(name).tolist()
-        numbers += [estimate.score, *estimate.interval]
+        numbers += [estimate.score, estimate.interval.low, estimate.interval.high]
         text.append(str(estimate))
     return {"items": items, "numbers": numbers, "text": "\n".join(text)}
 
 
-def run(
-    name: str, environment: dict[str, str], paths: Sequence[str], methods: Sequence[str]
+def in_process(
+    environment: dict[str, str], paths: Sequence[str], methods: Sequence[str]
 ) -> dict[str, Any] | None:
-    """Evaluate in a process of this setting; None, with a sentence, where it cannot run."""
+    """Return what `evaluate` does in a process of this setting; None where it cannot run."""
     words = [sys.executable, __file__, "--here", "--methods", *methods, "--tables", *paths]
     with TemporaryDirectory() as cache:
-        ended = subprocess.run(
-            words,
-            env=os.environ | {"XDG_CACHE_HOME": cache} | environment,
-            capture_output=True,
-            text=True,
-        )
-    if ended.returncode < 0:
-        print(f"{name}: this processor cannot run it", flush=True)
+        environment = os.environ | {"XDG_CACHE_HOME": cache} | environment
+        ended = subprocess.run(words, env=environment, capture_output=True, text=True)
+    if ended.returncode < 0:  # an instruction that the processor does not have
         return None
     if ended.returncode:
         raise SystemExit(ended.stderr)
@@ -139,31 +133,27 @@ def run(
 
 def differences(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Return a line for every cell that differs."""
+    from fewbench.testing.printed import same_printed
+
     lines = []
     for name, cell in first["cells"].items():
-        same = other["cells"][name]
-        what = []
+        same, what = other["cells"][name], []
         if cell.get("items") != same.get("items"):
             n = len(set(enumerate(cell["items"])) - set(enumerate(same["items"])))
             what.append(f"{n} of {len(cell['items'])} items")
         if "numbers" in cell:
             apart = float(np.abs(np.subtract(cell["numbers"], same["numbers"])).max())
-            if apart > CLOSE:
-                what.append(f"numbers by {apart:.1e}")
-        if cell["text"] != same["text"]:
-            what.append("text")
-        if what:
-            lines.append(f"  {name}: {', '.join(what)}")
+            what += [f"numbers by {apart:.1e}"] if apart > CLOSE else []
+        what += [] if same_printed(cell["text"], same["text"]) else ["text"]
+        lines += [f"  {name}: {', '.join(what)}"] if what else []
     return lines
 
 
 def main() -> None:
     from fewbench.methods import CATALOGUE
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--tables", nargs="*", default=[], help="files of scores in place of the four"
-    )
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tables", nargs="*", default=[], help="files in place of the four tables")
     parser.add_argument("--methods", nargs="*", default=list(CATALOGUE))
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -172,18 +162,20 @@ def main() -> None:
             result = evaluate(given.tables, given.methods)
         print(json.dumps(result))
         return
-    first, failed = None, False
+    first, differ = None, False
     for name, environment in settings().items():
         started = time.perf_counter()
-        result = run(name, environment, given.tables, given.methods)
-        if result is None:
+        other = in_process(environment, given.tables, given.methods)
+        if other is None:
+            print(f"{name}: this processor cannot run it", flush=True)
             continue
-        first = first or result
-        lines = differences(first, result)
-        failed = failed or bool(lines)
-        print(f"{name} ({', '.join(result['kernels'])}): {len(result['cells'])} cells, "
-              f"{len(lines)} differ, {time.perf_counter() - started:.0f} s", *lines, sep="\n", flush=True)  # fmt: skip
-    raise SystemExit(failed)
+        first = first or other
+        lines = differences(first, other)
+        differ = differ or bool(lines)
+        took = f"{time.perf_counter() - started:.0f} s"
+        print(f"{name} (runs {', '.join(other['kernels'])}): {len(lines)} of "
+              f"{len(other['cells'])} differ, {took}", *lines, sep="\n", flush=True)  # fmt: skip
+    raise SystemExit(differ)
 
 
 if __name__ == "__main__":

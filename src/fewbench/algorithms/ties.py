@@ -102,13 +102,13 @@ class Grid:
         return np.asarray(np.rint(values / self._unit) * self._unit)
 
 
-def shaken(values: FloatArray) -> FloatArray:
-    """Return numbers moved at random by up to 1e-7 of the largest one, everywhere by the same.
+def shaken(values: FloatArray, by: float = 1e-7) -> FloatArray:
+    """Return numbers moved at random by up to `by` of the largest one, everywhere by the same.
 
     >>> shaken(np.array([0.5, 0.5])).round(6).tolist()
     [0.5, 0.5]
     """
-    size = 1e-7 * float(np.abs(values).max(initial=0.0))
+    size = by * float(np.abs(values).max(initial=0.0))
     rng = np.random.default_rng(0)
     return np.asarray(values + size * rng.uniform(-1.0, 1.0, values.shape))
 
