@@ -20,9 +20,9 @@ EQUAL = 10.0 ** (-EXACT - 1)
 """Scores no further apart than this are equal."""
 WORK = 2**27
 """Pairs times draws, about, within the number of draws below."""
-FEWEST_DRAWS, MOST_DRAWS = 1000, 10_000
+FEWEST_DRAWS, MOST_DRAWS = 1000, 4000
 TINY = 1e-12
-LARGEST, STEPS = 40.0, 50  # standard errors, and halvings, in the search for a quantile
+LARGEST, STEPS = 40.0, 32  # standard errors, and halvings, in the search for a quantile
 
 Float32Array = NDArray[np.float32]
 

@@ -1,56 +1,19 @@
 """A table of models that ran nearly everything: its scores, and all differences between them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from fewbench._names import counted, some
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import FloatArray
+from fewbench.decide.standings import Standings
 from fewbench.errors import EvaluationError
 from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.all_pairs import all_pairs
-from fewbench.uncertainty.bounds import EXACT
 from fewbench.uncertainty.question_error import of_one_score
-
-
-@dataclass(frozen=True, eq=False)
-class Standings:
-    """Scores of several models in [0, 1], 1 being best, and how far they may be off.
-
-    Attributes
-    ----------
-    names : list of str
-    estimates : ndarray, shape (models,)
-    intervals : ndarray, shape (models, 2)
-        Of each score by itself.
-    items_run : ndarray of int, shape (models,)
-    errors, p_values : ndarray, shape (models, models)
-        Standard errors of the differences, and their two-sided p values, each by itself.
-    """
-
-    names: list[str]
-    estimates: FloatArray
-    intervals: FloatArray
-    items_run: IntArray
-    errors: FloatArray
-    p_values: FloatArray
-
-    def in_order(self) -> "Standings":
-        """Return the same scores from the best to the worst, equal ones by name."""
-        rounded = np.round(self.estimates, EXACT)
-        order = np.array(sorted(range(len(rounded)), key=lambda at: (-rounded[at], self.names[at])))
-        pairs = np.ix_(order, order)
-        return Standings(
-            [self.names[at] for at in order],
-            self.estimates[order],
-            self.intervals[order],
-            self.items_run[order],
-            self.errors[pairs],
-            self.p_values[pairs],
-        )
 
 
 def leaderboard(
@@ -136,7 +99,8 @@ def _standings(
         items_run,
         pairs.standard_errors,
         pairs.p_values,
-    )
+        level,
+    ).in_order()
 
 
 def _interval(

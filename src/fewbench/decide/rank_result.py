@@ -1,5 +1,8 @@
 """What `rank` returns: targets from the best to the worst, and how sure the order is."""
 
+from collections.abc import Callable
+from typing import Any
+
 from pydantic import Field
 
 from fewbench._json import Frozen
@@ -11,8 +14,15 @@ from fewbench.decide.operands import Pairing
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
 from fewbench.scores.benchmark import average_notes
+from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.show.charts import deciding
+from fewbench.show.charts.forms import MOST
 from fewbench.show.page import Page, Section, Shown, Table
+
+SHOWN_CONTENDERS = 6
+"""Names of models in the finding."""
+SHOWN_ROWS = 40
+"""Rows of a text; files have all."""
 
 
 class Place(Frozen):
@@ -83,7 +93,7 @@ class Ranking(Shown, Frozen):
     Attributes
     ----------
     targets : tuple of Ranked
-        In order of their estimated scores.
+        In order of their scores.
     scale : Scale
         The scale of the scores.
     average : str
@@ -91,11 +101,19 @@ class Ranking(Shown, Frozen):
     level : float
     top : int
         How many best targets are wanted.
+    fixed_items : bool
+        Whether intervals, ranges and probabilities are about exactly these items, of these runs. If
+        not, they are about the models, on questions like these and if they run again.
     is_settled : bool
         Whether it is sure, at this level, which targets are the best `top`.
+    is_decidable : bool
+        Whether all items could settle it, if the differences stay.
+    items_total : int
+    tasks : tuple of TaskRanking
+        The order on each task, if wanted.
     next_targets : tuple of str
-        The targets to run more items of to settle the best `top`: the least sure one among them,
-        and its closest challenger.
+        The targets to run more items of to settle the best `top`: the least sure one among them
+        that more items can tell apart from its closest challenger, and this challenger.
     next_items : dict of str to tuple of str
         The items that each target runs next to settle the best `top`, the most informative first.
         Given if `next_items` says how many. Targets that need none are left out.
@@ -104,7 +122,8 @@ class Ranking(Shown, Frozen):
     is_limited : bool
         Whether a limit on cost leaves no further items of a target that settles it.
     history : tuple of Dated
-        The targets that have a date, the oldest first, with the change from one to the next.
+        The evaluations' targets that have a date, the oldest first, with the change from one to the
+        next.
     warnings : tuple of str
     """
 
@@ -113,8 +132,12 @@ class Ranking(Shown, Frozen):
     average: Average
     level: float
     top: int
+    fixed_items: bool = False
     is_settled: bool
-    next_targets: tuple[str, ...]
+    is_decidable: bool = True
+    items_total: int
+    tasks: tuple[TaskRanking, ...] = ()
+    next_targets: tuple[str, ...] = ()
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
     is_limited: bool = False
@@ -122,66 +145,160 @@ class Ranking(Shown, Frozen):
     warnings: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per target, the best first."""
-        rows = [
-            target.model_dump() | {"tied_with": ", ".join(target.tied_with)}
-            for target in self.targets
-        ]
-        return pd.DataFrame(rows).set_index("target").assign(warnings=in_cell(self.warnings))
+        """Return one row per target, the best first; with tasks, by task, the full score as all."""
+        rows = [_row(target) for target in self.targets]
+        if self.tasks:
+            rows = [{"task": "all", **row} for row in rows]
+            rows += [{"task": of.task, **_row(place)} for of in self.tasks for place in of.targets]
+        index = ["task", "target"] if self.tasks else "target"
+        return pd.DataFrame(rows).set_index(index).assign(warnings=in_cell(self.warnings))
+
+    @property
+    def contenders(self) -> list[Ranked]:
+        """The targets that may be the best, or among the best `top`."""
+        if self.top > 1:
+            return [target for target in self.targets if target.rank_low <= self.top]
+        return [target for target in self.targets if target.may_be_best]
 
     def page(self) -> Page:
         """Return who ranks first, the ranks of all with their ranges, and what to run next."""
-        unit = Unit(self.scale)
-        head = [("Model", False), ("Rank", True), ("Range", True), ("Score", True)]
-        head += [("P(best)", True), (f"P(top {self.top})", True), ("Items run", True)]
-        head.append(("Not clearly different from", False))
-        rows = [
-            [
-                *(target.target, str(target.rank), f"{target.rank_low} to {target.rank_high}"),
-                *(
-                    unit.score(target.score),
-                    probability(target.chance_best),
-                    probability(target.chance_top),
-                ),
-                *(f"{target.items_run:,}", some(target.tied_with, quotes=False)),
-            ]
-            for target in self.targets
-        ]
-        if self.top == 1:  # both columns say the same
-            head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
+        unit, n = Unit(self.scale), len(self.targets)
         leading = [target.target for target in self.targets if target.rank <= self.top]
-        best = ", ".join(leading)
-        which = "model is" if self.top == 1 else f"{self.top} models are"
-        settled = "settled" if self.is_settled else "not settled"
-        lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
-        lesser += average_notes(self.average)
-        answer = f"{best} ranks first" if len(leading) == 1 else f"First are {best}"
-        among = "the best" if self.top == 1 else f"among the best {self.top}"
-        ranks = Section(
-            "ranks",
-            "Ranks",
-            [f"The level of {self.level:.0%} applies to all rank ranges jointly."],
-            charts=[(f"Models that may be {among} are colored", lambda: deciding.ranks(self))],
-            tables=[Table("Ranks", head, rows, "a model")],
-        )
+        is_estimated = any(target.items_run < self.items_total for target in self.targets)
+        seen = f"{some(leading, quotes=False)} {'scores' if len(leading) == 1 else 'score'} best"
+        lesser = [self._finding()]
+        if not self.is_settled and not self.is_decidable:
+            lesser.append(
+                f"Even all {counted(self.items_total, 'item')} would not decide it; more such "
+                "questions, and repeated runs of the items, would."
+            )
+        sections = [self._ranks(unit), self._of_charts()]
+        sections += [self._tasks()] if self.tasks else []
+        sections += [history_section(self.history, unit, self.level)] if self.history else []
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
+        sections += [Section("next", "Next items", facts=items)] if items else []
         targets = " and ".join(self.next_targets)
-        how = "repeat the command with --next-items NUMBER --ask"
+        how = "repeat the command with --next-items NUMBER --ask, and with --sequential from now on"
         if self.is_limited:
-            how = "rerun the command of fewbench run with a larger --cost"
+            how = (
+                "rerun the command of fewbench run with a larger --cost, and repeat this command "
+                "with --sequential"
+            )
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",
-            f"{len(rows)} models",
-            answer if self.is_settled else f"{answer} so far",
-            lesser,
+            counted(n, "model"),
+            f"{on_these(self.items_total)}, {seen}{' as estimated' * is_estimated}",
+            [*lesser, *average_notes(self.average)],
             self.warnings,
-            [
-                ranks,
-                *([history_section(self.history, unit, self.level)] if self.history else []),
-                *([Section("next", "Next items", facts=items)] if items else []),
-            ],
+            sections,
             [*([self.pairing.command] if self.pairing else []), *more],
             first=self.pairing.note if self.pairing else "",
         )
+
+    def _finding(self) -> str:
+        """Return what holds for the models, or for exactly these items."""
+        n, about = len(self.targets), f"As models, {AS_MODELS}"
+        if self.fixed_items:
+            about = "On exactly these items"
+        which = "model is" if self.top == 1 else f"{self.top} models are"
+        decided = "decided" if self.is_settled else "undecided"
+        text = f"{about}: which {which} the best of {n} is {decided} at {self.level:.0%}."
+        if self.is_settled:
+            return text
+        among = "the best" if self.top == 1 else f"among the best {self.top}"
+        likely = sorted(self.contenders, key=lambda target: -target.chance_top)
+        named = [f"{target.target} ({probability(target.chance_top)})" for target in likely]
+        return (
+            f"{text} {counted(len(named), 'model')} may be {among}, with these probabilities: "
+            f"{some(named, SHOWN_CONTENDERS, quotes=False)}."
+        )
+
+    def _ranks(self, unit: Unit) -> Section:
+        """Return the table of all targets."""
+        contenders = {target.target for target in self.contenders}
+        everyone = all(target.items_run == self.items_total for target in self.targets)
+        among = "be best" if self.top == 1 else f"be in top {self.top}"
+        columns: list[tuple[str, bool, Callable[[Ranked], str]]] = [
+            ("Model", False, lambda target: target.target),
+            ("Rank", True, lambda target: str(target.rank)),
+            ("Range", True, lambda target: f"{target.rank_low} to {target.rank_high}"),
+            ("Score", True, lambda target: unit.score(target.score)),
+            (f"{self.level:.0%} interval", True, lambda target: _ends(target.interval, unit)),
+            ("P(best)", True, lambda target: probability(target.chance_best)),
+            (f"P(top {self.top})", True, lambda target: probability(target.chance_top)),
+            (f"May {among}", False, lambda target: "yes" * (target.target in contenders)),
+            ("Items run", True, lambda target: f"{target.items_run:,}"),
+            (
+                "Not clearly different from",
+                False,
+                lambda target: some(target.tied_with, quotes=False),
+            ),
+        ]
+        unneeded = {"P(top 1)"} | ({"Items run"} if everyone else set())
+        columns = [column for column in columns if column[0] not in unneeded]
+        rows = [[cell(target) for _, _, cell in columns] for target in self.targets]
+        notes = [
+            f"Range: the best and the worst rank. All ranges hold together at {self.level:.0%}.",
+            f"{self.level:.0%} interval: of this score by itself"
+            + ("." if self.fixed_items else f", as that of a model {AS_MODELS}."),
+            f"May {among}: {self._contender_note}",
+        ]
+        head = [(title, is_number) for title, is_number, _ in columns]
+        table = Table("Ranks", head, rows, "a model", first=SHOWN_ROWS)
+        return Section("ranks", "Ranks", notes, tables=[table])
+
+    @property
+    def _contender_note(self) -> str:
+        if self.top > 1:
+            return f"the range begins at {self.top} or better."
+        return f"no other model is surely better, at {self.level:.0%} for all models together."
+
+    def _of_charts(self) -> Section:
+        """Return the charts of scores and of ranks."""
+        among = "the best" if self.top == 1 else f"among the best {self.top}"
+        n = len(self.targets)
+        first = f", of the first {MOST} of {n:,} models" if n > MOST else ""
+        return Section(
+            "scores",
+            "Scores and ranges of ranks",
+            [f"Models that may be {among} are colored."],
+            charts=[
+                (f"Scores, with {self.level:.0%} intervals{first}",
+                 lambda: deciding.scores(self)),
+                (f"Ranks, with their ranges{first}", lambda: deciding.ranks(self)),
+            ],
+        )  # fmt: skip
+
+    def _tasks(self) -> Section:
+        """Return the first models on each task."""
+        unit = Unit(self.scale)
+        head = [("Task", False), ("Items", True), ("First", False), ("Score", True)]
+        head += [("P(best)", True), ("May be best", True), ("They are", False)]
+        rows = []
+        for task in self.tasks:
+            first = task.targets[0]
+            may = [place.target for place in task.targets if place.may_be_best]
+            rows.append(
+                [
+                    *(task.task, f"{task.items:,}", first.target, unit.score(first.score)),
+                    *(probability(first.chance_best), f"{len(may):,}", some(may, quotes=False)),
+                ]
+            )
+        notes = [f"The level of {self.level:.0%} applies to each task by itself."]
+        return Section("tasks", "Tasks", notes, tables=[Table("Tasks", head, rows, "a task")])
+
+
+def _ends(interval: Interval, unit: Unit) -> str:
+    return unit.scores(interval) if interval.low < interval.high else "–"
+
+
+def _row(place: Place) -> dict[str, Any]:
+    """Return a row of a data frame."""
+    row = place.model_dump(exclude={"interval"})
+    ends = {"low": place.interval.low, "high": place.interval.high}
+    row = {"target": row.pop("target"), "score": row.pop("score"), **ends, **row}
+    if isinstance(place, Ranked):
+        row["tied_with"] = ", ".join(place.tied_with)
+    return row
