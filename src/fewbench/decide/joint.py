@@ -88,9 +88,7 @@ class Errors:
         # Rounding leaves tiny eigenvalues, whose square roots would tell equal scores apart.
         kept = sizes > max(EQUAL * sizes[-1], 0.0)
         sizes, axes = sizes[kept], axes[:, kept]
-        return cls(
-            axes * np.sqrt(sizes) @ axes.T, axes * sizes @ axes.T, axes @ axes.T, len(sizes)
-        )
+        return cls(axes * np.sqrt(sizes) @ axes.T, axes * sizes @ axes.T, axes @ axes.T, len(sizes))
 
     @property
     def inverse(self) -> FloatArray:
@@ -126,7 +124,9 @@ class Errors:
         return np.asarray(gammaincc(max(self.dimensions, 1) / 2, squares / 2).mean(axis=-1))
 
 
-def joint_verdicts(scores: FloatArray, errors: FloatArray, p_values: FloatArray, level: float) -> Joint:
+def joint_verdicts(
+    scores: FloatArray, errors: FloatArray, p_values: FloatArray, level: float
+) -> Joint:
     """Return which scores differ, and which may be the best, each for all scores together.
 
     Parameters

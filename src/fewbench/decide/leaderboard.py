@@ -13,6 +13,7 @@ from fewbench.methods.sources import whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.all_pairs import all_pairs
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.question_error import of_one_score
 
 
@@ -109,11 +110,8 @@ def _interval(
     """Return the interval of one model's score."""
     values = scores.cells[row]
     items = np.flatnonzero(~np.isnan(values))
-    filled = scores.n_items / len(items)
-    if fixed_items and filled == 1:
-        return estimate, estimate
     error = of_one_score(scores, items, values[items], estimate, is_random=True, is_plain=True)
-    if fixed_items or error.answers is None:
+    filled = scores.n_items / len(items)
+    if fixed_items or error.answers is None:  # else the interval is that of these answers
         error = replace(error, variance=error.variance * (filled - fixed_items), answers=None)
-    below, above = error.reaches(level)
-    return max(0.0, estimate - below), min(1.0, estimate + above)
+    return Contrast(estimate, 0.0, questions=error if error.variance else None).interval(level)

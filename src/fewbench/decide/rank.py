@@ -21,8 +21,8 @@ from fewbench.decide.operands import (
     contrast,
     operand,
     pairing,
+    score_interval,
     scores_of,
-    task_contrasts,
     warnings_of,
 )
 from fewbench.decide.rank_result import Ranking, TaskRanking
@@ -115,9 +115,7 @@ def rank(
                 "checks and further items have no effect on a table, whose models ran their items",
                 hint="leave out --sequential and --next-items",
             )
-        return _rank_table(
-            tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items
-        )
+        return _rank_table(tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items)
     targets: list[Given] = []
     for given in evaluations:
         if isinstance(given, Evaluation):
@@ -212,7 +210,7 @@ def _standings(
     return Standings(
         [side.name for side in sides],
         np.array([float(side.estimates[0]) for side in sides]),
-        np.array([side.interval(level, fixed_items=fixed_items) for side in sides]),
+        np.array([score_interval(side, level, fixed_items=fixed_items) for side in sides]),
         np.array([len(side.items) for side in sides]),
         errors,
         p_values,

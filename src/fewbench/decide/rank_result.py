@@ -11,10 +11,10 @@ from fewbench._names import counted, probability, some
 from fewbench._warned import in_cell
 from fewbench.decide.history import Dated, history_section
 from fewbench.decide.operands import Pairing
+from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
 from fewbench.scores.benchmark import average_notes
-from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.show.charts import deciding
 from fewbench.show.charts.forms import MOST
 from fewbench.show.page import Page, Section, Shown, Table

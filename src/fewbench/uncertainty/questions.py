@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix
 from fewbench._types import FloatArray, IntArray
 
 EXTRA = 2.0
@@ -102,9 +103,7 @@ def binomial_interval(share: float, n: float, level: float) -> tuple[float, floa
     return low, high
 
 
-def variance_of(
-    apart: FloatArray, weights: FloatArray | None = None, extra: float = EXTRA
-) -> float:
+def variance_of(apart: FloatArray, extra: float = EXTRA) -> float:
     """Return S^2 of a difference that all items, or a simple random sample of them, show.
 
         S^2 = (sum (d - mean d)^2 + 2) / (n + 1)
@@ -113,8 +112,6 @@ def variance_of(
     ----------
     apart : ndarray, shape (n,)
         Differences of two models' answers.
-    weights : ndarray, shape (n,), optional
-        The items' weights in the score, if they differ: an item counts by its squared weight.
     extra : float
         Number of further items on which the two differ.
 
@@ -123,17 +120,12 @@ def variance_of(
     >>> variance_of(np.array([1.0, 0.0, 0.0, -1.0]))
     0.8
     """
-    n = len(apart)
-    if weights is None:
-        squares = float(((apart - apart.mean()) ** 2).sum())
-    else:
-        mean, shares = float(weights @ apart / weights.sum()), weights**2 / (weights @ weights)
-        squares = n * float(shares @ (apart - mean) ** 2)
-    return (squares + extra) / (n + 1)
+    squares = float(((apart - apart.mean()) ** 2).sum())
+    return (squares + extra) / (len(apart) + 1)
 
 
 def variance_of_sample(apart: FloatArray, loads: FloatArray) -> float:
-    """Return S^2 of a difference from items that were drawn with known, unequal chances.
+    """Return S^2 of a difference from items that were drawn, or count, unequally.
 
     With u = loads / sum loads and m = 1 / sum u^2:
 
@@ -143,7 +135,7 @@ def variance_of_sample(apart: FloatArray, loads: FloatArray) -> float:
     ----------
     apart : ndarray, shape (n,)
     loads : ndarray, shape (n,)
-        1 / chance of each item, up to a factor.
+        Squared weight of each item in the score over its chance to be drawn, up to a factor.
 
     Examples
     --------
@@ -156,7 +148,7 @@ def variance_of_sample(apart: FloatArray, loads: FloatArray) -> float:
     return (n * float(shares @ (apart - mean) ** 2) + EXTRA) / (n + 1)
 
 
-def predicted_disagreement(cells: FloatArray, full: FloatArray, a: float, b: float) -> FloatArray:
+def predicted_disagreement(cells: Matrix, full: FloatArray, a: float, b: float) -> FloatArray:
     """Return by item the chance that two models with these scores differ, shape (items,).
 
     The answers of the source models nearest in score, as if the two were independent given an item.
@@ -272,7 +264,9 @@ def variance_of_score(score: float, n_items: float, answers: FloatArray | None =
     return (n * float(np.var(answers)) + EXTRA * p * (1 - p)) / (n + 1)
 
 
-def questions_by_task(apart: FloatArray, task_of: IntArray, squares: FloatArray) -> Questions:
+def questions_by_task(
+    apart: FloatArray, task_of: IntArray, squares: FloatArray, loads: FloatArray | None = None
+) -> Questions:
     """Return the error of a macro average, whose tasks are fixed and whose items are drawn.
 
     Each task varies about its own mean, and the degrees of freedom are Satterthwaite's:
@@ -282,11 +276,13 @@ def questions_by_task(apart: FloatArray, task_of: IntArray, squares: FloatArray)
     Parameters
     ----------
     apart : ndarray, shape (n,)
-        Differences of the answers.
+        Differences of the answers, or answers.
     task_of : ndarray of int, shape (n,)
     squares : ndarray, shape (tasks,)
         Sum of the squared weights of each task's items: 1 / (T^2 N_t) in a macro average. Tasks
         with fewer than two answers have the variance of all.
+    loads : ndarray, shape (n,), optional
+        As for `variance_of_sample`; a task then has n_t = (sum_t load)^2 / sum_t load^2 answers.
 
     Examples
     --------
@@ -296,12 +292,18 @@ def questions_by_task(apart: FloatArray, task_of: IntArray, squares: FloatArray)
     (0.139, 4.0)
     """
     n_tasks = len(squares)
-    counts = np.bincount(task_of, minlength=n_tasks)
-    means = np.bincount(task_of, apart, n_tasks) / np.maximum(counts, 1)
-    deviations = (apart - means[task_of]) ** 2
+    loads = np.ones(len(apart)) if loads is None else loads
+
+    def by_task(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(task_of, values, n_tasks))
+
+    totals = np.maximum(by_task(loads), TINY)
+    counts = totals**2 / np.maximum(by_task(loads**2), TINY**2)
+    means = by_task(loads * apart) / totals
+    deviations = counts * by_task(loads * (apart - means[task_of]) ** 2) / totals
     freedom = np.maximum(counts - 1.0, 1.0)
-    own = (np.bincount(task_of, deviations, n_tasks) + EXTRA / n_tasks) / freedom
-    variances = np.where(counts > 1, own, variance_of(apart)) * squares
+    own = (deviations + EXTRA / n_tasks) / freedom
+    variances = np.where(counts >= 2, own, variance_of_sample(apart, loads)) * squares
     total = float(variances.sum())
     return Questions(total, total**2 / float((variances**2 / freedom).sum()))
 
