@@ -9,6 +9,7 @@ the best: Hsu 1981, Annals of Statistics 9(5)).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,11 @@ from fewbench.uncertainty.bounds import EXACT
 
 EQUAL = 10.0 ** (-EXACT - 1)
 """Scores no further apart than this are equal."""
-WORK = 2**27
-"""Pairs times draws, about, within the number of draws below."""
+WORK = 2**25
+"""Pairs times draws, about, within the numbers of draws below."""
 FEWEST_DRAWS, MOST_DRAWS = 1000, 4000
 TINY = 1e-12
-LARGEST, STEPS = 40.0, 32  # standard errors, and halvings, in the search for a quantile
+LARGEST = 40.0  # standard errors
 
 Float32Array = NDArray[np.float32]
 
@@ -96,8 +97,7 @@ class Errors:
         own = np.diag(self.covariance)
         squares = own[:, None] + own - 2 * self.covariance
         has_error = squares > EQUAL * max(float(squares.max(initial=0.0)), TINY)
-        return np.divide(1.0, np.sqrt(np.maximum(squares, TINY**2)), where=has_error,
-                         out=np.zeros_like(squares))  # fmt: skip
+        return np.asarray(has_error / np.sqrt(np.maximum(squares, TINY**2)))
 
     def directions(self, draws: int) -> FloatArray:
         """Return errors of length 1 in units of the distribution, shape (models, draws)."""
@@ -105,8 +105,8 @@ class Errors:
         lengths = np.sqrt((independent * (self.projection @ independent)).sum(axis=0))
         return self.root @ independent / np.maximum(lengths, TINY)
 
-    def chance_beyond(self, bound: FloatArray, reach: FloatArray) -> FloatArray:
-        """Return how likely what reaches so far per unit of length exceeds a bound, by errors alone.
+    def chance_beyond(self, bound: FloatArray, reach: NDArray[np.floating[Any]]) -> FloatArray:
+        """Return how likely errors reach beyond a bound, shape (...,).
 
         The length of the errors is integrated out: its square has a chi-square distribution, which
         is independent of the direction. For two scores nothing is left to chance.
@@ -116,12 +116,28 @@ class Errors:
         bound : ndarray, shape (...,)
             Above 0.
         reach : ndarray, shape (..., draws)
-            In each of the `directions`.
+            How far errors of length 1 reach in each of the `directions`.
         """
         from scipy.special import gammaincc
 
         squares = (bound[..., None] / np.maximum(reach, TINY)) ** 2
         return np.asarray(gammaincc(max(self.dimensions, 1) / 2, squares / 2).mean(axis=-1))
+
+    def quantile(self, reach: NDArray[np.floating[Any]], level: float) -> float:
+        """Return the bound that errors exceed in a share 1 - level of the cases; 0 without errors.
+
+        Parameters
+        ----------
+        reach : ndarray, shape (draws,)
+            As for `chance_beyond`.
+        level : float
+        """
+        from scipy.optimize import brentq
+
+        def too_many(bound: float) -> float:
+            return float(self.chance_beyond(np.array(bound), reach)) - (1 - level)
+
+        return float(brentq(too_many, 0.0, LARGEST, xtol=TINY)) if reach.any() else 0.0
 
 
 def joint_verdicts(
@@ -163,29 +179,20 @@ def joint_verdicts(
     drawn = distribution.directions(draws).astype(np.float32)
 
     over = _leads(drawn, inverse.astype(np.float32))
-    largest_lead = lead.max(axis=0)
-    chance = distribution.chance_beyond(np.maximum(largest_lead, TINY), over)
-    may_be_best = (largest_lead <= 0) | (chance > 1 - level + 1e-12)
+    reach = over.max(axis=0)
+    critical = distribution.quantile(reach, level)
+    # What is beyond the largest of all pairs is beyond the largest lead over one model.
+    leads = lead.max(axis=0)
+    may_be_best = leads <= critical
+    near = np.flatnonzero(may_be_best & (leads > 0))
+    may_be_best[near] = distribution.chance_beyond(leads[near], over[near]) > 1 - level + 1e-12
 
     apart = np.zeros((n, n), dtype=bool)
-    reach = over.max(axis=0)
-    while True:
-        critical = _quantile(distribution, reach, level)
-        more = (size > critical) & ~apart
-        if not more.any():
-            return Joint(apart & (lead > 0), may_be_best)
+    while (more := (size > critical) & ~apart).any():
         apart |= more
         reach = _widest(drawn, np.where(apart, 0.0, inverse).astype(np.float32))
-
-
-def _quantile(errors: Errors, reach: FloatArray, level: float) -> float:
-    """Return what errors alone exceed in a share 1 - level of the cases."""
-    low, high = 0.0, LARGEST
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        is_exceeded = float(errors.chance_beyond(np.array(middle), reach)) > 1 - level
-        low, high = (middle, high) if is_exceeded else (low, middle)
-    return high
+        critical = distribution.quantile(reach, level)
+    return Joint(apart & (lead > 0), may_be_best)
 
 
 def _leads(drawn: Float32Array, inverse: Float32Array) -> Float32Array:

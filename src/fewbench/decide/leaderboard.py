@@ -54,13 +54,13 @@ def leaderboard(
     whole, notes = whole_sources(chosen, 2, "ranking")
     kept = chosen.missing_shares <= MOST_MISSING
     all_items = _standings(whole, full[kept], level, fixed_items=fixed_items)
-    lacking = int((whole.missing_shares > 0).sum())
-    if lacking:
+    incomplete = whole.models.index[whole.missing_shares > 0]
+    if len(incomplete):
         notes.append(
-            f"{counted(lacking, 'model lacks', 'models lack')} up to "
-            f"{whole.missing_shares.max():.1%} of the answers: "
-            f"{some(whole.models.index[whole.missing_shares > 0], quotes=False)}. Their scores count "
-            "missing items as the other answers predict, and the intervals allow for it"
+            f"{counted(len(incomplete), 'model lacks', 'models lack')} up to "
+            f"{whole.missing_shares.max():.1%} of the answers: {some(incomplete, quotes=False)}. "
+            "Their scores count missing items as the other answers predict, and the intervals "
+            "allow for it. If a missing answer is a failure, import it as wrong"
         )
     if by_task is None:
         return all_items, {}, notes

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -101,47 +102,12 @@ def rank(
     """
     check_level(level)
     check_next(next_items, ask=ask)
-    whole = [given for given in evaluations if isinstance(given, Evaluation)]
     tables = [given for given in evaluations if isinstance(given, Scores)]
     if tables:
-        if len(evaluations) > 1:
-            raise EvaluationError(
-                "a table of scores is ranked by itself",
-                hint="join tables with fewbench import; rank source models with evaluations by "
-                "their names (--models)",
-            )
-        if sequential or next_items is not None:
-            raise EvaluationError(
-                "checks and further items have no effect on a table, whose models ran their items",
-                hint="leave out --sequential and --next-items",
-            )
+        _check_alone(len(evaluations), sequential=sequential, next_items=next_items)
         return _rank_table(tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items)
-    targets: list[Given] = []
-    for given in evaluations:
-        if isinstance(given, Evaluation):
-            answered = [name for name in given.targets if len(given.record.answered(name))]
-            targets += [(given, name) for name in answered]
-        elif isinstance(given, tuple):
-            targets.append(given)
-        else:
-            raise EvaluationError(
-                f"rank takes evaluations or scores, not {type(given).__name__}",
-                hint="name source models to rank with them: rank(evaluation, models=[...])",
-            )
-    if not evaluations or len(targets) + len(models) < 2:
-        raise EvaluationError(
-            f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
-            hint="record answers of more targets, or name source models to rank with them",
-        )
-    scores = scores_of(*evaluations)
-    sides = [operand(target, scores, evaluations) for target in (*targets, *models)]
+    sides, scores = _operands([*evaluations], models)
     names = [side.name for side in sides]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise EvaluationError(
-            f"{twice!r} is ranked twice",
-            hint="name single targets (DIR:TARGET), each name once",
-        )
     _check_top(top, len(sides))
     history = history_of(sides, scores, level, fixed_items=fixed_items)
     sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
@@ -165,6 +131,7 @@ def rank(
     is_decidable = is_settled or bool((surely | decidable)[:top, top:].all())
     next_targets = () if is_settled else _next(sides, standings.errors, decidable, top)
     warnings = [*warnings_of(sides)]
+    whole = [given for given in evaluations if isinstance(given, Evaluation)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
@@ -193,6 +160,52 @@ def rank(
         history=history,
         warnings=tuple(warnings),
     )
+
+
+def _check_alone(given: int, *, sequential: bool, next_items: int | None) -> None:
+    """Raise EvaluationError for what has no effect on a table of scores."""
+    if given > 1:
+        raise EvaluationError(
+            "a table of scores is ranked by itself",
+            hint="join tables with fewbench import, or name source models beside evaluations "
+            "(--models)",
+        )
+    if sequential or next_items is not None:
+        raise EvaluationError(
+            "no further items are run for a table of scores",
+            hint="leave out --sequential, --next-items and --ask",
+        )
+
+
+def _operands(evaluations: Sequence[Any], models: Sequence[str]) -> tuple[list[Operand], Scores]:
+    """Return the targets and source models to rank, and the source scores."""
+    targets: list[Given] = []
+    for given in evaluations:
+        if isinstance(given, Evaluation):
+            answered = [name for name in given.targets if len(given.record.answered(name))]
+            targets += [(given, name) for name in answered]
+        elif isinstance(given, tuple):
+            targets.append(given)
+        else:
+            raise EvaluationError(
+                f"rank takes evaluations or scores, not {type(given).__name__}",
+                hint="name source models to rank with evaluations: rank(evaluation, models=[...])",
+            )
+    if not evaluations or len(targets) + len(models) < 2:
+        raise EvaluationError(
+            f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
+            hint="record answers of more targets, or name source models to rank with them",
+        )
+    scores = scores_of(*evaluations)
+    sides = [operand(target, scores, evaluations) for target in (*targets, *models)]
+    names = [side.name for side in sides]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EvaluationError(
+            f"{twice!r} is ranked twice",
+            hint="name single targets (DIR:TARGET), each name once",
+        )
+    return sides, scores
 
 
 def _standings(

@@ -1,6 +1,6 @@
 """What `rank` returns: targets from the best to the worst, and how sure the order is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -21,6 +21,8 @@ from fewbench.show.page import Page, Section, Shown, Table
 
 SHOWN_CONTENDERS = 6
 """Names of models in the finding."""
+SHOWN_NAMES = 2
+"""Names in a cell."""
 SHOWN_ROWS = 40
 """Rows of a text; files have all."""
 
@@ -166,10 +168,10 @@ class Ranking(Shown, Frozen):
         leading = [target.target for target in self.targets if target.rank <= self.top]
         is_estimated = any(target.items_run < self.items_total for target in self.targets)
         seen = f"{some(leading, quotes=False)} {'scores' if len(leading) == 1 else 'score'} best"
-        lesser = [self._finding()]
+        lesser, would = [self._finding()], "would not" if is_estimated else "do not"
         if not self.is_settled and not self.is_decidable:
             lesser.append(
-                f"Even all {counted(self.items_total, 'item')} would not decide it; more such "
+                f"Even all {counted(self.items_total, 'item')} {would} decide it; more such "
                 "questions, and repeated runs of the items, would."
             )
         sections = [self._ranks(unit), self._of_charts()]
@@ -230,11 +232,7 @@ class Ranking(Shown, Frozen):
             (f"P(top {self.top})", True, lambda target: probability(target.chance_top)),
             (f"May {among}", False, lambda target: "yes" * (target.target in contenders)),
             ("Items run", True, lambda target: f"{target.items_run:,}"),
-            (
-                "Not clearly different from",
-                False,
-                lambda target: some(target.tied_with, quotes=False),
-            ),
+            ("Tied with", False, lambda target: _few(target.tied_with)),
         ]
         unneeded = {"P(top 1)"} | ({"Items run"} if everyone else set())
         columns = [column for column in columns if column[0] not in unneeded]
@@ -244,6 +242,7 @@ class Ranking(Shown, Frozen):
             f"{self.level:.0%} interval: of this score by itself"
             + ("." if self.fixed_items else f", as that of a model {AS_MODELS}."),
             f"May {among}: {self._contender_note}",
+            "Tied with: models that are not clearly better or worse.",
         ]
         head = [(title, is_number) for title, is_number, _ in columns]
         table = Table("Ranks", head, rows, "a model", first=SHOWN_ROWS)
@@ -263,7 +262,7 @@ class Ranking(Shown, Frozen):
         return Section(
             "scores",
             "Scores and ranges of ranks",
-            [f"Models that may be {among} are colored."],
+            legend=[f"Models that may be {among} are colored."],
             charts=[
                 (f"Scores, with {self.level:.0%} intervals{first}",
                  lambda: deciding.scores(self)),
@@ -275,7 +274,7 @@ class Ranking(Shown, Frozen):
         """Return the first models on each task."""
         unit = Unit(self.scale)
         head = [("Task", False), ("Items", True), ("First", False), ("Score", True)]
-        head += [("P(best)", True), ("May be best", True), ("They are", False)]
+        head += [("P(best)", True), ("May be best", False)]
         rows = []
         for task in self.tasks:
             first = task.targets[0]
@@ -283,7 +282,7 @@ class Ranking(Shown, Frozen):
             rows.append(
                 [
                     *(task.task, f"{task.items:,}", first.target, unit.score(first.score)),
-                    *(probability(first.chance_best), f"{len(may):,}", some(may, quotes=False)),
+                    *(probability(first.chance_best), _few(may)),
                 ]
             )
         notes = [f"The level of {self.level:.0%} applies to each task by itself."]
@@ -292,6 +291,11 @@ class Ranking(Shown, Frozen):
 
 def _ends(interval: Interval, unit: Unit) -> str:
     return unit.scores(interval) if interval.low < interval.high else "–"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the names, or of many their number."""
+    return ", ".join(names) if len(names) <= SHOWN_NAMES else f"{len(names):,} models"
 
 
 def _row(place: Place) -> dict[str, Any]:

@@ -24,13 +24,11 @@ import numpy as np
 from fewbench._blocks import blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
+from fewbench.uncertainty.contrast import DIGITS, ONE_SIGMA
 from fewbench.uncertainty.questions import EXTRA, TINY
 
-DIGITS = 12
-"""Decimals to which differences are rounded, as those of a `Contrast`."""
-
-SIGMA = 0.8413447460685429
-"""A standard error above the mean of a normal distribution: the level of `standard_errors`."""
+FEWEST = 2
+"""Common items of a task, below which all items say how far differences vary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,25 +57,21 @@ class AllPairs:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Half the width of the intervals that normal distributions have at 68%."""
+        """Half the widths of the intervals, as of `Contrast.standard_error`."""
         from scipy.special import stdtrit
 
-        return np.asarray(stdtrit(self.freedom, SIGMA) * np.sqrt(self.variance))
+        return np.asarray(stdtrit(self.freedom, 0.5 + ONE_SIGMA / 2) * np.sqrt(self.variance))
 
 
-def all_pairs(
-    scores: Scores, estimates: FloatArray, task: int | None = None, *, fixed_items: bool = False
-) -> AllPairs:
-    """Return the differences of all pairs of models in their full scores, or on a task.
+def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = False) -> AllPairs:
+    """Return the differences of the full scores of all pairs of models.
 
     Parameters
     ----------
     scores : Scores
         Models that ran most items.
     estimates : ndarray, shape (models,)
-        Their full scores or task scores in [0, 1], missing items counted as expected.
-    task : int, optional
-        Position of a task (default: the full score).
+        Their full scores in [0, 1], missing items counted as expected.
     fixed_items : bool
         Whether the difference on exactly these items is meant: then only missing items leave
         an error.
@@ -90,36 +84,41 @@ def all_pairs(
     >>> pairs.difference.round(2).tolist(), pairs.p_values.round(2).tolist()
     ([[0.0, 0.33], [-0.33, 0.0]], [[1.0, 0.42], [0.42, 1.0]])
     """
-    weights = scores.item_weights if task is None else scores.task_weights[:, task]
-    parts = [np.flatnonzero(weights)]
-    is_macro = task is None and scores.average == "macro"
+    weights, everything = scores.item_weights, np.arange(scores.n_items)
+    parts, is_macro = [everything], scores.average == "macro"
     if is_macro:  # tasks are fixed, so each varies about its own mean
         parts = [np.flatnonzero(scores.task_of == at) for at in range(len(scores.tasks))]
     mean, variance, of_freedom = np.zeros((3, scores.n_models, scores.n_models))
     for items in parts:
-        common = _common(scores, items, weights[items])
+        common, w = _common(scores, items, weights[items]), weights[items]
         freedom = np.maximum(common.count - 1.0, 1.0)
-        divisor = freedom if is_macro else common.count + 1.0
-        squares = common.squares + EXTRA / len(parts)
-        share = float(weights[items].sum())
-        left = share**2 * common.load - float(weights[items] @ weights[items]) * fixed_items
-        part = squares / divisor * np.maximum(left, 0.0)
+        of_items = (common.squares + EXTRA / len(parts)) / (
+            freedom if is_macro else common.count + 1
+        )
+        if is_macro and (common.count < FEWEST).any():
+            whole = _common(scores, everything, np.ones(scores.n_items))
+            of_all = (whole.squares + EXTRA) / (whole.count + 1)
+            of_items = np.where(common.count < FEWEST, of_all, of_items)
+        share = float(w.sum())
+        load = share**2 * common.load
+        if fixed_items:
+            load = np.where(common.count < len(items), np.maximum(load - w @ w, 0.0), 0.0)
         mean += share * common.mean
-        variance += part
-        of_freedom += part**2 / freedom
+        variance += of_items * load
+        of_freedom += (of_items * load) ** 2 / freedom
     # Satterthwaite 1946; of one part, its own.
-    freedom = np.divide(variance**2, of_freedom, out=np.ones_like(mean), where=of_freedom > 0)
-    difference = np.round(np.subtract.outer(estimates, estimates), DIGITS)
+    together = np.divide(variance**2, of_freedom, where=of_freedom > 0, out=np.ones_like(mean))
+    difference = np.round(estimates[:, None] - estimates, DIGITS)
     moved = np.round(difference - mean, DIGITS)
-    return AllPairs(difference, variance + moved**2, freedom)
+    return AllPairs(difference, variance + moved**2, together)
 
 
 @dataclass(frozen=True, eq=False)
 class _Common:
-    """What the items show that both models of a pair ran; arrays that broadcast to (models, models).
+    """What the items show that both models of a pair ran; arrays of (models, models) or (1, 1).
 
-    `mean` is the weighted mean of their differences d, `squares` is n sum w^2 (d - mean)^2 / sum w^2,
-    and `load` is sum w^2 / (sum w)^2.
+    `mean` is the weighted mean of their differences d, `squares` is
+    n sum w^2 (d - mean)^2 / sum w^2, and `load` is sum w^2 / (sum w)^2.
     """
 
     count: FloatArray
@@ -129,7 +128,7 @@ class _Common:
 
 
 def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
-    w = weights / weights.mean()  # exactly 1 where all items count the same
+    w = weights / weights.mean() if np.ptp(weights) else np.ones(len(weights))
     blocks_of_items = (
         _sums(scores.cells[:, items[part]], w[part], has_missing=scores.has_missing)
         for part in blocks(len(items), scores.n_models)
