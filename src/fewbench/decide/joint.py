@@ -103,7 +103,7 @@ class Errors:
         """Return errors of length 1 in units of the distribution, shape (models, draws)."""
         independent = np.random.default_rng(0).standard_normal((draws, len(self.root))).T
         lengths = np.sqrt((independent * (self.projection @ independent)).sum(axis=0))
-        return self.root @ independent / np.maximum(lengths, TINY)
+        return np.asarray(self.root @ independent / np.maximum(lengths, TINY))
 
     def chance_beyond(self, bound: FloatArray, reach: NDArray[np.floating[Any]]) -> FloatArray:
         """Return how likely errors reach beyond a bound, shape (...,).

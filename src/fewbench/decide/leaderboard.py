@@ -89,14 +89,14 @@ def _standings(
 ) -> Standings:
     pairs = all_pairs(scores, estimates, fixed_items=fixed_items)
     items_run = np.rint((1 - scores.missing_shares) * scores.n_items).astype(np.intp)
-    intervals = [
+    intervals: list[tuple[float, float] | None] = [
         _interval(scores, row, estimate, level, fixed_items=fixed_items)
         for row, estimate in enumerate(estimates.tolist())
     ]
     return Standings(
         scores.model_ids,
         estimates,
-        np.array(intervals),
+        intervals,
         items_run,
         pairs.standard_errors,
         pairs.p_values,

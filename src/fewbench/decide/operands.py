@@ -26,6 +26,7 @@ from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores
+from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.all_pairs import all_pairs
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
@@ -193,10 +194,18 @@ def _of_table(one: Operand, other: Operand, *, fixed_items: bool) -> Questions |
     return Questions(variance, freedom) if variance else None
 
 
-def score_interval(side: Operand, level: float, *, fixed_items: bool) -> tuple[float, float]:
-    """Return the interval of an operand's full score, as a model or on exactly these items."""
-    nothing = at_score(0.0, side.scores)
-    return contrast(side, nothing, level=level, fixed_items=fixed_items).interval(level)
+def score_interval(
+    side: Operand, level: float, task: int | None = None, *, fixed_items: bool
+) -> tuple[float, float] | None:
+    """Return the interval of a full score or a task score, of the model or on exactly these items.
+
+    None if nothing is known of the task.
+    """
+    score = side.score if task is None else side.tasks[task]
+    if score is None:
+        return None
+    questions = None if fixed_items else _of_one_score(side, task)
+    return Contrast(score, 0.0, questions=questions).interval(level)
 
 
 def _in_common(one: Operand, other: Operand) -> CommonAnswers:
@@ -219,15 +228,16 @@ def _in_common(one: Operand, other: Operand) -> CommonAnswers:
     )
 
 
-def _of_one_score(side: Operand) -> Questions:
-    score, chances = side.score, side.chances
+def _of_one_score(side: Operand, task: int | None = None) -> Questions:
+    score, chances = side.score if task is None else side.tasks[task], side.chances
     return of_one_score(
         side.scores,
         side.items,
         side.answers.scores[0],
-        float(side.estimates[0]),
+        float(side.estimates[0 if task is None else 1 + task]),
         is_random=chances is not None and bool(np.ptp(chances) == 0),
         is_plain=not isinstance(score, Uncertainty) or score.kind == "exact",
+        task=task,
     )
 
 
@@ -495,7 +505,9 @@ def _same_benchmark(first: Scores, other: Scores) -> bool:
     )
 
 
-def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Operand:
+def operand(
+    given: Given, scores: Scores, others: Sequence[Given] = (), *, of_table: bool = False
+) -> Operand:
     """Return an operand from what a user gives.
 
     Parameters
@@ -505,6 +517,8 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         The sources.
     others : sequence of Given
         Evaluations that a name may be a target of, or a checkpoint beside.
+    of_table : bool
+        Whether models of one table are compared, which may lack up to half of the items.
 
     Raises
     ------
@@ -527,7 +541,7 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         if given in evaluation.targets:
             return _estimated(evaluation, given, scores)
     if given in scores.models.index:
-        return _known(given, scores)
+        return _known(given, scores, of_table=of_table)
     if (beside := checkpoint_beside(given, evaluations)) is not None:
         return _estimated(beside, given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
@@ -555,11 +569,16 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     return Operand(target, score.estimates, answers, scores, evaluation, score, notes)
 
 
-def _known(name: str, scores: Scores) -> Operand:
+def _known(name: str, scores: Scores, *, of_table: bool) -> Operand:
     row = int(scores.model_positions([name])[0])
     values = scores.cells[row]
     missing = float(np.isnan(values).mean())
-    if not is_known(scores.take(models=[row]))[0]:
+    if of_table and missing > MOST_MISSING:
+        raise EvaluationError(
+            f"{name!r} ran less than half of the items, too few for its score",
+            hint="run more of them, or compare models that ran most items",
+        )
+    if not of_table and not is_known(scores.take(models=[row]))[0]:
         raise EvaluationError(
             f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
             "known",

@@ -24,6 +24,7 @@ from fewbench.decide.operands import (
     pairing,
     score_interval,
     scores_of,
+    task_contrasts,
     warnings_of,
 )
 from fewbench.decide.rank_result import Ranking, TaskRanking
@@ -44,6 +45,7 @@ def rank(
     level: float = 0.9,
     sequential: bool = False,
     fixed_items: bool = False,
+    history: bool = False,
     next_items: int | None = None,
     ask: bool = False,
 ) -> Ranking:
@@ -57,7 +59,7 @@ def rank(
     best, which models may be the best, and which are not clearly different. All ranges hold
     together: a pair is told apart if its difference exceeds what the largest of all pairs reaches
     by errors alone (max-t, step-down). Of evaluations, the result also says which targets need more
-    items, and its page shows the history: scores and changes in the order of the runs' dates.
+    items.
 
     Parameters
     ----------
@@ -78,6 +80,9 @@ def rank(
         best `top` are settled: the ranges are valid for all of these checks together.
     fixed_items : bool
         Rank the scores on exactly these items, of these runs, and not the models.
+    history : bool
+        Of evaluations of one model's versions: also show the scores in the order of the runs'
+        dates, with the change from one run to the next.
     next_items : int, optional
         Of evaluations: number of further items to distribute over the targets so that they settle
         the best `top`.
@@ -98,18 +103,18 @@ def rank(
     >>> table = simulate(4, 200, seed=1)
     >>> found = rank(table)
     >>> [(place.target, place.rank_low, place.rank_high) for place in found.targets]
-    [('model-00', 1, 2), ('model-03', 1, 3), ('model-01', 2, 3), ('model-02', 4, 4)]
+    [('model-02', 1, 2), ('model-03', 1, 3), ('model-00', 2, 3), ('model-01', 4, 4)]
     """
     check_level(level)
     check_next(next_items, ask=ask)
     tables = [given for given in evaluations if isinstance(given, Scores)]
     if tables:
-        _check_alone(len(evaluations), sequential=sequential, next_items=next_items)
+        _check_alone(len(evaluations), sequential or history or next_items is not None)
         return _rank_table(tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items)
     sides, scores = _operands([*evaluations], models)
     names = [side.name for side in sides]
     _check_top(top, len(sides))
-    history = history_of(sides, scores, level, fixed_items=fixed_items)
+    dated = history_of(sides, scores, level, fixed_items=fixed_items) if history else ()
     sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
     pairs = {
         (i, j): contrast(
@@ -118,6 +123,7 @@ def rank(
         for i, j in itertools.combinations(range(len(sides)), 2)
     }
     standings = _standings(sides, pairs, level, fixed_items=fixed_items)
+    by_task = _by_task(sides, scores, level, fixed_items=fixed_items) if tasks else {}
     surely = standings.surely_above
     is_settled = bool(surely[:top, top:].all())
     of_items, lasting = np.zeros((2, len(sides), len(sides)))
@@ -153,27 +159,28 @@ def rank(
         is_settled=is_settled,
         is_decidable=is_decidable,
         items_total=scores.n_items,
+        tasks=_task_rankings(by_task, scores),
         next_targets=next_targets,
         next_items=more,
         pairing=pairing(sides),
         is_limited=any(side.is_limited for side in sides if side.name in next_targets),
-        history=history,
+        history=dated,
         warnings=tuple(warnings),
     )
 
 
-def _check_alone(given: int, *, sequential: bool, next_items: int | None) -> None:
-    """Raise EvaluationError for what has no effect on a table of scores."""
-    if given > 1:
+def _check_alone(number: int, of_evaluations: bool) -> None:
+    """Raise EvaluationError if a table is ranked with more, or with options of evaluations."""
+    if number > 1:
         raise EvaluationError(
             "a table of scores is ranked by itself",
             hint="join tables with fewbench import, or name source models beside evaluations "
             "(--models)",
         )
-    if sequential or next_items is not None:
+    if of_evaluations:
         raise EvaluationError(
-            "no further items are run for a table of scores",
-            hint="leave out --sequential, --next-items and --ask",
+            "a table of scores has no dated runs, and no further items to run",
+            hint="leave out --sequential, --history, --next-items and --ask",
         )
 
 
@@ -209,25 +216,58 @@ def _operands(evaluations: Sequence[Any], models: Sequence[str]) -> tuple[list[O
 
 
 def _standings(
-    sides: list[Operand],
-    pairs: Mapping[tuple[int, int], Contrast],
+    sides: Sequence[Operand],
+    pairs: Mapping[tuple[int, int], Contrast | None],
     level: float,
+    task: int | None = None,
     *,
     fixed_items: bool,
 ) -> Standings:
-    """Return the standings of targets that are in order."""
-    errors, p_values = np.zeros((len(sides), len(sides))), np.ones((len(sides), len(sides)))
+    """Return the standings of targets by their full scores, or on a task."""
+    errors = np.full((len(sides), len(sides)), np.inf)
+    np.fill_diagonal(errors, 0.0)
+    p_values = np.ones_like(errors)
     for (i, j), pair in pairs.items():
-        errors[i, j] = errors[j, i] = pair.standard_error
-        p_values[i, j] = p_values[j, i] = pair.p_value
+        if pair is not None:
+            errors[i, j] = errors[j, i] = pair.standard_error
+            p_values[i, j] = p_values[j, i] = pair.p_value
+    column = 0 if task is None else 1 + task
     return Standings(
         [side.name for side in sides],
-        np.array([float(side.estimates[0]) for side in sides]),
-        np.array([score_interval(side, level, fixed_items=fixed_items) for side in sides]),
+        np.array([float(side.estimates[column]) for side in sides]),
+        [score_interval(side, level, task, fixed_items=fixed_items) for side in sides],
         np.array([len(side.items) for side in sides]),
         errors,
         p_values,
         level,
+    ).in_order()
+
+
+def _by_task(
+    sides: Sequence[Operand], scores: Scores, level: float, *, fixed_items: bool
+) -> dict[str, Standings]:
+    """Return the standings of targets on each task."""
+    pairs = {
+        (i, j): task_contrasts(sides[i], sides[j], fixed_items=fixed_items)
+        for i, j in itertools.combinations(range(len(sides)), 2)
+    }
+    return {
+        task: _standings(
+            sides,
+            {pair: contrasts[at] for pair, contrasts in pairs.items()},
+            level,
+            at,
+            fixed_items=fixed_items,
+        )
+        for at, task in enumerate(scores.tasks)
+    }
+
+
+def _task_rankings(by_task: Mapping[str, Standings], scores: Scores) -> tuple[TaskRanking, ...]:
+    sizes = dict(zip(scores.tasks, np.bincount(scores.task_of).tolist(), strict=True))
+    return tuple(
+        TaskRanking(task=task, items=sizes[task], targets=standings.places(scores.scale))
+        for task, standings in by_task.items()
     )
 
 
@@ -253,7 +293,6 @@ def _rank_table(
     )
     _check_top(top, len(standings.names))
     issue(warnings)
-    sizes = np.bincount(scores.task_of)
     is_settled = bool(standings.surely_above[:top, top:].all())
     return Ranking(
         targets=standings.ranked(scores.scale, top),
@@ -265,14 +304,7 @@ def _rank_table(
         is_settled=is_settled,
         is_decidable=is_settled,
         items_total=scores.n_items,
-        tasks=tuple(
-            TaskRanking(
-                task=task,
-                items=int(sizes[scores.tasks.index(task)]),
-                targets=of_task.places(scores.scale),
-            )
-            for task, of_task in by_task.items()
-        ),
+        tasks=_task_rankings(by_task, scores),
         warnings=tuple(warnings),
     )
 

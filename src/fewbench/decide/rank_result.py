@@ -1,5 +1,6 @@
 """What `rank` returns: targets from the best to the worst, and how sure the order is."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,7 +35,8 @@ class Place(Frozen):
     ----------
     target : str
     score, interval
-        The score on the user's scale, and the interval of this score by itself.
+        The score on the user's scale, and the interval of this score by itself: None if too
+        little is known of a task.
     rank : int
         1 is best.
     rank_low, rank_high : int
@@ -48,7 +50,7 @@ class Place(Frozen):
 
     target: str
     score: float
-    interval: Interval
+    interval: Interval | None
     rank: int
     rank_low: int
     rank_high: int
@@ -124,8 +126,8 @@ class Ranking(Shown, Frozen):
     is_limited : bool
         Whether a limit on cost leaves no further items of a target that settles it.
     history : tuple of Dated
-        The evaluations' targets that have a date, the oldest first, with the change from one to the
-        next.
+        The targets that have a date, the oldest first, with the change from one to the next, if
+        wanted.
     warnings : tuple of str
     """
 
@@ -289,8 +291,8 @@ class Ranking(Shown, Frozen):
         return Section("tasks", "Tasks", notes, tables=[Table("Tasks", head, rows, "a task")])
 
 
-def _ends(interval: Interval, unit: Unit) -> str:
-    return unit.scores(interval) if interval.low < interval.high else "–"
+def _ends(interval: Interval | None, unit: Unit) -> str:
+    return unit.scores(interval) if interval and interval.low < interval.high else "–"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -301,8 +303,8 @@ def _few(names: Sequence[str]) -> str:
 def _row(place: Place) -> dict[str, Any]:
     """Return a row of a data frame."""
     row = place.model_dump(exclude={"interval"})
-    ends = {"low": place.interval.low, "high": place.interval.high}
-    row = {"target": row.pop("target"), "score": row.pop("score"), **ends, **row}
+    ends = place.interval or Interval(low=math.nan, high=math.nan)
+    row = {"target": row.pop("target"), "score": row.pop("score"), **dict(ends), **row}
     if isinstance(place, Ranked):
         row["tied_with"] = ", ".join(place.tied_with)
     return row

@@ -22,8 +22,8 @@ class Standings:
     ----------
     names : list of str
     estimates : ndarray, shape (models,)
-    intervals : ndarray, shape (models, 2)
-        Of each score by itself.
+    intervals : list of (float, float) or None
+        Of each score by itself; None if too little is known of a task.
     items_run : ndarray of int, shape (models,)
     errors, p_values : ndarray, shape (models, models)
         Standard errors of the differences, infinite if unknown, and two-sided p values, each by
@@ -33,7 +33,7 @@ class Standings:
 
     names: list[str]
     estimates: FloatArray
-    intervals: FloatArray
+    intervals: list[tuple[float, float] | None]
     items_run: IntArray
     errors: FloatArray
     p_values: FloatArray
@@ -47,7 +47,7 @@ class Standings:
         return Standings(
             [self.names[at] for at in order],
             self.estimates[order],
-            self.intervals[order],
+            [self.intervals[at] for at in order],
             self.items_run[order],
             self.errors[pairs],
             self.p_values[pairs],
@@ -76,7 +76,7 @@ class Standings:
             Place(
                 target=name,
                 score=float(scale.from_unit(self.estimates[at])),
-                interval=Interval.between(scale.from_unit(self.intervals[at])),
+                interval=ends and Interval.between(scale.from_unit(ends)),
                 rank=int(ranks[at]),
                 rank_low=1 + int(above[:, at].sum()),
                 rank_high=len(self.names) - int(above[at].sum()),
@@ -84,7 +84,7 @@ class Standings:
                 may_be_best=bool(self._joint.may_be_best[at]),
                 items_run=int(self.items_run[at]),
             )
-            for at, name in enumerate(self.names)
+            for at, (name, ends) in enumerate(zip(self.names, self.intervals, strict=True))
         )
 
     def ranked(self, scale: Scale, top: int) -> tuple[Ranked, ...]:

@@ -153,6 +153,7 @@ def of_one_score(
     *,
     is_random: bool,
     is_plain: bool,
+    task: int | None = None,
 ) -> Questions:
     """Return the error of a single score, that is compared with a number.
 
@@ -167,21 +168,25 @@ def of_one_score(
         Whether the items are all, or a sample of equal chances.
     is_plain : bool
         Whether the interval of the score is that of a simple random sample.
+    task : int, optional
+        Position of the task that the score is of (default: the full score).
     """
-    weights = scores.item_weights
+    weights = scores.item_weights if task is None else scores.task_weights[:, task]
+    counted = weights > 0
+    items, answers = items[counted[items]], answers[counted[items]]
     squares, n = float(weights @ weights), len(items)
     is_binary = bool(np.isin(answers, (0.0, 1.0)).all())
-    if is_plain and is_binary and scores.counts_equally:
+    if is_plain and is_binary and not np.ptp(weights[counted]):
         variance = variance_of_score(estimate, n) * squares
         return Questions(variance, max(n - 1.0, 1.0), estimate, n)
     whole, n_items = scores.whole, 1 / squares
-    if is_random and scores.average == "macro":
+    if is_random and scores.average == "macro" and task is None:
         by_task = np.bincount(scores.task_of, weights**2).astype(np.float64)
         error = questions_by_task(answers, scores.task_of[items], by_task)
         return Questions(error.variance, max(n_items - 1.0, 1.0), estimate)
     if not is_binary and not is_random and whole.n_models >= 2 and whole.chosen is None:
         # What chosen items show is not how scores vary over all of them.
         alike = nearest(whole.full_scores(), estimate)
-        answers = np.asarray(whole.filled_cells[alike], dtype=np.float64).ravel()
+        answers = np.asarray(whole.filled_cells[alike], dtype=np.float64)[:, counted].ravel()
     variance = variance_of_score(estimate, n_items, answers)
     return Questions(variance * squares, max(n_items - 1.0, 1.0), estimate)

@@ -47,7 +47,7 @@ def scores(found: Any) -> Any:
     """
     unit, best = Unit(found.scale), {target.target for target in found.contenders}
     rows = [
-        {"name": place.target, "value": place.score, **place.interval.model_dump(),
+        {"name": place.target, "value": place.score, **dict(place.interval),
          "color": "m0" if place.target in best else "ref"} for place in found.targets
     ]  # fmt: skip
     text = "; ".join(
