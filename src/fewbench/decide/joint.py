@@ -21,7 +21,7 @@ EQUAL = 10.0 ** (-EXACT - 1)
 """Scores no further apart than this are equal."""
 WORK = 2**25
 """Pairs times draws, about, within the numbers of draws below."""
-FEWEST_DRAWS, MOST_DRAWS = 1000, 4000
+FEWEST_DRAWS, MOST_DRAWS = 1000, 2000
 TINY = 1e-12
 LARGEST = 40.0  # standard errors
 

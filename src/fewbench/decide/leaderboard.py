@@ -16,6 +16,9 @@ from fewbench.uncertainty.all_pairs import all_pairs
 from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.question_error import of_one_score
 
+FEWEST = 2
+"""Models that have an order."""
+
 
 def leaderboard(
     scores: Scores, models: Sequence[str], level: float, *, tasks: bool, fixed_items: bool
@@ -51,7 +54,12 @@ def leaderboard(
         rows = np.sort(scores.model_positions(models))
     full, by_task = scores.full_scores()[rows], scores.task_scores()[rows] if tasks else None
     chosen = scores.take(models=rows)
-    whole, notes = whole_sources(chosen, 2, "ranking")
+    if chosen.n_models < FEWEST:
+        raise EvaluationError(
+            f"ranking needs two models, and there is {counted(chosen.n_models, 'model')}",
+            hint="name more models, or none to rank all",
+        )
+    whole, notes = whole_sources(chosen, FEWEST, "ranking")
     kept = chosen.missing_shares <= MOST_MISSING
     all_items = _standings(whole, full[kept], level, fixed_items=fixed_items)
     incomplete = whole.models.index[whole.missing_shares > 0]
@@ -69,7 +77,7 @@ def leaderboard(
         items = np.flatnonzero(scores.task_of == at)
         missing = np.isnan(whole.cells[:, items]).mean(axis=1)
         enough = np.flatnonzero(missing <= MOST_MISSING)
-        if len(enough) < 2:
+        if len(enough) < FEWEST:
             notes.append(f"{task}: fewer than two models ran half of its items, so it has no order")
             continue
         part = whole.take(models=enough, items=items).averaged("micro")

@@ -59,6 +59,11 @@ class Standings:
         """Whether the row's model is better than the column's, all pairs together."""
         return self._joint.surely_above
 
+    @property
+    def may_be_best(self) -> BoolArray:
+        """Whether no other model is surely better, for all models together."""
+        return self._joint.may_be_best
+
     @cached_property
     def _joint(self) -> Joint:
         return joint_verdicts(self.estimates, self.errors, self.p_values, self.level)
@@ -81,7 +86,7 @@ class Standings:
                 rank_low=1 + int(above[:, at].sum()),
                 rank_high=len(self.names) - int(above[at].sum()),
                 chance_best=float(self._chances[at]),
-                may_be_best=bool(self._joint.may_be_best[at]),
+                may_be_best=bool(self.may_be_best[at]),
                 items_run=int(self.items_run[at]),
             )
             for at, (name, ends) in enumerate(zip(self.names, self.intervals, strict=True))
