@@ -115,28 +115,28 @@ def is_verdict(verdict: str) -> float:
 def reruns(repeats: int) -> Rows:
     """Yield verdicts on runs of one model."""
     for n_sources, share in itertools.product((0, 5, 40), (0.1, 0.3, 0.7, 1.0)):
-        n = round(share * ITEMS)
-        world = None
+        n, world = round(share * ITEMS), World(n_sources, 0)
         for seed in range(repeats):
-            if seed % 10 == 0:
-                world = World(n_sources, seed)
             rng = np.random.default_rng([seed, n_sources, n])
             chances = world.chances(rng.normal(0, 1))
             names = [f"step-{at}" for at in range(1, RUNS + 1)]
             rows = {name: (rng.random(ITEMS) < chances) * 1.0 for name in names}
             evaluation = played(world.scores, rows, n, seed)
             cell = (n_sources, share)
-            for a, b in ((names[0], names[1]), (names[2], names[3])):
-                pair = (evaluation, a), (evaluation, b)
-                sides = [operand(side, evaluation.scores) for side in pair]
+            for pair in itertools.combinations(names, 2):
+                sides = [operand((evaluation, name), evaluation.scores) for name in pair]
                 for fixed in (False, True):
                     low, high = contrast(*sides, fixed_items=fixed).interval(LEVEL)
                     yield cell, f"versus{' --fixed-items' * fixed}", float(low > 0 or high < 0)
-                gate = fewbench.gate(pair[0], not_below=pair[1])
+            for pair in itertools.pairwise(names):
+                first, other = ((evaluation, name) for name in pair)
+                gate = fewbench.gate(first, not_below=other)
                 yield cell, "gate", is_verdict(gate.verdict)
             ranks = fewbench.rank(evaluation).targets
             apart = any(of.rank_low > 1 or of.rank_high < RUNS for of in ranks)
             yield cell, "rank", float(apart)
+            if n_sources and seed % 4:  # estimates all again, from the sources
+                continue
             changes = fewbench.track(evaluation).changes
             yield cell, "track", float(any(is_verdict(change.verdict) for change in changes))
 
@@ -166,9 +166,7 @@ def shaped(
         draw = lambda chances: rng.binomial(4, chances) / 4  # noqa: E731
     elif shape in ("macro, equal tasks", "macro, unequal tasks"):
         n_tasks = 5
-        shares = [1.0] * n_tasks if "equal tasks" in shape[:18] else [1, 2, 4, 8, 16]
-        if shape == "macro, unequal tasks":
-            shares = [1, 2, 4, 8, 16]
+        shares = [1, 2, 4, 8, 16] if "unequal" in shape else [1] * n_tasks
         edges = np.round(np.cumsum(shares) / np.sum(shares) * n_items).astype(int)
         tasks = np.searchsorted(edges, np.arange(n_items), side="right")
         level = np.array([0.2, 0.4, 0.5, 0.6, 0.9])[tasks]
@@ -183,32 +181,27 @@ SHAPES = (
 )  # fmt: skip
 
 
-def weighted(table: Scores, rng: np.random.Generator) -> Scores:
-    """Return the scores with items that count unequally."""
-    return replace(table, items=table.items.assign(weight=rng.lognormal(0, 0.7, table.n_items)))
-
-
 def shapes(repeats: int) -> Rows:
     """Yield verdicts on two runs, and on two models of a known difference, that ran all items."""
     for shape, n_items in itertools.product(SHAPES, (50, 150, 437, 1319)):
-        for seed in range(10 * repeats):
-            rng = np.random.default_rng([seed, SHAPES.index(shape), n_items])
+        rng = np.random.default_rng([SHAPES.index(shape), n_items])
+        rows, truths = [], [0.0, true_difference(shape)]
+        for _ in range(10 * repeats):
             a, tasks, draw, options = shaped(shape, n_items, rng)
-            b = np.where(
-                rng.random(n_items) < 0.3, 0.5 * a + 0.2, a
-            )  # E b = E a + .3 (.2 - .5 E a)
-            for what, other in (("reruns", a), ("models", b)):
-                table = table_of(np.array([draw(a), draw(other)]), tasks, **options)
-                if shape == "unequal weights":
-                    table = weighted(table, rng)
-                sides = [operand(name, table) for name in table.model_ids]
-                low, high = contrast(*sides).interval(LEVEL)
-                truth = 0.0
-                if what == "models":
-                    truth = true_difference(shape)
-                yield (shape, n_items), f"{what}: covers", float(low <= truth <= high)
-                if what == "reruns":
-                    yield (shape, n_items), "reruns: verdicts", float(low > 0 or high < 0)
+            b = np.where(rng.random(n_items) < 0.3, 0.5 * a + 0.2, a)
+            rows += [draw(chances) for chances in (a, a, a, b)]
+        table = table_of(np.array(rows), tasks, **options)
+        if shape == "unequal weights":
+            weights = rng.lognormal(0, 0.7, n_items)
+            table = replace(table, items=table.items.assign(weight=weights))
+        for at in range(0, len(rows), 2):
+            sides = [operand(name, table) for name in table.model_ids[at : at + 2]]
+            low, high = contrast(*sides).interval(LEVEL)
+            is_rerun, truth = at % 4 == 0, truths[at % 4 // 2]
+            what = "reruns" if is_rerun else "models"
+            yield (shape, n_items), f"{what}: covers", float(low <= truth <= high)
+            if is_rerun:
+                yield (shape, n_items), "reruns: verdicts", float(low > 0 or high < 0)
 
 
 def true_difference(shape: str) -> float:
@@ -254,9 +247,8 @@ def tasks(repeats: int) -> Rows:
     """Yield whether any task of two runs of one model is told apart."""
     for n_sources, share in itertools.product((0, 5, 40), (0.3, 0.7, 1.0)):
         n = round(share * ITEMS)
+        world = World(n_sources, 1)
         for seed in range(2 * repeats):
-            if seed % 20 == 0:
-                world = World(n_sources, seed)
             rng = np.random.default_rng([seed, n_sources, n, 1])
             chances = world.chances(rng.normal(0, 1))
             rows = {name: (rng.random(ITEMS) < chances) * 1.0 for name in "ab"}
@@ -272,9 +264,8 @@ def tasks(repeats: int) -> Rows:
 def looks(repeats: int) -> Rows:
     """Yield whether any of several looks told two runs of one model apart."""
     for n_sources, n_items in itertools.product((0, 40), (160, 300)):
+        world = World(n_sources, 2, n_items)
         for seed in range(2 * repeats):
-            if seed % 20 == 0:
-                world = World(n_sources, seed, n_items)
             rng = np.random.default_rng([seed, n_sources, n_items, 2])
             chances = world.chances(rng.normal(0, 1))
             rows = {name: (rng.random(n_items) < chances) * 1.0 for name in "ab"}

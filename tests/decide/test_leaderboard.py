@@ -170,7 +170,7 @@ def test_the_page_names_the_models_that_may_be_the_best():
     text = as_text(page)
     assert f"{len(found.contenders)} models may be the best" in text
     assert "As models, on questions like these and if run again" in text
-    rows = next(section for section in page.sections if section.id == "ranks").tables[0].rows
+    rows = next(section for section in page.sections if section.id == "places").tables[0].rows
     assert sum("yes" in row for row in rows) == len(found.contenders)
     assert [len(of.rows) for of in page.sections[-1].tables] == [3]  # a row for each task
     fixed = fewbench.rank(simulate(30, 100, 3, seed=6), fixed_items=True)

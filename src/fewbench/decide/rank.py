@@ -135,7 +135,9 @@ def rank(
         at_end = 0.0 if pair.questions is None else pair.questions.half(among_left)
         decidable[i, j] = not pair.is_known and (not at_end or at_end < pair.difference)
     is_decidable = is_settled or bool((surely | decidable)[:top, top:].all())
-    next_targets = () if is_settled else _next(sides, standings.errors, decidable, top)
+    next_targets: tuple[str, ...] = ()
+    if is_decidable and not is_settled:
+        next_targets = _next(sides, standings.errors, decidable, top)
     warnings = [*warnings_of(sides)]
     whole = [given for given in evaluations if isinstance(given, Evaluation)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]

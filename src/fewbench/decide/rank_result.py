@@ -169,7 +169,11 @@ class Ranking(Shown, Frozen):
         unit, n = Unit(self.scale), len(self.targets)
         leading = [target.target for target in self.targets if target.rank <= self.top]
         is_estimated = any(target.items_run < self.items_total for target in self.targets)
-        seen = f"{some(leading, quotes=False)} {'scores' if len(leading) == 1 else 'score'} best"
+        if len(leading) == 1:
+            estimated = "an estimated " if self.targets[0].items_run < self.items_total else ""
+            seen = f"{leading[0]} scores best, with {estimated}{unit.score(self.targets[0].score)}"
+        else:
+            seen = f"{some(leading, quotes=False)} score best"
         lesser, would = [self._finding()], "would not" if is_estimated else "do not"
         if not self.is_settled and not self.is_decidable:
             lesser.append(
@@ -193,7 +197,7 @@ class Ranking(Shown, Frozen):
         return Page(
             "rank",
             counted(n, "model"),
-            f"{on_these(self.items_total)}, {seen}{' as estimated' * is_estimated}",
+            f"{on_these(self.items_total)}, {seen}",
             [*lesser, *average_notes(self.average)],
             self.warnings,
             sections,
@@ -248,7 +252,7 @@ class Ranking(Shown, Frozen):
         ]
         head = [(title, is_number) for title, is_number, _ in columns]
         table = Table("Ranks", head, rows, "a model", first=SHOWN_ROWS)
-        return Section("ranks", "Ranks", notes, tables=[table])
+        return Section("places", "Ranks", notes, tables=[table])
 
     @property
     def _contender_note(self) -> str:
@@ -262,15 +266,14 @@ class Ranking(Shown, Frozen):
         n = len(self.targets)
         first = f", of the first {MOST} of {n:,} models" if n > MOST else ""
         return Section(
-            "scores",
-            "Scores and ranges of ranks",
+            "ranks",
+            "Ranges and intervals",
             legend=[f"Models that may be {among} are colored."],
             charts=[
-                (f"Scores, with {self.level:.0%} intervals{first}",
-                 lambda: deciding.scores(self)),
                 (f"Ranks, with their ranges{first}", lambda: deciding.ranks(self)),
+                (f"Scores, with {self.level:.0%} intervals{first}", lambda: deciding.scores(self)),
             ],
-        )  # fmt: skip
+        )
 
     def _tasks(self) -> Section:
         """Return the first models on each task."""

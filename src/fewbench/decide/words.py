@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fewbench._names import counted
+from fewbench._names import counted, rough
 from fewbench.scores import Unit
 
 AS_MODELS = "on questions like these and if run again"
@@ -44,8 +44,8 @@ def beyond(items: int, questions: int | None, *, all_ran: bool) -> str:
     if questions is None:
         return f"{text}: the two are too close for questions like these."
     return (
-        f"{text}. About {questions:,} such questions would, if the difference stays, and repeated "
-        "runs of the items help."
+        f"{text}. About {rough(questions)} such questions would, if the difference stays, and "
+        "repeated runs of the items help."
     )
 
 
