@@ -48,8 +48,8 @@ def standings(scores, *, fixed_items=False):
 
 
 def tables(folder):
-    print("| table | models | items | tied with #1 | may be the best | P(best) of the first three | "
-          "pairs told apart | on exactly these items |")  # fmt: skip
+    print("| table | models | items | tied with #1 | may be the best | P(best) of the first three "
+          "| pairs told apart | on exactly these items |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")
     for name in TABLES:
         scores = load_scores(folder / f"{name}.npz")

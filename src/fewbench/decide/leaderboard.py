@@ -118,7 +118,7 @@ def _interval(
     """Return the interval of one model's score."""
     values = scores.cells[row]
     items = np.flatnonzero(~np.isnan(values))
-    error = of_one_score(scores, items, values[items], estimate, is_random=True, is_plain=True)
+    error = of_one_score(scores, items, values[items], estimate)
     filled = scores.n_items / len(items)
     if fixed_items or error.answers is None:  # else the interval is that of these answers
         error = replace(error, variance=error.variance * (filled - fixed_items), answers=None)

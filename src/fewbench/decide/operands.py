@@ -179,7 +179,7 @@ def contrast(
     elif len(other.items):
         questions = _in_common(one, other).of_full_score(fixed_items=fixed_items)
     elif not fixed_items:  # a number
-        questions = _of_one_score(one)
+        questions = of_one_score(one.scores, one.items, one.answers.scores[0], one.score)
     return Contrast(
         one.score, other.score, _correlation(one, other), wider, _paired(one, other), questions
     )
@@ -204,7 +204,9 @@ def score_interval(
     score = side.score if task is None else side.tasks[task]
     if score is None:
         return None
-    questions = None if fixed_items else _of_one_score(side, task)
+    questions = None
+    if not fixed_items:
+        questions = of_one_score(side.scores, side.items, side.answers.scores[0], score, task)
     return Contrast(score, 0.0, questions=questions).interval(level)
 
 
@@ -225,19 +227,6 @@ def _in_common(one: Operand, other: Operand) -> CommonAnswers:
         else np.minimum(chances[0], chances[1])[items],
         min(len(one.items), len(other.items)),
         filled,
-    )
-
-
-def _of_one_score(side: Operand, task: int | None = None) -> Questions:
-    score, chances = side.score if task is None else side.tasks[task], side.chances
-    return of_one_score(
-        side.scores,
-        side.items,
-        side.answers.scores[0],
-        float(side.estimates[0 if task is None else 1 + task]),
-        is_random=chances is not None and bool(np.ptp(chances) == 0),
-        is_plain=not isinstance(score, Uncertainty) or score.kind == "exact",
-        task=task,
     )
 
 

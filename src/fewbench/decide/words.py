@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from fewbench._names import counted, rough
 from fewbench.scores import Unit
+from fewbench.uncertainty.questions import AS_MODELS
 
-AS_MODELS = "on questions like these and if run again"
-"""What a verdict on models is about."""
+__all__ = ["AS_MODELS", "beyond", "looks", "more_items", "needed", "on_these", "seen"]
 
 
 def on_these(n_items: int) -> str:
