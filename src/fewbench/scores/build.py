@@ -14,10 +14,11 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
+from fewbench.scores.conditions import join_settings
 from fewbench.scores.probabilities import OptionProbabilities
-from fewbench.scores.repeats import TRIALS_HINT, Repeats, answers_needed, reduce_answers
+from fewbench.scores.repeats import TRIALS, TRIALS_HINT, Repeats, answers_needed, reduce_answers
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import NO_TASK, Scores
+from fewbench.scores.table import NO_TASK, SETTINGS, Scores
 
 
 def from_long(
@@ -62,7 +63,8 @@ def from_long(
     Raises
     ------
     ScoresError
-        If a column is missing, a cell appears twice without `trials`, an item has two tasks, or a value is invalid.
+        If a column is missing, a cell appears twice without `trials`, an item has two tasks, or a
+        value is invalid.
 
     Examples
     --------
@@ -120,9 +122,7 @@ def from_long(
     reader.refuse(f"column {score!r}", "is this the score column? If it is, ")
     values, repeats = np.full(shape, np.nan), None
     if trials is not None and (is_repeated or needed is not None):
-        unit, counts, variances = reduce_answers(
-            cell, scale.to_unit(numbers), filled.size, trials
-        )
+        unit, counts, variances = reduce_answers(cell, scale.to_unit(numbers), filled.size, trials)
         values.reshape(-1)[filled] = scale.from_unit(unit[filled])
         repeats = Repeats.of(counts.reshape(shape), variances.reshape(shape))
     else:
@@ -145,6 +145,8 @@ def from_long(
         scale=scale,
     )
     items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
+    if needed is not None:
+        items = items.assign(**{SETTINGS: join_settings([{TRIALS: str(trials)}])})
     models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
     return built.changed(items=items, models=models, repeats=repeats)
 

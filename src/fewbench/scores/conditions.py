@@ -24,6 +24,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.scores.benchmark import ItemTable
+from fewbench.scores.repeats import TRIALS
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, Scores
 
 COLUMNS = (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "harness")
@@ -106,6 +107,8 @@ def _settings_text(settings: Iterable[Settings]) -> str:
 
 
 def _absent(name: str) -> list[str]:
+    if name == TRIALS:
+        return ["one answer"]
     return ["not set"] if ": " in name else []
 
 

@@ -2,8 +2,9 @@
 
 It has one row per model and item (model, item, score in [0, 1], attributes); an empty score was
 not run. Where items were answered several times, `answers` and `answer_variance` say how often and
-how differently (see `repeats`). A table of more than 8 million cells, with option probabilities or without models has one
-row per item (see `item_files`). The table of models is also in the file's metadata.
+how differently (see `repeats`). A table of more than 8 million cells, with option probabilities or
+without models has one row per item (see `item_files`). The table of models is also in the file's
+metadata.
 """
 
 import base64
@@ -26,7 +27,6 @@ from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
 from fewbench.scores.cells import Unread, frozen
-from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.item_files import (
     COUNTS,
     VARIANCES,
@@ -36,6 +36,7 @@ from fewbench.scores.item_files import (
     read_repeats,
     write_by_items,
 )
+from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.roles import as_scores

@@ -18,6 +18,8 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 
 MEAN, FIRST, PASS = "mean", "first", "pass@"
+TRIALS = "scoring trials"
+"""The setting of a task that says that scores are pass@K; see `conditions`."""
 TRIALS_HINT = (
     "if a model answered items several times, say what becomes of these answers: --trials mean, "
     "pass@K or first (in Python trials='mean')"
@@ -82,6 +84,19 @@ def answers_needed(trials: str) -> int | None:
     return int(match[1])
 
 
+def repeats_notes(repeats: Repeats | None, trials: str | None) -> list[str]:
+    """Return a sentence on what several answers became, if there are any.
+
+    >>> repeats_notes(Repeats.of(np.full((1, 2), 3), np.zeros((1, 2))), "pass@2")
+    ['6 answers to 2 items (3 each): a score is pass@2 of the answers to an item']
+    """
+    if repeats is None:
+        return []
+    what = MEAN if trials is None else trials
+    article = "the mean" if what == MEAN else what
+    return [f"{repeats.describe()}: a score is {article} of the answers to an item"]
+
+
 def reduce_answers(
     cells: IntArray, answers: FloatArray, n_cells: int, trials: str
 ) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -125,7 +140,7 @@ def reduce_answers(
     sums = np.bincount(cells, answers, n_cells)
     if needed is not None:
         _check_passes(answers, counts, needed)
-        return _passes(counts, sums, needed)
+        return _passes(counts, sums.astype(np.intp), needed)
     # Exact where all answers are alike: no mean of three answers 0.1 differs from 0.1.
     scores = np.full(n_cells, np.nan)
     scores[cells] = answers
@@ -155,12 +170,10 @@ def _check_passes(answers: FloatArray, counts: IntArray, needed: int) -> None:
 
 
 def _passes(
-    counts: IntArray, right: FloatArray, needed: int
+    counts: IntArray, right: IntArray, needed: int
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return pass@K by cell; its variance by the jackknife, which needs more than K answers."""
-    pairs, place = np.unique(
-        np.stack([counts, right.astype(np.intp)]), axis=1, return_inverse=True
-    )
+    pairs, place = np.unique(np.stack([counts, right]), axis=1, return_inverse=True)
     scores, variances = np.full(pairs.shape[1], np.nan), np.full(pairs.shape[1], np.nan)
     for at, (n, c) in enumerate(pairs.T.tolist()):
         if n:
@@ -207,7 +220,7 @@ def pool_answers(
     inner = np.where(counts > 1, (counts - 1) * variances, 0.0).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (counts * held).sum(axis=0) / total
-        alike = ((scores == np.nanmax(np.where(counts > 0, scores, -1), axis=0)) | (counts == 0))
+        alike = (scores == np.nanmax(np.where(counts > 0, scores, -1), axis=0)) | (counts == 0)
         means = np.where(alike.all(axis=0) & (total > 0), held.max(axis=0), means)
         squares = inner + (counts * (held - means) ** 2).sum(axis=0)
         spread = np.where(total > 1, squares / (total - 1), np.nan)
