@@ -49,7 +49,8 @@ def test_on_another_scale_the_variance_is_of_scores_in_0_1() -> None:
         trials="mean", scale=scores_files.Scale(0, 100, lower_is_better=True),
     )  # fmt: skip
     np.testing.assert_allclose(scaled.values, unit.values)
-    assert scaled.repeats is not None and unit.repeats is not None
+    assert scaled.repeats is not None
+    assert unit.repeats is not None
     np.testing.assert_allclose(scaled.repeats.variances, unit.repeats.variances)
 
 
@@ -102,7 +103,8 @@ def test_a_file_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_l
     scores = read(table[~((table["model"] == "a") & (table["trial"] > 0))], "mean")
     path = save_scores(scores, tmp_path / "scores.parquet")
     for again in (load_scores(path), open_sources(path)):
-        assert again.repeats is not None and scores.repeats is not None
+        assert again.repeats is not None
+        assert scores.repeats is not None
         np.testing.assert_array_equal(again.repeats.counts, scores.repeats.counts)
         np.testing.assert_array_equal(again.repeats.variances, scores.repeats.variances)
         assert again.equals(scores)

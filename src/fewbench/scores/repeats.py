@@ -57,16 +57,6 @@ class Repeats:
         at = np.ix_(rows, columns)
         return Repeats.of(self.counts[at], self.variances[at])
 
-    def describe(self) -> str:
-        """Return how many answers items have, in words.
-
-        >>> Repeats.of(np.array([[3, 3], [1, 0]]), np.full((2, 2), 0.1)).describe()
-        '7 answers to 3 items (2.3 each)'
-        """
-        n_answers, n_items = int(self.counts.sum()), int((self.counts > 0).sum())
-        each = f"{n_answers / n_items:.1f}".removesuffix(".0")
-        return f"{n_answers:,} answers to {counted(n_items, 'item')} ({each} each)"
-
 
 def answers_needed(trials: str) -> int | None:
     """Return K of pass@K, None for mean and first; ScoresError for anything else.
@@ -87,14 +77,16 @@ def answers_needed(trials: str) -> int | None:
 def repeats_notes(repeats: Repeats | None, trials: str | None) -> list[str]:
     """Return a sentence on what several answers became, if there are any.
 
-    >>> repeats_notes(Repeats.of(np.full((1, 2), 3), np.zeros((1, 2))), "pass@2")
-    ['6 answers to 2 items (3 each): a score is pass@2 of the answers to an item']
+    >>> repeats_notes(Repeats.of(np.array([[3, 3], [1, 0]]), np.zeros((2, 2))), "pass@2")
+    ['2 scores are pass@2 of several answers, of 3 on average']
     """
     if repeats is None:
         return []
-    what = MEAN if trials is None else trials
-    article = "the mean" if what == MEAN else what
-    return [f"{repeats.describe()}: a score is {article} of the answers to an item"]
+    what = "the mean" if trials in (None, MEAN) else trials
+    counts = repeats.counts[repeats.counts > 1]
+    each = f"{counts.mean():.1f}".removesuffix(".0")
+    scores = counted(len(counts), "score is", "scores are")
+    return [f"{scores} {what} of several answers, of {each} on average"]
 
 
 def reduce_answers(
@@ -179,7 +171,8 @@ def _passes(
         if n:
             scores[at] = pass_at(n, c, needed)
         if n > needed:
-            without = [pass_at(n - 1, c - 1, needed)] * c + [pass_at(n - 1, c, needed)] * (n - c)
+            left = [c - 1] * c + [c] * (n - c)  # right ones without each answer
+            without = [pass_at(n - 1, right, needed) for right in left]
             variances[at] = n * (n - 1) * float(np.var(without))
     place = place.reshape(-1)
     return scores[place], counts, variances[place]

@@ -19,7 +19,14 @@ from fewbench.readers.join.merge import Items, Merged, SameModel, Used, merge, n
 from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.scores import Scale
 from fewbench.scores.conditions import PARTS, SCORING, join_hashes, join_settings
-from fewbench.scores.repeats import FIRST, MEAN, TRIALS, TRIALS_HINT, reduce_answers
+from fewbench.scores.repeats import (
+    FIRST,
+    MEAN,
+    TRIALS,
+    TRIALS_HINT,
+    answers_needed,
+    reduce_answers,
+)
 
 ALL_BITS = np.uint64(2**64 - 1)
 KEY_HALVES = (np.uint64((2**32 - 1) << 32), np.uint64(2**32 - 1))
@@ -66,7 +73,8 @@ class JoinedTask:
             values[of_run] = self.numbers(used.run)[used.rows]
             seen += len(of_run)
         shape = len(models), n_items
-        if seen == np.count_nonzero(~np.isnan(values)):
+        is_single = seen == np.count_nonzero(~np.isnan(values))
+        if is_single and (not self.trials or answers_needed(self.trials) is None):
             return values.reshape(shape), None
         trials = self.trials or (MEAN if self._was_repeated else "")
         every = np.concatenate(cells)
