@@ -84,6 +84,8 @@ def allocate(
     top: int,
     total: int,
     n_items: int,
+    lasting: FloatArray | None = None,
+    decidable: BoolArray | None = None,
 ) -> IntArray:
     """Return how many of `total` further items each target runs, to settle the best `top`.
 
@@ -96,11 +98,15 @@ def allocate(
     scores : ndarray, shape (targets,)
         Estimated full scores, the best first.
     errors : ndarray, shape (targets, targets)
-        Standard errors of the differences.
+        Standard errors of the differences, that items not run leave.
     answered : ndarray of int, shape (targets,)
     known : ndarray of bool, shape (targets,)
         Whether the score is known, so that a target needs no items.
     top, total, n_items : int
+    lasting : ndarray, shape (targets, targets), optional
+        Standard errors of the differences that are left when all items ran.
+    decidable : ndarray of bool, shape (targets, targets), optional
+        Pairs that all items would decide; the others are worth no item.
 
     Examples
     --------
@@ -125,7 +131,10 @@ def allocate(
         for i, j in itertools.product(range(top), range(top, len(scores))):
             if room[i] <= 0 and room[j] <= 0:
                 continue
-            sure = float(scores[i] - scores[j]) / math.sqrt(max(now[i] + now[j], 1e-18))
+            if decidable is not None and not decidable[i, j]:
+                continue
+            variance = now[i] + now[j] + (0.0 if lasting is None else float(lasting[i, j]) ** 2)
+            sure = float(scores[i] - scores[j]) / math.sqrt(max(variance, 1e-18))
             if best is None or sure < best[0]:
                 best = sure, i, j
         if best is None:

@@ -30,12 +30,15 @@ from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
     PairedAnswers,
+    common_answers,
     error_correlation,
     look_factor,
     paired_answers,
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
+from fewbench.uncertainty.question_error import CommonAnswers, of_one_score
+from fewbench.uncertainty.questions import Questions
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
@@ -64,6 +67,8 @@ class Operand:
         Full score and task scores.
     answers : Answers
         Its own, in one row.
+    scores : Scores
+        The source models.
     evaluation : Evaluation or None
         None if the score is known: a model of the sources, or a number.
     scored : Scored or None
@@ -74,6 +79,7 @@ class Operand:
     name: str
     estimates: FloatArray
     answers: Answers
+    scores: Scores
     evaluation: Evaluation | None = None
     scored: Scored | None = None
     notes: tuple[str, ...] = ()
@@ -109,6 +115,13 @@ class Operand:
         return self.evaluation is None or len(self.items) == self.evaluation.scores.n_items
 
     @property
+    def chances(self) -> FloatArray | None:
+        """Chance of each item to be run, shape (items,), or None if a method chose the items."""
+        if not isinstance(self.score, Uncertainty):
+            return np.ones(self.scores.n_items)
+        return None if self.score.sample is None else self.score.sample.chances
+
+    @property
     def has_gaps(self) -> bool:
         """Whether an item waits for its answer that was asked before an answered one.
 
@@ -139,23 +152,71 @@ class Operand:
 
 
 def contrast(
-    one: Operand, other: Operand, *, level: float = 0.9, sequential: bool = False
+    one: Operand,
+    other: Operand,
+    *,
+    level: float = 0.9,
+    sequential: bool = False,
+    fixed_items: bool = False,
 ) -> Contrast:
     """Return the difference of the full scores of two operands.
 
-    With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
-    a verdict at this level.
+    Of the models, on questions like these and if they run again, or with `fixed_items`, on exactly
+    these items. With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end
+    at a verdict at this level.
     """
-    wider = looks_factor((one, other), level) if sequential else 1.0
-    return Contrast(one.score, other.score, _correlation(one, other), wider, _paired(one, other))
+    wider = looks_factor((one, other), level, fixed_items=fixed_items) if sequential else 1.0
+    questions: Questions | None = None
+    if len(other.items):
+        questions = _in_common(one, other).of_full_score(fixed_items=fixed_items)
+    elif not fixed_items:  # a number
+        questions = _of_one_score(one)
+    return Contrast(
+        one.score, other.score, _correlation(one, other), wider, _paired(one, other), questions
+    )
 
 
-def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> float:
+def _in_common(one: Operand, other: Operand) -> CommonAnswers:
+    items, ours, theirs = common_answers(one.answers, other.answers)
+    chances = [side.chances for side in (one, other)]
+    n_items, filled = one.scores.n_items, 1.0
+    known = [side for side in (one, other) if side.evaluation is None]
+    if known and any(len(side.items) < n_items for side in known):
+        filled = n_items / (len(items) if len(known) == 2 else len(known[0].items))
+    return CommonAnswers(
+        max((one.scores, other.scores), key=lambda scores: scores.n_models),
+        items,
+        ours - theirs,
+        np.array([one.estimates, other.estimates]),
+        None
+        if chances[0] is None or chances[1] is None
+        else np.minimum(chances[0], chances[1])[items],
+        min(len(one.items), len(other.items)),
+        filled,
+    )
+
+
+def _of_one_score(side: Operand) -> Questions:
+    score, chances = side.score, side.chances
+    return of_one_score(
+        side.scores,
+        side.items,
+        side.answers.scores[0],
+        float(side.estimates[0]),
+        is_random=chances is not None and bool(np.ptp(chances) == 0),
+        is_plain=not isinstance(score, Uncertainty) or score.kind == "exact",
+    )
+
+
+def looks_factor(
+    sides: Sequence[Operand], level: float, least: int = 0, *, fixed_items: bool = False
+) -> float:
     """Return how much wider the interval of a difference is for one of several looks.
 
     It is the larger factor of the two sides. Of a target that is ahead of the other one, at most
     `AHEAD` times as large a share of its budget counts: its further answers hardly change the
-    difference. 1 if both scores are known.
+    difference. 1 for models of the sources, and with `fixed_items` if both scores are known: after
+    all items only a verdict on the models has an error that earlier looks add to.
 
     Parameters
     ----------
@@ -163,8 +224,9 @@ def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> floa
     level : float
     least : int
         As it would be after so many answers of each side, where it has fewer.
+    fixed_items : bool
     """
-    open_ = [side for side in sides if not side.is_known]
+    open_ = _looked_at(sides, fixed_items=fixed_items)
     answers = [max(len(side.items), least) for side in open_]
     shares = [n / side.budget for n, side in zip(answers, open_, strict=True)]
     most = AHEAD * min(shares, default=0.0)
@@ -175,12 +237,24 @@ def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> floa
     return max(factors, default=1.0)
 
 
-def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
+def _looked_at(sides: Sequence[Operand], *, fixed_items: bool) -> list[Operand]:
+    """Return the operands whose errors hang on how often one looks."""
+    return [
+        side for side in sides if not (side.is_known if fixed_items else side.evaluation is None)
+    ]
+
+
+def task_contrasts(
+    one: Operand, other: Operand, *, fixed_items: bool = False
+) -> "list[Contrast | None]":
     """Return the difference of every task; None where nothing is known of one."""
     correlation, pairs = _correlation(one, other), _paired_by_task(one, other)
+    errors = _in_common(one, other).of_tasks(fixed_items=fixed_items)
     return [
-        None if a is None or b is None else Contrast(a, b, correlation, paired=paired)
-        for a, b, paired in zip(one.tasks, other.tasks, pairs, strict=True)
+        None
+        if a is None or b is None
+        else Contrast(a, b, correlation, paired=paired, questions=questions)
+        for a, b, paired, questions in zip(one.tasks, other.tasks, pairs, errors, strict=True)
     ]
 
 
@@ -196,12 +270,12 @@ def judged(
 
     It is better or worse if the p value that is adjusted for their number is at most 1 - level.
     `difference` is in [0, 1]; the interval is on the scale of the scores, None if nothing is known.
-    The p values are None where nothing is tested: then, or if both scores are known.
+    The p values are None where nothing is tested: then, or for a difference without error.
     """
     verdict = "undecided"
     if p_adjusted is not None and p_adjusted <= 1 - level + 1e-12 and difference != 0:
         verdict = "better" if difference > 0 else "worse"
-    is_tested = pair is not None and not pair.is_known
+    is_tested = pair is not None and not pair.is_certain
     return {
         "difference": float(scale.difference_from_unit(difference)),
         "interval": None
@@ -342,9 +416,9 @@ def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
     )
 
 
-def checked_at(*operands: Operand) -> tuple[int, ...]:
+def checked_at(*operands: Operand, fixed_items: bool = False) -> tuple[int, ...]:
     """Return the numbers of answers after which the longest evaluation is checked."""
-    budgets = [side.budget for side in operands if not side.is_known]
+    budgets = [side.budget for side in _looked_at(operands, fixed_items=fixed_items)]
     return looks_of(max(budgets)) if budgets else ()
 
 
@@ -455,7 +529,7 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
             f"{counted(n_open, 'asked item')} not answered yet: the interval is for the "
             f"{counted(len(answers.items), 'answer')} so far",
         )
-    return Operand(target, score.estimates, answers, evaluation, score, notes)
+    return Operand(target, score.estimates, answers, scores, evaluation, score, notes)
 
 
 def _known(name: str, scores: Scores) -> Operand:
@@ -474,13 +548,13 @@ def _known(name: str, scores: Scores) -> Operand:
         notes = (f"{missing:.1%} of the answers are missing and were filled in",)
     estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
     items = np.flatnonzero(~np.isnan(values))
-    return Operand(name, estimates, Answers(items, values[None, items]), notes=notes)
+    return Operand(name, estimates, Answers(items, values[None, items]), scores, notes=notes)
 
 
 def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
-    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing)
+    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, scores)
 
 
 def frame_of(

@@ -1,7 +1,6 @@
 """Rank: the order of several targets, and how sure it is."""
 
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ from pydantic import Field
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, probability, some
-from fewbench._types import FloatArray
+from fewbench._types import BoolArray, FloatArray
 from fewbench._warned import in_cell, issue
 from fewbench.decide.allocation import allocate, chances_of_top
 from fewbench.decide.history import Dated, history_of, history_section
@@ -29,6 +28,7 @@ from fewbench.decide.operands import (
     scores_of,
     warnings_of,
 )
+from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.scores import Average, Scale, Scores, Unit
@@ -46,7 +46,7 @@ class Ranked(Frozen):
     ----------
     target : str
     score : float
-        Estimated full score, on the user's scale.
+        Full score on these items, estimated if it did not run all; on the user's scale.
     rank : int
         1 is best.
     rank_low, rank_high : int
@@ -83,11 +83,16 @@ class Ranking(Shown, Frozen):
     level : float
     top : int
         How many best targets are wanted.
+    fixed_items : bool
+        Whether ranges and probabilities are about exactly these items, of these runs. If not, they
+        are about the models, on questions like these and if they run again.
     is_settled : bool
         Whether it is sure, at this level, which targets are the best `top`.
+    is_decidable : bool
+        Whether all items could settle it, if the differences stay.
     next_targets : tuple of str
-        The targets to run more items of to settle the best `top`: the least sure one among them,
-        and its closest challenger.
+        The targets to run more items of to settle the best `top`: the least sure one among them
+        that more items can tell apart from its closest challenger, and this challenger.
     next_items : dict of str to tuple of str
         The items that each target runs next to settle the best `top`, the most informative first.
         Given if `next_items` says how many. Targets that need none are left out.
@@ -105,7 +110,10 @@ class Ranking(Shown, Frozen):
     average: Average
     level: float
     top: int
+    fixed_items: bool = False
     is_settled: bool
+    is_decidable: bool = True
+    items_total: int
     next_targets: tuple[str, ...]
     next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     pairing: Pairing | None = None
@@ -143,11 +151,21 @@ class Ranking(Shown, Frozen):
             head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
         leading = [target.target for target in self.targets if target.rank <= self.top]
         best = ", ".join(leading)
+        is_estimated = any(target.items_run < self.items_total for target in self.targets)
+        verb = "scores" if len(leading) == 1 else "score"
+        seen = f"{best} {verb} best{' as estimated' * is_estimated}"
         which = "model is" if self.top == 1 else f"{self.top} models are"
-        settled = "settled" if self.is_settled else "not settled"
-        lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
+        settled = "decided" if self.is_settled else "undecided"
+        about = f"As models, {AS_MODELS}" if not self.fixed_items else "On exactly these items"
+        lesser = [
+            f"{about}: which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."
+        ]
+        if not self.is_settled and not self.is_decidable:
+            lesser.append(
+                f"Even all {counted(self.items_total, 'item')} would not decide it; more such "
+                "questions, and repeated runs of the items, would."
+            )
         lesser += average_notes(self.average)
-        answer = f"{best} ranks first" if len(leading) == 1 else f"First are {best}"
         among = "the best" if self.top == 1 else f"among the best {self.top}"
         ranks = Section(
             "ranks",
@@ -159,14 +177,17 @@ class Ranking(Shown, Frozen):
         items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
                  for name, chosen in self.next_items.items()}  # fmt: skip
         targets = " and ".join(self.next_targets)
-        how = "repeat the command with --next-items NUMBER --ask"
+        how = "repeat the command with --next-items NUMBER --ask, and with --sequential from now on"
         if self.is_limited:
-            how = "rerun the command of fewbench run with a larger --cost"
+            how = (
+                "rerun the command of fewbench run with a larger --cost, and repeat this command "
+                "with --sequential"
+            )
         more = [f"run more items of {targets}: {how}"] * bool(targets)
         return Page(
             "rank",
             f"{len(rows)} models",
-            answer if self.is_settled else f"{answer} so far",
+            f"{on_these(self.items_total)}, {seen}",
             lesser,
             self.warnings,
             [
@@ -185,10 +206,14 @@ def rank(
     top: int = 1,
     level: float = 0.9,
     sequential: bool = False,
+    fixed_items: bool = False,
     next_items: int | None = None,
     ask: bool = False,
 ) -> Ranking:
-    """Rank several targets, with the probability of each rank.
+    """Rank several models, with the probability of each rank.
+
+    Ranges and probabilities are of the models, on questions like these and if they run again, or
+    with `fixed_items` of exactly these items.
 
     The result is the order, each target's range of ranks, and which targets need more items. Its
     page also shows the history: scores and changes in the order of the runs' dates. Two
@@ -200,7 +225,7 @@ def rank(
     *evaluations : Evaluation or (Evaluation, str)
         Evaluations, all of whose targets with answers are ranked, or single targets.
     models : sequence of str
-        Source models to rank as well; their full scores are known.
+        Source models to rank as well, which ran all items.
     top : int
         Number of best targets that you want to find.
     level : float
@@ -208,6 +233,8 @@ def rank(
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until the best `top` are
         settled: the ranges are valid for all of these checks together.
+    fixed_items : bool
+        Rank the scores on exactly these items, of these runs, and not the models.
     next_items : int, optional
         Number of further items to distribute over the targets so that they settle the best `top`.
     ask : bool
@@ -263,10 +290,12 @@ def rank(
             f"top = {top} is not possible with {len(sides)} targets",
             hint=f"use 1 to {len(sides) - 1}",
         )
-    history = history_of(sides, scores, level)
+    history = history_of(sides, scores, level, fixed_items=fixed_items)
     sides.sort(key=lambda side: (-round(float(side.estimates[0]), EXACT), side.name))
     pairs = {
-        (i, j): contrast(sides[i], sides[j], level=level, sequential=sequential)
+        (i, j): contrast(
+            sides[i], sides[j], level=level, sequential=sequential, fixed_items=fixed_items
+        )
         for i, j in itertools.combinations(range(len(sides)), 2)
     }
     errors = np.zeros((len(sides), len(sides)))
@@ -297,7 +326,15 @@ def rank(
         for at, side in enumerate(sides)
     )
     is_settled = bool(surely[:top, top:].all())
-    next_targets = () if is_settled else _next(sides, errors, top)
+    of_items, lasting = np.zeros((2, len(sides), len(sides)))
+    decidable = np.zeros((len(sides), len(sides)), dtype=bool)
+    among_left = 1 - (1 - level) / max(int((adjusted > 1 - level).sum()), 1)
+    for (i, j), pair in pairs.items():
+        of_items[i, j], lasting[i, j] = of_items[j, i], lasting[j, i] = pair.standard_errors
+        at_end = 0.0 if pair.questions is None else pair.questions.half(among_left)
+        decidable[i, j] = not pair.is_known and (not at_end or at_end < pair.difference)
+    is_decidable = is_settled or bool((surely | decidable)[:top, top:].all())
+    next_targets = () if is_settled else _next(sides, errors, decidable, top)
     warnings = [*warnings_of(sides)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
@@ -307,7 +344,7 @@ def rank(
     issue(warnings)
     more = {}
     if next_items is not None and not is_settled:
-        more = _next_items(sides, errors, top, next_items, scores)
+        more = _next_items(sides, (of_items, lasting, decidable), top, next_items, scores)
     for side in sides if ask else ():
         ask_items([side], more.get(side.name, ()))
     return Ranking(
@@ -316,7 +353,10 @@ def rank(
         average=scores.average,
         level=level,
         top=top,
+        fixed_items=fixed_items,
         is_settled=is_settled,
+        is_decidable=is_decidable,
+        items_total=scores.n_items,
         next_targets=next_targets,
         next_items=more,
         pairing=pairing(sides),
@@ -326,28 +366,47 @@ def rank(
     )
 
 
-def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]:
-    """Return the pair across the boundary that is least sure, without known scores."""
+def _next(
+    sides: list[Operand], errors: FloatArray, decidable: BoolArray, top: int
+) -> tuple[str, ...]:
+    """Return the pair across the boundary that is least sure, of those that items can decide.
+
+    Without models that ran all items.
+    """
     units = np.array([float(side.estimates[0]) for side in sides])
-    best: tuple[float, int, int] = (math.inf, 0, 1)
+    best: tuple[float, int, int] | None = None
     for i in range(top):
         for j in range(top, len(sides)):
             error = float(errors[i, j])
-            if error > 0:
-                best = min(best, (float(units[i] - units[j]) / error, i, j))
+            if error > 0 and decidable[i, j]:
+                pair = float(units[i] - units[j]) / error, i, j
+                best = pair if best is None else min(best, pair)
+    if best is None:
+        return ()
     return tuple(sides[at].name for at in best[1:] if not sides[at].is_known)
 
 
 def _next_items(
-    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
+    sides: list[Operand],
+    errors: tuple[FloatArray, FloatArray, BoolArray],
+    top: int,
+    total: int,
+    scores: Scores,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the items that each target runs next; targets run the same ones where they can."""
+    """Return the items that each target runs next; targets run the same ones where they can.
+
+    `errors` are those of differences that items not run leave, those that are left when all items
+    ran, and the pairs that all items would decide.
+    """
+    of_items, lasting, decidable = errors
     counts = allocate(
         np.array([float(side.estimates[0]) for side in sides]),
-        errors,
+        of_items,
         np.array([len(side.items) for side in sides]),
         np.array([side.is_known for side in sides]),
         *(top, total, scores.n_items),
+        lasting,
+        decidable,
     )
     chosen = [at for at in range(len(sides)) if counts[at]]
     if not chosen:
