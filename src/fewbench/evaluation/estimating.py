@@ -23,6 +23,7 @@ from fewbench.uncertainty.bounds import Past, past_scores, places
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.reruns import noise_of_score
 from fewbench.uncertainty.sampling import error_within, sampling_effect
 
 OUTSIDE = (
@@ -203,6 +204,9 @@ def make_estimate(
         }
     run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
     names = scores.tasks
+    noise = noise_of_score(scored.answers, scores.item_weights, level)
+    if noise is not None:
+        noise = noise.model_copy(update={"half_width": noise.half_width * span})
     return Estimate(
         target=target,
         scale=scale,
@@ -227,6 +231,7 @@ def make_estimate(
         expected_error=None if error is None else error * span,
         interval_kind=uncertainty.kind,
         interval_sources=uncertainty.sources,
+        repeats=noise,
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )

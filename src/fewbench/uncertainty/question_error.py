@@ -17,6 +17,7 @@ from fewbench.uncertainty.questions import (
     NEAREST,
     TINY,
     Questions,
+    clustered,
     disagreement_ratio,
     nearest,
     predicted_disagreement,
@@ -64,7 +65,8 @@ class CommonAnswers:
         With `fixed_items`, that of cells that were filled in alone; None without any.
         """
         weights = self.scores.item_weights
-        return self._shown(self._of_full_score(weights, self._loads(weights)), fixed_items)
+        error = self._of_full_score(weights, self._loads(weights))
+        return self._shown(self._clustered(error, weights), fixed_items)
 
     def _of_full_score(self, weights: FloatArray, loads: FloatArray | None) -> Questions:
         squares, (a, b) = float(weights @ weights), self.estimates[:, 0].tolist()
@@ -86,7 +88,7 @@ class CommonAnswers:
     def of_tasks(self, *, fixed_items: bool = False) -> list[Questions | None]:
         """Return the errors of the differences of the task scores."""
         return [
-            self._shown(self._of_task(task, weights), fixed_items)
+            self._shown(self._clustered(self._of_task(task, weights), weights), fixed_items)
             for task, weights in enumerate(self.scores.task_weights.T)
         ]
 
@@ -109,6 +111,10 @@ class CommonAnswers:
             apart, self.items, self._predicted[counted], a - b, weights[counted], self._ratio
         )
         return Questions(self._at_least(variance, apart) * squares, freedom)
+
+    def _clustered(self, error: Questions, weights: FloatArray) -> Questions:
+        """Return an error for items that hang together, where their column `cluster` says so."""
+        return clustered_error(error, self.scores, self.items, self.apart, weights)
 
     def _at_least(self, variance: float, apart: FloatArray) -> float:
         """Return the variance, at least what chosen items show, of few source models.
@@ -145,6 +151,37 @@ class CommonAnswers:
         return replace(error, variance=error.variance * times)
 
 
+def clustered_error(
+    error: Questions, scores: Scores, items: IntArray, values: FloatArray, weights: FloatArray
+) -> Questions:
+    """Return an error of the mean of values, for items that hang together (`scores.cluster_of`).
+
+    In a macro average, tasks are fixed: items vary about the means of their tasks.
+
+    Parameters
+    ----------
+    error : Questions
+        As if items were independent.
+    scores : Scores
+    items, values : ndarray, shape (n,)
+        Positions of the items that are seen, and what is averaged: answers, or their differences.
+    weights : ndarray, shape (items,)
+        Weights of all items, 0 for those that do not count.
+    """
+    counted = weights[items] > 0
+    items, values = items[counted], values[counted]
+    if scores.cluster_of is None or len(items) < 2:
+        return error
+    used = weights[items] / weights[items].sum()
+    if scores.average == "macro":
+        task_of, n_tasks = scores.task_of[items], len(scores.tasks)
+        totals = np.bincount(task_of, used, n_tasks)
+        means = np.bincount(task_of, used * values, n_tasks) / np.maximum(totals, TINY)
+        values = values - means[task_of]
+    n_items = int((weights > 0).sum())
+    return clustered(error, values, used, scores.cluster_of[items], n_items)
+
+
 def of_one_score(
     scores: Scores,
     items: IntArray,
@@ -168,6 +205,19 @@ def of_one_score(
     is_plain : bool
         Whether the interval of the score is that of a simple random sample.
     """
+    error = _of_one_score(scores, items, answers, estimate, is_random=is_random, is_plain=is_plain)
+    return clustered_error(error, scores, items, answers, scores.item_weights)
+
+
+def _of_one_score(
+    scores: Scores,
+    items: IntArray,
+    answers: FloatArray,
+    estimate: float,
+    *,
+    is_random: bool,
+    is_plain: bool,
+) -> Questions:
     weights = scores.item_weights
     squares, n = float(weights @ weights), len(items)
     is_binary = bool(np.isin(answers, (0.0, 1.0)).all())
