@@ -1,5 +1,6 @@
 """Check targets' answers and bring them to the form of the record."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -187,9 +188,10 @@ class AnswerBook:
 
     def to_record(self, target: str, answers: Answers, repeat: int = 1) -> Told:
         """Return answers as a line of the journal."""
-        options, variances = answers.probabilities, answers.variances
-        if variances is not None:  # JSON has no NaN
-            variances = np.where(np.isnan(variances), None, variances)
+        options, variances = answers.probabilities, None
+        if answers.variances is not None:  # JSON has no NaN
+            listed = answers.variances[0].tolist()
+            variances = tuple(None if math.isnan(value) else value for value in listed)
         return Told(
             target=target,
             items=tuple(self._sources.item_ids[answers.items]),
@@ -197,7 +199,7 @@ class AnswerBook:
             probabilities=None if options is None else tuple(map(tuple, options[0].tolist())),
             repeat=repeat,
             counts=None if answers.counts is None else tuple(map(int, answers.counts[0])),
-            variances=None if variances is None else tuple(variances[0].tolist()),
+            variances=variances,
         )
 
     def from_record(self, told: Told) -> Answers:
