@@ -333,8 +333,10 @@ class Run:
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
             elif answers:
-                told = {"replies": replies, "texts": texts, "repeat": repeat, **self._accept}
-                self.evaluation.tell(target, answers, probabilities, **told)
+                self.evaluation.tell(
+                    target, answers, probabilities, replies=replies, texts=texts, repeat=repeat,
+                    **self._accept,
+                )  # fmt: skip
             self._skip_failed(target)
             left = set(self._open(target)) - set(failed)
             if self.evaluation.next_repeat(target) > repeat:  # a new round has begun
