@@ -167,6 +167,7 @@ def tell(
             accept_fractions=accept_fractions,
             correct=correct,
             strict=strict,
+            repeat=repeat,
         )
         _say_taken(taken, evaluation, answers, reading.scores.n_items, moved, is_logs)
         whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""

@@ -256,7 +256,7 @@ class Evaluation:
                 f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
                 hint="change only the cost, the number of tokens or the time",
             )
-        kept = {"unit": stop.unit or self.stop.unit}
+        kept: dict[str, Any] = {"unit": stop.unit or self.stop.unit}
         kept |= {"repeats": max(stop.repeats, self.stop.repeats), "epochs": self.stop.epochs}
         stop = stop.model_copy(update=kept)
         header = journal.header().model_copy(update={"stop": stop})
