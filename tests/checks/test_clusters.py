@@ -73,9 +73,7 @@ def test_the_error_of_a_score_is_that_over_new_passages(n: int) -> None:
         items = np.sort(rng.permutation(200)[:n])
         answers = table.values[0, items]
         for variances, scores in ((plain, table), (clustered, in_clusters(table, "passage_id"))):
-            error = of_one_score(
-                scores, items, answers, float(answers.mean()), is_random=True, is_plain=False
-            )
+            error = of_one_score(scores, items, answers, float(answers.mean()))
             variances.append(error.variance)
         means.append(table.values[0].mean())
     assert np.mean(clustered) == pytest.approx(np.var(means), rel=0.35)

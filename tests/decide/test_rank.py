@@ -97,6 +97,10 @@ def test_known_models_and_mistakes(sources, targets, play):
     found = fewbench.rank(evaluation, models=known)
     places = {one.target: one for one in found.targets}
     assert [places[name].score for name in known] == pytest.approx(full[order[:3]])
+    assert known[1] in places[known[0]].tied_with  # the models, not only these answers
+    places = {
+        one.target: one for one in fewbench.rank(evaluation, models=known, fixed_items=True).targets
+    }
     apart = full[order[0]] - full[order[1]] > 1e-9
     assert (known[1] in places[known[0]].tied_with) != apart
     assert not set(found.next_targets) & set(known)

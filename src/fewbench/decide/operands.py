@@ -170,7 +170,7 @@ def contrast(
     if len(other.items):
         questions = _in_common(one, other).of_full_score(fixed_items=fixed_items)
     elif not fixed_items:  # a number
-        questions = _of_one_score(one)
+        questions = of_one_score(one.scores, one.items, one.answers.scores[0], one.score)
     return Contrast(
         one.score, other.score, _correlation(one, other), wider, _paired(one, other), questions
     )
@@ -193,18 +193,6 @@ def _in_common(one: Operand, other: Operand) -> CommonAnswers:
         else np.minimum(chances[0], chances[1])[items],
         min(len(one.items), len(other.items)),
         filled,
-    )
-
-
-def _of_one_score(side: Operand) -> Questions:
-    score, chances = side.score, side.chances
-    return of_one_score(
-        side.scores,
-        side.items,
-        side.answers.scores[0],
-        float(side.estimates[0]),
-        is_random=chances is not None and bool(np.ptp(chances) == 0),
-        is_plain=not isinstance(score, Uncertainty) or score.kind == "exact",
     )
 
 

@@ -151,9 +151,11 @@ class Ranking(Shown, Frozen):
             head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
         leading = [target.target for target in self.targets if target.rank <= self.top]
         best = ", ".join(leading)
-        is_estimated = any(target.items_run < self.items_total for target in self.targets)
-        verb = "scores" if len(leading) == 1 else "score"
-        seen = f"{best} {verb} best{' as estimated' * is_estimated}"
+        if len(leading) == 1:
+            estimated = "an estimated " if self.targets[0].items_run < self.items_total else ""
+            seen = f"{best} scores best, with {estimated}{unit.score(self.targets[0].score)}"
+        else:
+            seen = f"{best} score best"
         which = "model is" if self.top == 1 else f"{self.top} models are"
         settled = "decided" if self.is_settled else "undecided"
         about = f"As models, {AS_MODELS}" if not self.fixed_items else "On exactly these items"
@@ -334,7 +336,7 @@ def rank(
         at_end = 0.0 if pair.questions is None else pair.questions.half(among_left)
         decidable[i, j] = not pair.is_known and (not at_end or at_end < pair.difference)
     is_decidable = is_settled or bool((surely | decidable)[:top, top:].all())
-    next_targets = () if is_settled else _next(sides, errors, decidable, top)
+    next_targets = _next(sides, errors, decidable, top) if is_decidable and not is_settled else ()
     warnings = [*warnings_of(sides)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:

@@ -172,7 +172,7 @@ def _result(
         to_decide = items_to_decide(difference, (first, other), level, distance, scores.n_items)
     a, b = labels(first, other)
     random, warnings = random_pairs(first, other, difference, scores, level), []
-    half, paired = (high - low) / 2, difference.paired
+    half, paired = difference.wider * difference.half_of_items(level), difference.paired
     # Chosen items tell models apart better than others do, so this is the most that random ones
     # would give.
     of_random = math.inf if paired is None else paired.halves(difference.difference, level)[0]

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from fewbench._names import counted
+from fewbench._names import counted, rough
 from fewbench.scores import Unit
+from fewbench.uncertainty.questions import AS_MODELS
 
-AS_MODELS = "on questions like these and if run again"
-"""What a verdict on models is about."""
+__all__ = ["AS_MODELS", "beyond", "looks", "more_items", "needed", "on_these", "seen"]
 
 
 def on_these(n_items: int) -> str:
@@ -44,8 +44,8 @@ def beyond(items: int, questions: int | None, *, all_ran: bool) -> str:
     if questions is None:
         return f"{text}: the two are too close for questions like these."
     return (
-        f"{text}. About {questions:,} such questions would, if the difference stays, and repeated "
-        "runs of the items help."
+        f"{text}. About {rough(questions)} such questions would, if the difference stays, and "
+        "repeated runs of the items help."
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
+from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.questions import (
     NEAREST,
     TINY,
@@ -186,12 +187,9 @@ def of_one_score(
     scores: Scores,
     items: IntArray,
     answers: FloatArray,
-    estimate: float,
-    *,
-    is_random: bool,
-    is_plain: bool,
+    score: Uncertainty | float,
 ) -> Questions:
-    """Return the error of a single score, that is compared with a number.
+    """Return the error of a single score, as of a model.
 
     Parameters
     ----------
@@ -199,13 +197,10 @@ def of_one_score(
         The benchmark, with its source models if it has any.
     items, answers : ndarray, shape (n,)
         Positions of the items that the model answered, and its answers in [0, 1].
-    estimate : float
-    is_random : bool
-        Whether the items are all, or a sample of equal chances.
-    is_plain : bool
-        Whether the interval of the score is that of a simple random sample.
+    score : Uncertainty or float
+        The score on these items; known where all of them ran.
     """
-    error = _of_one_score(scores, items, answers, estimate, is_random=is_random, is_plain=is_plain)
+    error = _of_one_score(scores, items, answers, score)
     return clustered_error(error, scores, items, answers, scores.item_weights)
 
 
@@ -213,13 +208,15 @@ def _of_one_score(
     scores: Scores,
     items: IntArray,
     answers: FloatArray,
-    estimate: float,
-    *,
-    is_random: bool,
-    is_plain: bool,
+    score: Uncertainty | float,
 ) -> Questions:
     weights = scores.item_weights
     squares, n = float(weights @ weights), len(items)
+    estimate = score.estimate if isinstance(score, Uncertainty) else score
+    is_plain = is_random = True
+    if isinstance(score, Uncertainty) and n < scores.n_items:
+        sample, is_plain = score.sample, score.kind == "exact"
+        is_random = sample is not None and bool(np.ptp(sample.chances) == 0)
     is_binary = bool(np.isin(answers, (0.0, 1.0)).all())
     if is_plain and is_binary and scores.counts_equally:
         variance = variance_of_score(estimate, n) * squares

@@ -23,6 +23,8 @@ import numpy as np
 from fewbench._blocks import Matrix
 from fewbench._types import FloatArray, IntArray
 
+AS_MODELS = "on questions like these and if run again"
+"""What a verdict on models is about, in words."""
 EXTRA = 2.0
 """So many more items on which two models differ by 1 count beside the observed ones."""
 PRIOR = 4.0
