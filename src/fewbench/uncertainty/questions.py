@@ -22,6 +22,7 @@ import numpy as np
 
 from fewbench._blocks import Matrix
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
 AS_MODELS = "on questions like these and if run again"
 """What a verdict on models is about, in words."""
@@ -176,7 +177,7 @@ def predicted_disagreement(cells: Matrix, full: FloatArray, a: float, b: float) 
 
 def nearest(full: FloatArray, score: float) -> IntArray:
     """Return the positions of the source models nearest in score, the nearest first."""
-    return np.argsort(np.abs(full - score), kind="stable")[:NEAREST]
+    return ties.argsort(np.abs(full - score), scale=1.0)[:NEAREST]
 
 
 def variance_of_chosen(
