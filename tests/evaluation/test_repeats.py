@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fewbench
@@ -11,7 +12,7 @@ from fewbench import Evaluation, Stop, from_arrays, run, versus
 from fewbench.errors import AnswersError, RunError
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
-from fewbench.scores import Scores
+from fewbench.scores import Scores, from_long
 from fewbench.testing import simulate
 from fewbench.uncertainty.reruns import noise_of_score
 
@@ -184,3 +185,21 @@ def test_versus_says_how_much_is_run_to_run_noise() -> None:
     assert "Run-to-run noise (80 items, 5 answers each)" in " ".join(str(found).split())
     assert json.loads(found.to_json())["repeats"]["items"] == 80
     assert versus("a", "b", scores=table).repeats is None
+
+
+def test_scores_that_are_pass_at_k_are_not_taken_for_means(tmp_path: Path) -> None:
+    rng, rows = np.random.default_rng(5), []
+    for model in (f"m{at}" for at in range(12)):
+        rows += [(model, f"q{at}", float(rng.random() < 0.4)) for at in range(30) for _ in range(4)]
+    table = pd.DataFrame(rows, columns=["model", "item", "score"])
+    columns = {"model": "model", "item": "item", "score": "score"}
+    sources = from_long(table, **columns, trials="pass@2")
+    new = from_long(table[table["model"] == "m0"].assign(model="new"), **columns, trials="pass@2")
+    evaluation = Evaluation(sources, "random", 30, ["new"])
+    evaluation.ask()
+    evaluation.tell_table(new)
+    assert not any("pass@2" in text for text in evaluation.estimate(warn=False).warnings)
+    single = Evaluation(sources, "random", 30, ["new"])
+    single.tell("new", dict.fromkeys(single.ask()["new"], 1.0), accept_fractions=True)
+    (warning,) = [text for text in single.estimate(warn=False).warnings if "pass@2" in text]
+    assert "are pass@2, and the target's are not known to be" in warning

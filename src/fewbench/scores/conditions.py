@@ -230,6 +230,16 @@ def compare_conditions(
     )
 
 
+def passes_of(texts: Iterable[str]) -> str:
+    """Return pass@K, if settings of tasks say that scores are that; else "".
+
+    >>> passes_of(['{"scoring trials": ["pass@3"]}', ""]), passes_of([""])
+    ('pass@3', '')
+    """
+    found = (value for text in texts for value in _parsed(text).get(TRIALS, []))
+    return next(iter(found), "")
+
+
 def disagreements(scores: ItemTable) -> tuple[str, ...]:
     """Return how the models of a table were scored in different ways, as the user accepted."""
     differences = []
