@@ -116,6 +116,7 @@ fewbench versus run:step-2000 old-run          a target of a folder, and another
 fewbench versus run old-model                  a target and a source model
 fewbench versus run old-model --margin 0.01    not worse by more than 0.01?
 fewbench versus model-a model-b --scores scores.parquet
+fewbench versus model-a model-b --scores scores.parquet --fixed-items   these answers alone
 fewbench versus new old --run run --scores scores.parquet -n 160 -- python answer.py
 """,
 )
