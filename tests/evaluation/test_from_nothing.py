@@ -170,3 +170,10 @@ def test_an_item_that_no_model_ran_has_its_tasks_mean():
     assert scores.filled[0].tolist() == [1, 1, 0, 0]
     with pytest.raises(ScoresError, match="without any answer"):
         from_arrays([[np.nan, np.nan]], models=["a"])
+
+
+def test_a_large_benchmark_alone_divides_by_no_sources():
+    ids = [f"q{at}" for at in range(4001)]
+    table = Benchmark(pd.DataFrame({"task": ["only"] * 4001}, index=ids))
+    found = evaluated(table, dict.fromkeys(ids, 1.0), budget=10).estimate()["new"]
+    assert (found.interval.low, found.interval.high) == exact_interval(10, 10, 4001, 0.9)
