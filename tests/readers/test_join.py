@@ -217,6 +217,35 @@ def test_equal_documents_are_told_apart_by_the_harness_s_own_ids():
     assert np.array_equal(scores.values, [[1, 0], [np.nan, 1]], equal_nan=True)
 
 
+def test_equal_documents_are_joined_by_ids_that_agree_with_the_texts():
+    ids = ["a", "b", "c", "d"]
+    whole = run_of("m", ["same"] * 3 + ["x"], [1, 0, 1, 0], ids, total=4)
+    whole = replace(whole, columns={**whole.columns, "position": np.arange(4)})
+    shuffled = run_of("n", ["x", *["same"] * 3], [0, 0, 1, 1], ["d", "b", "c", "a"], total=4)
+    part = run_of("o", ["same", "same"], [1, 0], ["c", "b"])
+    reading = join([shuffled, part, whole])
+    rows = dict(zip(reading.scores.model_ids, reading.scores.values.tolist(), strict=True))
+    assert rows["m"] == rows["n"] == [1, 0, 1, 0]
+    assert rows["o"][1:3] == [0, 1]
+    assert reading.scores.items["sample_id"].tolist() == ids
+    assert not noted(reading, "joined by their order")
+    told = join([part], like=reading.scores).scores
+    assert dict(zip(told.item_ids, told.values[0], strict=True)) == {
+        reading.scores.item_ids[2]: 1,
+        reading.scores.item_ids[1]: 0,
+    }
+
+
+def test_ids_that_number_each_run_anew_identify_nothing():
+    """Then only the order is left, which a note says; and of a part nothing is known."""
+    whole = run_of("m", ["same", "x", "same"], [1, 0, 0], ["1", "2", "3"])
+    other = run_of("n", ["x", "same", "same"], [0, 1, 0], ["1", "2", "3"])
+    reading = join([whole, other])
+    assert noted(reading, "2 items have the text of other items, .* joined by their order")
+    told = join([run_of("o", ["same"], [1], ["1"])], like=reading.scores).scores
+    assert not set(told.item_ids) & set(reading.scores.item_ids)
+
+
 def test_other_harnesses_say_otherwise_how_they_score():
     """Runs joined by --key: right answers and scorers are written in the words of each harness."""
     runs = []

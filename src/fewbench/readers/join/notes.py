@@ -47,6 +47,7 @@ def notes_on(
         *_cut(_task_settings(tasks, scoring=False)),
         *_versions(tasks),
         *_cut(_strangers(tasks, values, list(models))),
+        *_cut(_by_order(tasks)),
         *_prompts(tasks, models),
         *_cut(_positions(tasks)),
     ]
@@ -226,6 +227,16 @@ def _strangers(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -
                 f"task {task.name!r}: {len(named)} groups of models have (nearly) no items in "
                 f"common ({listed}): the versions differ, or items are identified by a prompt; "
                 "pass --key FIELD with a field that identifies items in all logs"
+            )
+
+
+def _by_order(tasks: list[JoinedTask]) -> Iterator[str]:
+    for task in tasks:
+        if task.items.by_order:
+            yield (
+                f"task {task.name!r}: {counted(task.items.by_order, 'item')} have the text of other "
+                "items, and the logs do not tell which is which, so they are joined by their order; "
+                "pass --key FIELD with a field that is different for every item"
             )
 
 

@@ -6,7 +6,7 @@ answer is in the folder before the next is taken up, and logs are ordinary logs 
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,7 @@ from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_wi
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import task_in
 from fewbench.runners.joining import unnamed_target
+from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
 from fewbench.runners.run_folder import limits_of, saved_benchmark
@@ -125,6 +126,7 @@ def estimated(
 
     def open_run(table: Scores, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
+        facts |= _weights(spec.model, (spec.model_args or {}).values())
         name = target or spec.model
         return Run.open(
             table,
@@ -231,7 +233,10 @@ def run_inspect(
     common = {"epochs": str(params["epochs"] or 1)}
     common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
     common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
-    ran = [common | {"model": model} for model in models or ["of the task"]]
+    passed = [word.partition("=")[2] for word in params["m"]]
+    ran = [
+        common | {"model": model} | _weights(model, passed) for model in models or ["of the task"]
+    ]
     asked = [*models, *([] if models else [None])]
     names = list(
         targets or [unnamed_target(folder, *pair) for pair in zip(ran, asked, strict=True)]
@@ -285,6 +290,11 @@ def run_inspect(
             shutil.rmtree(place, ignore_errors=True)
     issue(outcome.warnings)
     return outcome
+
+
+def _weights(model: Any, arguments: Iterable[Any]) -> dict[str, str]:
+    """Return facts of the files of a model: PROVIDER/PATH, or an argument such as model_path."""
+    return of_weights([str(model).partition("/")[2], *map(str, arguments)])
 
 
 def _opened(
