@@ -25,3 +25,14 @@ def test_samples_of_one_text_are_joined_by_their_ids(ok):
     ok("tell", "run", logs / "c.eval", "-t", "new")
     answers = Evaluation.open("run", scores).record.answers("new")
     assert sorted(answers.items) == ran
+
+
+def test_a_log_likelihood_is_not_a_perplexity(cli, ok):
+    logs = CASES / "lmeval_perplexity" / "logs"
+    for more in (("--range=-20,0",), ("--range=-20,0", "--lower-is-better")):
+        said = cli("import", logs, "--metric", "perplexity", *more, "-o", "s.parquet")
+        assert said.code == 2
+        assert "metric 'perplexity' of task 'toy_capitals' is not the mean of its rows" in said.err
+        assert "use --metric acc" in said.err
+    ok("import", logs, "-o", "s.parquet")
+    assert set(load_scores("s.parquet").items["metric"]) == {"acc"}

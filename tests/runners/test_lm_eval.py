@@ -633,6 +633,18 @@ def test_a_cache_of_answers_is_of_one_model():
     assert a == again != b
 
 
+@pytest.mark.parametrize("value", [float("nan"), -3.0])
+def test_a_model_that_rates_no_options_has_no_score(zoo, tmp_path, value):
+    """NaN weights: lm-eval takes the first option for the answer, which is right in a quarter."""
+    model = made.scripted(NEW)
+    model.loglikelihood = lambda requests: [(value, False) for _ in requests]
+    result, _ = run(None, zoo, 18, "auto", model, ("--tasks", "made_choice"), folder=tmp_path)
+    assert result.is_failed
+    assert not result.estimates
+    why = "a log-likelihood is NaN" if value != value else "all options have one log-likelihood"
+    assert why in result.stopped
+
+
 def test_replies_that_no_filter_reads_are_shown(zoo, tmp_path):
     model = made.scripted(NEW)
     model.generate_until = lambda requests: ["The answer is 7." for _ in requests]

@@ -94,8 +94,8 @@ class Runner(Protocol):
 
     It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
     run. A target resumes only with the same facts, and with those of `SeesModels`. It may have
-    `model_name`, which names a target that the user does not name. And it may have `batch`, the most items per batch where the user
-    gives none: a batch in flight can be lost in a crash.
+    `model_name`, which names a target that the user does not name. And it may have `batch`, the
+    most items per batch where the user gives none: a batch in flight can be lost in a crash.
     """
 
     @property

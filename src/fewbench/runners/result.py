@@ -264,7 +264,9 @@ class RunResult(Shown, Frozen):
                 "saved_cost": target.full_cost - target.cost,
                 "tokens": target.tokens,
                 "saved_tokens": target.full_tokens - target.tokens,
-                "warnings": in_cell([*self.reused, *([] if estimate is None else estimate.warnings)]),
+                "warnings": in_cell(
+                    [*self.reused, *([] if estimate is None else estimate.warnings)]
+                ),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 

@@ -234,9 +234,9 @@ def _by_order(tasks: list[JoinedTask]) -> Iterator[str]:
     for task in tasks:
         if task.items.by_order:
             yield (
-                f"task {task.name!r}: {counted(task.items.by_order, 'item')} have the text of other "
-                "items, and the logs do not tell which is which, so they are joined by their order; "
-                "pass --key FIELD with a field that is different for every item"
+                f"task {task.name!r}: {counted(task.items.by_order, 'item')} have the text of "
+                "other items, and the logs do not tell which is which, so they are joined by their "
+                "order; pass --key FIELD with a field that is different for every item"
             )
 
 

@@ -19,7 +19,13 @@ from fewbench.errors import ReaderError
 from fewbench.readers.harness import LogRun, Reading
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.notes import notes_on, scoring_differences
-from fewbench.readers.join.task import JoinedTask, check_options, join_task, write_probabilities
+from fewbench.readers.join.task import (
+    JoinedTask,
+    check_options,
+    is_mean,
+    join_task,
+    write_probabilities,
+)
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.replies import REPLIES
@@ -263,6 +269,7 @@ def _candidates(task: str, runs: list[LogRun], metrics: Preference) -> list[str]
     if not every:
         raise ReaderError(f"{runs[0].path}: task {task!r} has no metric")
     scalar = [name for name in every if any(name in run.numeric for run in runs)]
+    scalar = [name for name in scalar if all(is_mean(run, name) for run in runs)] or scalar
     if not scalar:
         runs[0].numbers(every[0])  # raises, and says what it is instead of a number
     return every if set(wanted) & set(every) else scalar

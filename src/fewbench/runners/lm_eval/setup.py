@@ -99,7 +99,9 @@ class Setup:
         if self.metadata == self.model_args:  # lm-eval adds one to the other
             del facts["metadata"]
         texts = {name: str(value) for name, value in facts.items() if value not in (None, {}, "")}
-        return texts | of_weights(str(self.model_args[key]) for key in NAMES if key in self.model_args)
+        return texts | of_weights(
+            str(self.model_args[key]) for key in NAMES if key in self.model_args
+        )
 
 
 def check_installed() -> None:
