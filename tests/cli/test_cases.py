@@ -36,3 +36,35 @@ def test_a_log_likelihood_is_not_a_perplexity(cli, ok):
         assert "use --metric acc" in said.err
     ok("import", logs, "-o", "s.parquet")
     assert set(load_scores("s.parquet").items["metric"]) == {"acc"}
+
+
+def test_the_first_rows_of_a_benchmark_are_no_sample_of_it(ok):
+    case = CASES / "first_n"
+    ok("start", case / "items.csv", "-n", 120, "-t", "m", "-o", "run")
+    ok("tell", "run", case / "first120.csv", "-t", "m")
+    text = " ".join(ok("estimate", "run").split())
+    assert "warning: the 13 answers are not to the first of the 120 items asked" in text
+    assert "tasks without an answer: " in text
+    ok("tell", "run", case / "all.csv", "-t", "m")
+    assert "not to the first" not in ok("estimate", "run")
+
+
+def test_a_list_of_failures_is_no_table_of_scores(cli, ok):
+    rows = CASES / "bfcl_failures_only" / "rows.jsonl"
+    named = ("--model", "model_name", "--item", "id", "--score", "valid")
+    said = cli("import", rows, *named, "-o", "s.parquet")
+    assert "note: " + str(rows) + ": every score is the worst one" in " ".join(said.err.split())
+    text = ok("audit", "s.parquet")
+    assert "every score is the worst one" in text
+    assert "No problems" not in text
+
+
+def test_null_is_a_failure_where_the_benchmark_says_so(cli, ok):
+    rows = CASES / "null_is_failure" / "r.jsonl"
+    named = ("--model", "model", "--item", "task_id", "--score", "is_resolved", "-o", "s.parquet")
+    said = cli("import", rows, *named)
+    assert "without a score count as not run" in " ".join(said.err.split())
+    assert "pass --missing wrong" in said.err
+    said = cli("import", rows, *named, "--missing", "wrong", "--force")
+    assert "without a score" not in said.err
+    assert load_scores("s.parquet").full_scores().mean() == pytest.approx(0.1)

@@ -49,6 +49,17 @@ class TestSameModelInTwoFolders:
         assert reading.scores.values.tolist() == [[0, 0, 0]]
         assert noted(reading, "2 of 3 items .* newer run")
 
+    def test_a_part_with_other_settings_does_not_replace_a_whole_run(self, logs):
+        logs.write("org/a", "t", three(logs), folder="june")
+        shots = {"n-shot": {"t": 2}}
+        logs.write("org/a", "t", wrong(logs, 2), folder="july", stamp=LATER, original=3, **shots)
+        reading = read(logs.root, same_model="newest")
+        assert reading.scores.values.tolist() == [[1, 1, 0]]
+        assert noted(reading, "not used, a run of 2 items with other settings than .* whole run")
+        assert not noted(reading, "newer run")
+        logs.write("org/a", "t", wrong(logs, 3), folder="july", stamp=LATER, **shots)
+        assert read(logs.root, same_model="newest").scores.values.tolist() == [[0, 0, 0]]
+
     def test_apart(self, two):
         scores = read(two, same_model="apart").scores
         assert scores.model_ids == ["org/a@july", "org/a@june"]

@@ -236,7 +236,7 @@ class RunResult(Shown, Frozen):
 
     @property
     def warnings(self) -> list[str]:
-        """Which answers are of an earlier run, those of the estimates, and why targets have none."""
+        """Old answers, those of the estimates, and why targets have none."""
         why = self.stopped or "it has no answers"
         lacking = [name for name, target in self.targets.items() if target.estimate is None]
         missing = [f"no estimate of {name}: {why}" for name in lacking]
@@ -307,9 +307,10 @@ class RunResult(Shown, Frozen):
                 row += [f"{value:,}" for value in used]
             rows.append(row)
         time = self.spent
+        runs = "All runs in this folder" if self.reused else "The run"
         text = (
-            f"{'All runs in this folder' if self.reused else 'The run'} took {time.seconds:,.1f} s: "
-            f"the model {time.model_seconds:,.1f} s, fewbench {time.own_seconds:,.1f} s."
+            f"{runs} took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, "
+            f"fewbench {time.own_seconds:,.1f} s."
             if time.seconds
             else ""
         )

@@ -442,6 +442,20 @@ class Scores(ItemTable):
         return self.digest == other.digest
 
 
+def one_sided(scores: Scores) -> str:
+    """Return "worst" or "best" if all of several scores are the worst or the best one, else ""."""
+    ends: set[float] = set()
+    n = 0
+    for rows in row_blocks(scores.cells):
+        values = scores.cells[rows]
+        run = values[~np.isnan(values)]
+        n += len(run)
+        ends |= {float(run.min()), float(run.max())} if len(run) else set()
+        if len(ends) > 1:
+            return ""
+    return "" if n < 2 else {0.0: "worst", 1.0: "best"}.get(*ends, "")
+
+
 def _is_binary(values: FloatArray) -> bool:
     run = values[~np.isnan(values)]
     return bool(((run == 0) | (run == 1)).all())

@@ -211,10 +211,14 @@ class Used:
 
 @dataclass(frozen=True)
 class Merged:
-    """What is used of each run, and how many rows of each run a newer one replaces."""
+    """What is used of each run, and how many rows of each run a newer one replaces.
+
+    `set_aside` are runs of a part, with other settings than a whole run of the model.
+    """
 
     taken: list[Used]
     replaced: list[int]
+    set_aside: list[int]
 
 
 @dataclass(frozen=True)
@@ -234,7 +238,8 @@ def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: Sa
     """Choose a run for each cell.
 
     A newer run replaces an older run of the same model within one group (folder) and variant
-    (settings); with "newest", among all runs that have a time. All other runs must agree.
+    (settings); with "newest", among all runs that have a time, but no part of a run replaces a
+    whole run with other settings. All other runs must agree.
 
     Raises
     ------
@@ -244,7 +249,7 @@ def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: Sa
     of_model: dict[str, list[int]] = defaultdict(list)
     for at, run in enumerate(runs):
         of_model[run.model].append(at)
-    choice = _Choice(runs, items, numbers, same_model, [0] * len(runs))
+    choice = _Choice(runs, items, numbers, same_model, [0] * len(runs), [])
     taken: dict[int, Used] = {}
     for group in of_model.values():
         if len(group) == 1:
@@ -255,7 +260,7 @@ def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: Sa
         for at in group:
             columns = np.flatnonzero(chosen.run == at)
             taken[at] = Used(runs[at], columns, chosen.row[columns])
-    return Merged([taken[at] for at in sorted(taken)], choice.replaced)
+    return Merged([taken[at] for at in sorted(taken)], choice.replaced, choice.set_aside)
 
 
 @dataclass(frozen=True)
@@ -265,6 +270,7 @@ class _Choice:
     numbers: Numbers
     same_model: SameModel
     replaced: list[int]
+    set_aside: list[int]
 
     def of_model(self, own: list[int]) -> MergedCells:
         groups: dict[object, list[int]] = defaultdict(list)
@@ -274,6 +280,13 @@ class _Choice:
             groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
         merged = MergedCells.empty(self.items)
         for members in groups.values():
+            whole = [at for at in members if self.runs[at].is_whole]
+            if whole:  # the newest of them; a group without a choice has one variant
+                variant = self.runs[whole[-1]].variant
+                parts = [at for at in members if not self.runs[at].is_whole]
+                others = [at for at in parts if self.runs[at].variant != variant]
+                self.set_aside.extend(others)
+                members = [at for at in members if at not in others]
             newest = MergedCells.empty(self.items)
             for at in members:
                 self._add(at, newest)

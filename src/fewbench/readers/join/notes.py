@@ -40,6 +40,13 @@ def notes_on(
             for run, gone in zip(task.runs, task.merged.replaced, strict=True)
             if gone
         ),
+        *_cut(
+            f"model {task.runs[at].model!r}, task {task.name!r}: {task.runs[at].path.name} is not "
+            f"used, a run of {task.runs[at].n_rows} items with other settings than those of the "
+            "whole run"
+            for task in tasks
+            for at in task.merged.set_aside
+        ),
         *_cut(_parts(tasks)),
         *_cut(_not_run(tasks, values, list(models))),
         *_of_files(runs),

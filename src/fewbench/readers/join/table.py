@@ -410,6 +410,9 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):
             why = f"{gone} rows are replaced by a newer run" if gone else ""
             counts[id(taken.run)] = (task.metric, len(taken.rows), why)
+        for at in task.merged.set_aside:
+            why = "a part of a run, with other settings than the whole run of the model"
+            counts[id(task.runs[at])] = (task.metric, 0, why)
     rows = []
     for run in runs:
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))

@@ -168,8 +168,8 @@ class LmEvalRunner:
         """Return a model with its cache of answers, if there is one."""
         if target in self._seen and not self._seen[target] and self._setup.use_cache is not None:
             raise RunError(
-                f"--use_cache is not accepted: the weights of {target!r} cannot be seen, so another "
-                "model of this name would get its answers",
+                f"--use_cache is not accepted: the weights of {target!r} cannot be seen, so "
+                "another model of this name would get its answers",
                 hint="leave it out; the folder of the run keeps all answers",
             )
         return cached(model, self._setup, {**self.facts, **self.model_facts(target)})
