@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewbench import Evaluation, audit
 from fewbench.errors import ReaderError
 from fewbench.readers import read
 from fewbench.readers.harness import Rows
@@ -316,6 +317,31 @@ class TestPrompts:
 
     def test_all_the_same(self, logs):
         assert not noted(self.prompts(logs, a="xy", b="xy"), "prompts")
+
+
+def test_models_that_were_asked_in_different_ways_keep_a_warning(logs):
+    """What import notes is in the audit and with every estimate from the table."""
+    for at, shots in enumerate((0, 0, 2)):
+        rows = [
+            logs.free(i, f"q{i}", score=float(i % 2), prompt_hash=f"{i}{shots}{0:062d}")
+            for i in range(6)
+        ]
+        configs = {"t": {"num_fewshot": shots, "output_type": "generate_until"}}
+        logs.write(
+            f"org/m{at}", "t", rows, configs=configs, chat_template=None, **{"n-shot": {"t": shots}}
+        )
+    reading = read(logs.root)
+    assert noted(reading, "few-shot examples of task 't' differs between models")
+    (said,) = disagreements(reading.scores)
+    assert said == (
+        "the source models were asked in different ways: 6 items of task 't' with several prompts, "
+        "few-shot examples of task 't' (0; 2)"
+    )
+    assert audit(reading.scores).of_kind("other-conditions").what == said
+    evaluation = Evaluation(reading.scores, "random", 3, ["new"])
+    evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
+    assert said in evaluation.estimate()["new"].warnings
+    assert disagreements(read([logs.root / "out" / f"org__m{at}" for at in (0, 1)]).scores) == ()
 
 
 def test_models_that_never_meet_are_named(logs):

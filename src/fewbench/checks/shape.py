@@ -6,6 +6,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores, Unit
+from fewbench.scores.conditions import disagreements
 from fewbench.scores.table import one_sided
 
 SMALL_TASK = 30
@@ -19,6 +20,7 @@ def shape_findings(scores: Scores, kin_found: bool) -> list[Finding | None]:
         _tasks(scores),
         _options(scores),
         _one_sided(scores),
+        *_conditions(scores),
         _spread(scores),
         _dates(scores),
         _families(scores, kin_found),
@@ -101,6 +103,19 @@ def _one_sided(scores: Scores) -> Finding | None:
         f"if the file lists only such answers, import the {rest} ones too; else check how replies "
         "are read and scored",
     )
+
+
+def _conditions(scores: Scores) -> list[Finding | None]:
+    return [
+        Finding(
+            "other-conditions",
+            "problem",
+            what,
+            "import models that were asked and scored alike: a difference between them may be one "
+            "of prompts, settings or keys; every estimate from this table carries a warning",
+        )
+        for what in disagreements(scores)
+    ]
 
 
 def _spread(scores: Scores) -> Finding:
