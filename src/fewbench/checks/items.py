@@ -24,8 +24,9 @@ class ItemNumbers:
     """Measurements of every item, arrays of shape (items,).
 
     `mean` is in [0, 1], over the models that ran the item; `saturated` items have a mean of `EASY`
-    or more without being constant, and both kinds have enough answers. `wrong_way` is at a false discovery rate of `LEVEL`; `suspect`
-    at one test's level `SUSPECT` if these are more than chance gives.
+    or more without being constant, and both kinds have enough answers. `wrong_way` is at a false
+    discovery rate of `LEVEL`; `suspect` at one test's level `SUSPECT` if these are more than chance
+    gives.
     """
 
     mean: FloatArray

@@ -264,8 +264,8 @@ def _left_out(table: Scores, run: _Run) -> Iterator[str]:
         others = pd.Index(list(answers)).difference(table.items.index, sort=False)
         if len(others):
             yield (
-                f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} are "
-                f"left out: the table does not have these items: {some(others)}"
+                f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} "
+                f"are left out: the table does not have these items: {some(others)}"
             )
 
 

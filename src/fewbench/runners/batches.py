@@ -65,6 +65,14 @@ class Batches:
             self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
         self._all.append(batch)
 
+    def forget(self, target: str) -> None:
+        """Remove what the batches of a target cost, and how it was run."""
+        self._all = [batch for batch in self._all if batch.target != target]
+        if self._lines is not None:
+            self._lines.rewrite(
+                lambda line: None if Batch.model_validate_json(line).target == target else line
+            )
+
     def spent(self, targets: Sequence[str], together: Sequence[str]) -> Spent:
         """Return what was spent on targets, with the seconds of all that are run together."""
         mine = [batch for batch in self._all if batch.target in targets]

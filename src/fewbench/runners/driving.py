@@ -19,7 +19,7 @@ from fewbench.methods import Method
 from fewbench.runners.joining import LeadingRun, unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
-from fewbench.runners.run_folder import limits_of
+from fewbench.runners.run_folder import limits_of, undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
 
@@ -303,12 +303,18 @@ def run_with(
         settings["facts"] = {name: of_target for name, of_target in every.items() if of_target}
         if settings.get("batch") is None:
             settings["batch"] = getattr(runner, "batch", None)
-        with Run.open(scores, method, limits, folder, names, **settings) as run:
+        place = None if folder is None else Path(folder)
+        has_begun = False
+        with (
+            undone_if_refused(place, lambda: has_begun),
+            Run.open(scores, method, limits, folder, names, **settings) as run,
+        ):
             run.notes += notes
             if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
                 on_notes(run.notes)
+            has_begun = True
             return drive(run, runner, on_progress, on_end)
     finally:
         runner.close()

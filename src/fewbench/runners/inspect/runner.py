@@ -27,7 +27,7 @@ from fewbench.runners.joining import unnamed_target
 from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
-from fewbench.runners.run_folder import limits_of, saved_benchmark
+from fewbench.runners.run_folder import limits_of, saved_benchmark, undone_if_refused
 from fewbench.scores import Benchmark, Scores, open_sources
 from fewbench.scores.roles import as_sources
 
@@ -273,21 +273,24 @@ def run_inspect(
         AnswerSettings(metric, **accepted, logs=place / LOGS, targets=tuple(names)),
         on_progress,
     )
-    try:
-        if pool.known is None or any(pool.open().next(name) for name in names):
-            _set_defaults(context, place / LOGS, tries, quiet)
-            # They wait for each other.
-            n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
-            context.params["max_tasks"] = len(names) * n_tasks
-            _evaluate(context, pool, place / LOGS, make_tasks)
-        if on_end is not None:
-            on_end()
-        outcome = runs[0].result()
-    finally:
-        for run in runs:
-            run.close()
-        if is_new and not pool.evals():  # no task has started: the tasks or arguments were wrong
-            shutil.rmtree(place, ignore_errors=True)
+    with undone_if_refused(place, lambda: bool(pool.evals())):
+        try:
+            if pool.known is None or any(pool.open().next(name) for name in names):
+                _set_defaults(context, place / LOGS, tries, quiet)
+                # They wait for each other.
+                n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
+                context.params["max_tasks"] = len(names) * n_tasks
+                _evaluate(context, pool, place / LOGS, make_tasks)
+            if on_end is not None:
+                on_end()
+            outcome = runs[0].result()
+        finally:
+            for run in runs:
+                run.close()
+            if (
+                is_new and not pool.evals()
+            ):  # no task has started: the tasks or arguments were wrong
+                shutil.rmtree(place, ignore_errors=True)
     issue(outcome.warnings)
     return outcome
 

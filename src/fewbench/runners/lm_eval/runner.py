@@ -31,14 +31,13 @@ from fewbench.runners.model_facts import of_model
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE, check_alike
+from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES
 from fewbench.scores.table import SETTINGS
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
-LOGS = "lm_eval"
-"""Folder for logs in the folder of the evaluation."""
 
 
 class LmEvalRunner:
