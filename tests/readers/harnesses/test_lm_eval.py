@@ -377,5 +377,5 @@ def test_a_metric_that_is_no_mean_of_its_rows_is_refused(logs):
     rows = [logs.free(i, f"q{i}", scores={"spread": 0.5, "exact_match": 1.0}) for i in range(3)]
     logs.write("org/a", "t", rows, configs=configs)
     assert read(logs.root).scores.items["metric"].unique().tolist() == ["exact_match"]
-    with pytest.raises(ReaderError, match="'spread' .* not the mean of its rows.* by 'median'"):
+    with pytest.raises(ReaderError, match=r"'spread' .* not the mean of its rows.* by 'median'"):
         read(logs.root, metric="spread")
