@@ -295,21 +295,32 @@ def progress_notes(
 
 
 def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
-    """Return a warning if the answers are not those to the first of the items that were asked.
+    """Return warnings if answers are missing that make a sample of the rest.
 
     Every first part of a sample is a sample; other parts, such as a file's first rows, may be of
     one task, or of the items that a model answers at all.
     """
-    answered = record.answered(target)
-    left = record.open(target)
-    asked = record.asked(target)
-    asked = asked[np.isin(asked, [*answered, *left])]  # not those that were skipped
-    if not len(left) or not len(answered) or set(answered) == set(asked[: len(answered)]):
+    answered, left = record.answered(target), record.open(target)
+    if not len(answered):
         return []
-    lacking = np.setdiff1d(scores.task_of[asked], scores.task_of[answered])
-    tasks = f"; tasks without an answer: {some([scores.tasks[at] for at in lacking])}"
+    skipped = np.array(sorted(record.skipped(target)), dtype=np.intp)
+    tasks_of = scores.task_of
+    of_answers = np.union1d(tasks_of[answered], tasks_of[left])
+    notes = []
+    if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
+        notes.append(
+            f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "
+            "is known of the target there"
+        )
+    asked = record.asked(target)
+    asked = asked[np.isin(asked, skipped, invert=True)]
+    if not len(left) or set(answered) == set(asked[: len(answered)]):
+        return notes
+    lacking = [scores.tasks[at] for at in np.setdiff1d(tasks_of[asked], tasks_of[answered])]
+    tasks = f"; tasks without an answer: {some(lacking)}" if lacking else ""
     return [
+        *notes,
         f"the {len(answered)} answers are not to the first of the {len(asked)} items asked, so "
-        "the estimate is valid only if the others are missing by chance"
-        f"{tasks if len(lacking) else ''}. Record the missing answers: fewbench ask lists the items"
+        f"the estimate is valid only if the others are missing by chance{tasks}. Record the "
+        "missing answers: fewbench ask lists the items",
     ]
