@@ -93,7 +93,7 @@ class TestModelNames:
             folder = logs.write(model, "t", three(logs), stamp=stamp)
             (folder / f"results_{stamp}.json").rename(logs.root / f"x_{stamp}.json")
             (folder / f"samples_t_{stamp}.jsonl").rename(logs.root / f"samples_t_{stamp}.jsonl")
-        assert read(logs.root).scores.model_ids == ["org/b", "org/a"]
+        assert read(logs.root).scores.model_ids == ["org/a", "org/b"]
 
     def test_one_name_with_different_arguments_is_noted(self, logs):
         for stamp, dtype in (("2026-01-01T10-00-00", "float16"), (LATER, "auto")):
@@ -360,7 +360,7 @@ def test_rows_whose_options_were_not_rated_count_as_not_run(logs):
     logs.write("org/c", "t", [logs.choice(i, f"q{i}", (nan, nan)) for i in range(4)], folder="c")
     with pytest.raises(ReaderError, match="the model rated no options: a log-likelihood is NaN"):
         read(logs.root)
-    assert read(logs.root, damaged="skip").scores.model_ids == ["org/b", "org/a"]
+    assert set(read(logs.root, damaged="skip").scores.model_ids) == {"org/a", "org/b"}
 
 
 def test_two_options_are_equally_likely_by_chance(logs):
