@@ -65,7 +65,8 @@ def lm_eval(
         Filter of each task, as --metric.
     """
     from fewbench.runners.driving import run_with
-    from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
+    from fewbench.runners.lm_eval.runner import LmEvalRunner
+    from fewbench.runners.run_folder import LOGS
 
     accepts = options.accept_differences
     with at_work("reading lm-eval's arguments"):  # imports lm-eval

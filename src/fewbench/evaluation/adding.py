@@ -72,7 +72,8 @@ def add(
     Warns
     -----
     EstimateWarning
-        If runs are in the table already, with the same answers, or differences are accepted.
+        If runs are in the table already, with the same answers, differences are accepted, or
+        answers are left out, as the table does not have their items.
 
     Examples
     --------
@@ -112,6 +113,7 @@ def add(
             f"{started.place}: accepted as answers to the same items: {difference}"
             for difference in differences
         ]
+    accepted += [note for started in read for note in _left_out(table, started)]
     if again:
         accepted.append(f"no new answers of {some(again)}: the table has them all")
     issue(accepted)
@@ -274,6 +276,18 @@ def _with_run(
         table = with_conditions(_with_row(table, row, name, source, at, options, repeats), answered)
     again += [] if is_new else kept
     return table, list(dict.fromkeys(differences))
+
+
+def _left_out(table: Scores, run: _Run) -> Iterator[str]:
+    """Say of how many answers the table has no item."""
+    for target in run.targets:
+        answers = run.last(target, "scores")
+        others = pd.Index(list(answers)).difference(table.items.index, sort=False)
+        if len(others):
+            yield (
+                f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} "
+                f"are left out: the table does not have these items: {some(others)}"
+            )
 
 
 def _row_of(table: Scores, source: str) -> int | None:

@@ -27,17 +27,17 @@ from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
 from fewbench.runners.lm_eval.sources import SourceDocuments, without_sampler
 from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, run_documents
+from fewbench.runners.model_facts import of_model
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE, check_alike
+from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES
 from fewbench.scores.table import SETTINGS
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
-LOGS = "lm_eval"
-"""Folder for logs in the folder of the evaluation."""
 
 
 class LmEvalRunner:
@@ -86,7 +86,8 @@ class LmEvalRunner:
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
         self.facts, self.model_name = self._setup.facts, self._setup.target
-        self._models = {name: cached(model, self._setup) for name, model in (models or {}).items()}
+        self._seen = {name: of_model(model) for name, model in (models or {}).items()}
+        self._models = {name: self._cached(name, model) for name, model in (models or {}).items()}
         self._key, self._accept_differences = key, accept_differences
         self._temporary = TemporaryDirectory() if folder is None else None
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
@@ -138,7 +139,7 @@ class LmEvalRunner:
         seed_all(self._setup)
         if not self._models:
             model = make_model(self._setup)
-            self._models = {name: cached(model, self._setup) for name in self._targets}
+            self._models = {name: self._cached(name, model) for name in self._targets}
         names = list(dict.fromkeys(self._sources.task_of[item] for item in items))
         if self._chosen is None:
             self._tasks = load_tasks(names, self._setup, self._key)
@@ -159,6 +160,20 @@ class LmEvalRunner:
             facts = {item: ("", key) for item, key in keys.items()}
             self._check_alike(target, facts | self._hashes(target, first))
         return [*notes, *self._accepted]
+
+    def model_facts(self, target: str) -> Mapping[str, str]:
+        """Return what can be seen of the weights of a target's model object."""
+        return self._seen.get(target, {})
+
+    def _cached(self, target: str, model: Any) -> Any:
+        """Return a model with its cache of answers, if there is one."""
+        if target in self._seen and not self._seen[target] and self._setup.use_cache is not None:
+            raise RunError(
+                f"--use_cache is not accepted: the weights of {target!r} cannot be seen, so "
+                "another model of this name would get its answers",
+                hint="leave it out; the folder of the run keeps all answers",
+            )
+        return cached(model, self._setup, {**self.facts, **self.model_facts(target)})
 
     def _folder_of(self, target: str) -> Path:
         return self._folder / folder_name(target, gap="__")  # as lm-eval names folders of models
