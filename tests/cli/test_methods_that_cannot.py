@@ -84,7 +84,7 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
     use = json.loads(ok("audit", path, "--json"))["use"]
     when = [one["when"] for one in use]
     if n_models == 8:
-        assert when == ["fewer than 20 distinct source models"]
+        assert when == ["fewer than 20 independent source models"]
     else:
         assert when == [
             "targets like the source models",

@@ -191,7 +191,7 @@ def _plain(values: np.ndarray[Any, Any]) -> list[float | None]:
 
 
 def _fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
-    has = supply(scores) | {"distinct sources": round(distinct)}
+    has = supply(scores) | {"independent sources": round(distinct)}
     fits = []
     for name, entry in CATALOGUE.items():
         lacks = [need for need in needs_of(entry.method) if has[need.what] < need.least]

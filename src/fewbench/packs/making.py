@@ -22,7 +22,13 @@ from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
-from fewbench.methods.sources import missing_note, reliability, whole_sources
+from fewbench.methods.sources import (
+    are_alike,
+    missing_note,
+    models_per_group,
+    reliability,
+    whole_sources,
+)
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
 from fewbench.scores.pack_files import (
@@ -264,6 +270,8 @@ class _Maker:
         """Learn from the whole table what estimates need, and return it by name."""
         scores = self.scores
         reliability(scores)
+        models_per_group(scores)
+        are_alike(scores)
         sampling_effect(scores, self.made.budget)
         if not scores.is_binary:
             scores.remember("whole tasks", lambda: whole_tasks(scores))
