@@ -15,7 +15,7 @@ from fewbench.algorithms.soundness.likeness import (
 )
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
-from fewbench.scores.families import families_of, stated_families
+from fewbench.scores.families import families_of, models_in_words
 from fewbench.scores.table import MOST_MISSING
 
 COMPARED = 2000
@@ -182,29 +182,8 @@ def independent_in_words(scores: Scores, count: int) -> str:
     """
     words = counted(count, "independent source model")
     if count == independent_sources(scores) < scores.n_models:
-        words = f"{sources_in_words(scores)} count as {words}"
+        words = f"{models_in_words(scores, count)} count as {words}"
     return words
-
-
-def sources_in_words(scores: Scores) -> str:
-    """Return how many source models there are, and of how many families if these are fewer.
-
-    Examples
-    --------
-    >>> from fewbench.testing import simulate
-    >>> sources_in_words(simulate(30, 200))
-    '30 models of 15 families'
-    >>> from fewbench import from_arrays
-    >>> sources_in_words(from_arrays([[1, 0], [1, 1]], models=["A/step-1000", "A/step-2000"]))
-    '2 models of 1 training run'
-    """
-    models, groups = counted(scores.n_models, "model"), independent_sources(scores)
-    if groups == scores.n_models:
-        return models
-    runs = families_of(scores)
-    if all(runs) and len(set(runs)) == groups and not any(stated_families(scores)):
-        return f"{models} of {counted(groups, 'training run')}"
-    return f"{models} of {counted(groups, 'family', 'families')}"
 
 
 def _compared(scores: Scores) -> FloatArray:

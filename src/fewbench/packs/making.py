@@ -31,6 +31,7 @@ from fewbench.methods.sources import (
 )
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
+from fewbench.scores.families import FAMILY, families_of
 from fewbench.scores.pack_files import (
     SCHEMA,
     Cell,
@@ -381,10 +382,11 @@ def _model_columns(scores: Scores, anonymous: bool) -> dict[str, list[Cell]]:
     hidden: dict[str, list[Cell]] = {
         "model": [f"model-{at + 1:0{digits}}" for at in range(len(table))]
     }
-    if "family" in table:
-        codes, _ = pd.factorize(table["family"].fillna(""))
-        hidden["family"] = [
-            None if pd.isna(family) or not family else f"family-{code + 1}"
-            for family, code in zip(table["family"], codes.tolist(), strict=True)
+    families = families_of(scores)
+    if any(families):
+        codes, _ = pd.factorize(np.array(families, dtype=object))
+        hidden[FAMILY] = [
+            f"family-{code + 1}" if family else None
+            for family, code in zip(families, codes.tolist(), strict=True)
         ]
     return hidden

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fewbench._names import counted, some
+
 if TYPE_CHECKING:
     from fewbench.scores.table import Scores
 
@@ -136,3 +138,51 @@ def stated_families(scores: "Scores") -> list[str]:
     if FAMILY not in scores.models:
         return [""] * scores.n_models
     return [str(family).strip() for family in scores.models[FAMILY].fillna("")]
+
+
+def models_in_words(scores: "Scores", groups: int | None = None) -> str:
+    """Return how many models there are, and of how many families if these are fewer.
+
+    Parameters
+    ----------
+    scores : Scores
+    groups : int, optional
+        Number of families, a model of none counted as one (default: by `families_of`).
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> models_in_words(from_arrays([[1, 0], [1, 1]], models=["A/step-1000", "A/step-2000"]))
+    '2 models of 1 training run'
+    >>> models_in_words(from_arrays([[1, 0], [1, 1]], models=["a", "b"], families=["x", "x"]))
+    '2 models of 1 family'
+    """
+    named = families_of(scores)
+    if groups is None:
+        groups = len({*named} - {""}) + named.count("")
+    models = counted(scores.n_models, "model")
+    if groups == scores.n_models:
+        return models
+    if all(named) and len({*named}) == groups and not any(stated_families(scores)):
+        return f"{models} of {counted(groups, 'training run')}"
+    return f"{models} of {counted(groups, 'family', 'families')}"
+
+
+def runs_note(scores: "Scores") -> list[str]:
+    """Return which models are of one training run by their names, if any are and none is stated.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> runs_note(from_arrays([[1, 0], [1, 1]], models=["A/step-1000", "A/step-2000"]))[0]
+    'by their names, 2 models are of 1 training run and count as 1 source model: A (2 models)...'
+    """
+    sizes = Counter(family for family in families_of(scores) if family)
+    if not sizes or any(stated_families(scores)):
+        return []
+    runs = some((f"{run} ({counted(n, 'model')})" for run, n in sizes.items()), quotes=False)
+    return [
+        f"by their names, {counted(sizes.total(), 'model')} are of "
+        f"{counted(len(sizes), 'training run')} and count as "
+        f"{counted(len(sizes), 'source model')}: {runs}. To say otherwise, add a column family"
+    ]

@@ -86,9 +86,8 @@ UNLIKE = {
 }
 ANSWER_ALIKE = (
     "the source models answer more alike than unrelated models do, as checkpoints of one training "
-    "run would. For a model that is not of that run, the interval is too narrow. If they are "
-    "relatives, give them families: a column `family` of the models (--models), or fewbench audit "
-    "SCORES --families"
+    "run would: for a model of another run, the interval may be too narrow. If they are relatives, "
+    "name their families when you import them (--models FILE with a column family)"
 )
 SCORE_ALIKE = (
     "all source models score alike, so the method's errors on them say nothing of a model that "
