@@ -78,7 +78,7 @@ def test_items_without_texts_and_too_few_sources(ok, cli, saved):
     assert "there is 1 source model, and 2 are needed" in said.err
 
 
-@pytest.mark.parametrize("n_models", [8, 30])
+@pytest.mark.parametrize("n_models", [8, 40])
 def test_a_short_list_of_methods_to_use(ok, saved, n_models):
     path = saved(n_models)
     use = json.loads(ok("audit", path, "--json"))["use"]

@@ -180,7 +180,8 @@ def _families(scores: Scores, kin_found: bool) -> Finding:
     largest = ", ".join(f"{name} ({n})" for name, n in counts.head(SHOWN).items())
     what = f"{counted(len(counts), 'family', 'families')}, the largest {largest}"
     if not any(stated_families(scores)):
-        what = f"{counted(len(counts), 'training run')} by the models' names, the largest {largest}"
+        what = f"{counted(len(counts), 'family', 'families')} by the models' names, the largest "
+        what += largest
     if without:
         what += f"; {counted(without, 'model')} without one"
     return Finding(

@@ -95,7 +95,7 @@ def _import(
         ):
             say(f"note: tasks are taken from {items}, also for ask --for lm-eval")
         for note in runs_note(scores):
-            say(f"note: {note} of the models (--models)")
+            say(f"note: {note} (--models FILE with a column family)")
         with at_work("writing"):
             written = save_scores(scores, output)
         if len(reading.files):

@@ -163,26 +163,27 @@ def models_in_words(scores: "Scores", groups: int | None = None) -> str:
     models = counted(scores.n_models, "model")
     if groups == scores.n_models:
         return models
-    if all(named) and len({*named}) == groups and not any(stated_families(scores)):
+    is_trained = all(named) and any(map(trained_for, scores.model_ids))
+    if is_trained and len({*named}) == groups and not any(stated_families(scores)):
         return f"{models} of {counted(groups, 'training run')}"
     return f"{models} of {counted(groups, 'family', 'families')}"
 
 
 def runs_note(scores: "Scores") -> list[str]:
-    """Return which models are of one training run by their names, if any are and none is stated.
+    """Return which models are of one family by their names, if any are and none is stated.
 
     Examples
     --------
     >>> from fewbench import from_arrays
     >>> runs_note(from_arrays([[1, 0], [1, 1]], models=["A/step-1000", "A/step-2000"]))[0]
-    'by their names, 2 models are of 1 training run and count as 1 source model: A (2 models)...'
+    '2 models count as 1 source model, as their names differ only in a step, epoch, seed or ...'
     """
     sizes = Counter(family for family in families_of(scores) if family)
     if not sizes or any(stated_families(scores)):
         return []
     runs = some((f"{run} ({counted(n, 'model')})" for run, n in sizes.items()), quotes=False)
     return [
-        f"by their names, {counted(sizes.total(), 'model')} are of "
-        f"{counted(len(sizes), 'training run')} and count as "
-        f"{counted(len(sizes), 'source model')}: {runs}. To say otherwise, add a column family"
+        f"{counted(sizes.total(), 'model')} count as {counted(len(sizes), 'source model')}, as "
+        f"their names differ only in a step, epoch, seed or repeat: {runs}. To change it, name "
+        "their families"
     ]
