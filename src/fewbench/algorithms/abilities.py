@@ -157,7 +157,7 @@ class Abilities:
         surprise = ((every - chances) * weights).sum(axis=1)
         variance = (chances * (1 - chances) * weights**2).sum(axis=1)
         fit = surprise / np.sqrt(variance + SAME)
-        return float((1 + (fit[:-1] <= fit[-1]).sum()) / len(fit))
+        return float((1 + (fit[:-1] <= fit[-1] + SAME).sum()) / len(fit))
 
     def ranks(
         self, theirs: FloatArray, items: IntArray, answers: FloatArray

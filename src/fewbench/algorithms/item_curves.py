@@ -12,6 +12,7 @@ import numpy as np
 
 from fewbench._blocks import CACHED, Matrix, beside, blocks, by_columns, cell_by_cell, whole
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
 STEPS = 12
 MOST_GROUPS = 100
@@ -111,7 +112,7 @@ def _grouped(answers: Matrix, abilities: FloatArray) -> tuple[FloatArray, FloatA
     """Join models of nearly the same ability: mean answers, mean abilities, how many."""
     if len(abilities) <= MOST_GROUPS:
         return whole(answers), abilities, np.ones(len(abilities))
-    order = np.argsort(abilities, kind="stable")
+    order = ties.argsort(abilities, scale=1.0)
     begins = np.unique(np.arange(MOST_GROUPS) * len(abilities) // MOST_GROUPS)
     counts = np.diff(np.append(begins, len(abilities))).astype(np.float64)
     some = blocks(answers.shape[1], len(answers), CACHED)  # so that what is sorted is in the cache

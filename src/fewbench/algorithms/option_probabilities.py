@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
 Array = TypeVar("Array")
 _BLOCK = 1 << 15  # numbers worked on at a time: they stay in the processor's cache
@@ -152,9 +153,9 @@ def right_options(
         total / np.where(count > 0, count, 1.0)[:, None]
         for total, count in zip(sums, counts, strict=True)
     ]
-    lead = np.round(means[0] - means[1], 12)
+    lead = means[0] - means[1]
     lead[np.arange(lead.shape[1]) >= n_options[:, None]] = -np.inf
-    return np.asarray(lead.argmax(axis=1))
+    return np.asarray(ties.argmax(lead, axis=1, scale=1e-3))
 
 
 def probabilities_of(by_model: Iterable[NDArray[Any]], options: IntArray) -> FloatArray:

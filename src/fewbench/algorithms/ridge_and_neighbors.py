@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
 PENALTIES = np.logspace(-3, 3, 25)
 
@@ -40,9 +41,9 @@ def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge
     """
     x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
     u, s, vt = np.linalg.svd(x - x_mean, full_matrices=False)
-    # Against the size of x itself: what is left of a constant column is rounding.
+    # Against the size of x itself: what is left of a constant or a dependent column is rounding.
     size = max(s.max(initial=0.0), float(np.abs(x_mean).max(initial=0.0)) * np.sqrt(len(x)))
-    rank = s > size * max(x.shape) * np.finfo(float).eps
+    rank = s > size * ties.CLOSE
     u, s, vt = u[:, rank], s[rank], vt[rank]
     projected = u.T @ (y - y_mean)
     if alpha is None:
@@ -62,7 +63,8 @@ def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatAr
     residual = y.T[:, :, None] - u @ (shrink * projected.T[:, :, None])  # (outputs, rows, grid)
     leverage = (u**2) @ shrink + 1.0 / len(y)
     error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=1)
-    return np.asarray(grid[np.argmin(error, axis=1)])
+    scale = (y**2).mean(axis=0)[:, None]  # 0 for all penalties where an output is constant
+    return np.asarray(grid[ties.argmin(error, axis=1, scale=scale)])
 
 
 def nearest(rows: FloatArray, among: FloatArray, k: int) -> IntArray:
@@ -76,9 +78,7 @@ def nearest(rows: FloatArray, among: FloatArray, k: int) -> IntArray:
     if k > len(among):
         raise ValueError(f"{k} nearest are asked for, there are {len(among)}")
     distances = 1.0 - _unit(rows) @ _unit(among).T
-    # Rounded, so that equal rows tie whatever the order of the sums above.
-    order = np.argsort(np.round(distances, 12), axis=1, kind="stable")
-    return np.asarray(order[:, :k])
+    return ties.argsort(distances, scale=1e-3)[:, :k]
 
 
 def _unit(rows: FloatArray) -> FloatArray:

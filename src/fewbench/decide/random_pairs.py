@@ -9,6 +9,7 @@ import numpy as np
 
 from fewbench._json import Frozen
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.decide.operands import Operand, if_paired, looks_factor
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import Contrast, common_answers, variance_of
@@ -77,7 +78,7 @@ def random_pairs(
 
 
 def _nearest(full: FloatArray, score: float) -> IntArray:
-    return np.argsort(np.abs(full - score), kind="stable")[:PAIRS]
+    return ties.argsort(np.abs(full - score), scale=1.0)[:PAIRS]
 
 
 def items_needed(

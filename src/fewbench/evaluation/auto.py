@@ -19,6 +19,7 @@ from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray
+from fewbench.algorithms import ties
 from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
@@ -273,7 +274,7 @@ def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> Fl
 
 def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, seed: int) -> bool:
     """Whether a method's error is not above the preferred one's where targets beat all sources."""
-    order = np.argsort(part.full_scores(), kind="stable")
+    order = ties.argsort(part.full_scores())
     below = round(STRONGEST * len(order))
     sources = part.take(models=np.sort(order[:below]))
     judged = np.sort(order[below:])

@@ -16,6 +16,7 @@ import numpy as np
 
 from fewbench._names import did_you_mean
 from fewbench._types import FloatArray
+from fewbench.algorithms import ties
 from fewbench.errors import StudyError
 from fewbench.uncertainty.bounds import EXACT, ranks_among
 
@@ -194,7 +195,7 @@ def top_recall(
     most = np.minimum(k, counts.sum(axis=1))[:, None]
 
     def best(targets: FloatArray) -> FloatArray:
-        order = np.argsort(-np.concatenate([sources, targets]), kind="stable")
+        order = ties.argsort(-np.concatenate([sources, targets]))
         sorted_counts = counts[:, order]
         before = np.cumsum(sorted_counts, axis=1) - sorted_counts
         taken = np.empty_like(counts)
@@ -215,7 +216,7 @@ def _ndcg(
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(length) + 2))])
 
     def gain(targets: FloatArray) -> FloatArray:
-        order = np.argsort(-np.concatenate([sources, targets]), kind="stable")
+        order = ties.argsort(-np.concatenate([sources, targets]))
         last = np.cumsum(counts[:, order], axis=1).astype(np.intp)
         first = np.concatenate([np.zeros((len(last), 1), np.intp), last[:, :-1]], axis=1)
         return np.asarray((discounts[last] - discounts[first]) @ gains[order])

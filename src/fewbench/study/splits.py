@@ -15,6 +15,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.soundness.likeness import TWIN_CORRELATION, nearest_twin
 from fewbench.errors import StudyError
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
@@ -157,7 +158,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         sources = np.flatnonzero(~np.isin(groups, groups[targets]))
     else:
         newest = settings.kind == "chronological"
-        by = _dates(scores) if newest else np.round(scores.full_scores(), 12)
+        by = _dates(scores) if newest else ties.levels(scores.full_scores())
         order = np.argsort(by, kind="stable")
         gap = round(settings.gap * scores.n_models) if settings.kind == "performance" else 0
         sources = order[: max(0, scores.n_models - count - gap)]

@@ -25,6 +25,7 @@ from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
+from fewbench.algorithms import ties
 from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
@@ -336,7 +337,7 @@ def _jobs(
         for part in range(int(part_of.max()) + 1):
             rows = np.flatnonzero((part_of == part) & is_source)
             if method.together > 1:  # close models run together, as the targets are expected to be
-                rows = rows[np.argsort(full[rows], kind="stable")]
+                rows = rows[ties.argsort(full[rows])]
             rest = np.flatnonzero(part_of != part)
             if len(rows):
                 yield _Job(
@@ -481,7 +482,7 @@ class Quantiles:
         from scipy.special import gammaln
 
         x, w = self._relative, self._weights
-        best = (-math.inf, DEGREES[-1], 0.0)
+        fits, scales = [], []
         for nu in DEGREES:
             scale = max(float(w @ x**2), TINY**2)
             for _ in range(50):
@@ -490,8 +491,10 @@ class Quantiles:
                 scale = max(float(w @ ((nu + 1) / (nu + x**2 / scale) * x**2)), TINY**2)
             fit = float(gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu * scale))
             fit -= (nu + 1) / 2 * float(w @ np.log1p(x**2 / (nu * scale)))
-            best = max(best, (fit, nu, math.sqrt(scale)))
-        return best[1:]
+            fits.append(fit)
+            scales.append(math.sqrt(scale))
+        best = int(ties.argmax(np.array(fits)))
+        return DEGREES[best], scales[best]
 
     @cached_property
     def mean(self) -> float:

@@ -26,6 +26,7 @@ import numpy as np
 
 from fewbench._blocks import by_rows
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.abilities import fit_abilities, novelty_p_value
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Answers, Method
@@ -138,7 +139,7 @@ class Judge:
             return uncertainty
         at_end = at_looks(uncertainty)
         low, high = at_end.interval(self.level)
-        return at_end if (high - low) / 2 <= self.half_width else uncertainty
+        return at_end if ties.at_least(self.half_width, (high - low) / 2) else uncertainty
 
     def _of_answers(self, score: Scored) -> Uncertainty:
         items, replies = score.answers.items, score.answers.scores[0]

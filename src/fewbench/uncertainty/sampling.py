@@ -174,11 +174,12 @@ def interval_at(
         low, high = exact_interval(hits, n, n_items, level)
         return score - wider * (hits / n - low), score + wider * (high - hits / n)
 
-    low, high = around(round(score * n), score)
+    expected = round(score * n, 9)  # 7.5 of 30 is the same number of hits on every processor
+    low, high = around(round(expected), score)
     if low < 0 or high > 1:
-        below = math.floor(score * n)
+        below = math.floor(expected)
         ends = [np.clip(around(hits, hits / n), 0, 1) for hits in (below, min(below + 1, n))]
-        between = (ends[0] + (score * n - below) * (ends[1] - ends[0])).tolist()
+        between = (ends[0] + (expected - below) * (ends[1] - ends[0])).tolist()
         low, high = min(low, between[0]), max(high, between[1])
     return max(0.0, min(low, score)), min(1.0, max(high, score))
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms import ties
 
 Tie = Literal["first", "last"]
-ROUNDING = 1e-12  # gains within this share of the first are the same number, differently rounded
+ROUNDING = 1e-12  # later gains are differences of sums that are rounded to this share of the first
 NEAR = 1e-6  # a choice among gains as near as this hangs on noise
 _BLOCK = 64  # candidates judged at a time
 
@@ -84,8 +85,7 @@ def facility_location(
         if step:
             _judge(by_candidate, covered, bounds, rounding)
         best = bounds.max()
-        equal = bounds[order] >= best - rounding
-        taken = int(order[np.argmax(equal)])
+        taken = int(order[ties.argmax(bounds[order], scale=rounding / ties.CLOSE)])
         near.append(np.count_nonzero(bounds >= best - max(NEAR * best, rounding)) > 1)
         chosen.append(taken)
         gains.append(float(np.maximum(by_candidate[taken] - covered, 0.0).sum()))

@@ -16,10 +16,10 @@ import numpy as np
 from fewbench._blocks import Matrix, by_columns, is_large, row_blocks, total, whole
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
-_DECIMALS = (
-    10  # of errors and shares explained, so that rounding does not part equally good columns
-)
+_SHARE = 0.1  # errors and shares explained are differences of numbers of this size
+_NOTHING = 1e-10  # a share explained that is rounding
 PENALTIES = np.logspace(-4, 1, 6)  # multiples of the columns' mean squared size
 PIECE = 8  # rows
 _LEAST = 1e-9  # an own share below this would divide by rounding
@@ -49,9 +49,9 @@ def forward_selection(x: Matrix, y: FloatArray, k: int, alpha: float) -> IntArra
     free = np.ones(x.shape[1], dtype=bool)
     chosen: list[int] = []
     while len(chosen) < k and scale > 0:
-        gain = np.round(np.where(free, products**2 / spread, 0.0) / scale, _DECIMALS)
-        best = int(gain.argmax())
-        if gain[best] <= 0:
+        gain = np.where(free, products**2 / spread, 0.0) / scale
+        best = int(ties.argmax(gain, scale=_SHARE))
+        if gain[best] <= _NOTHING:
             break
         column = x[:, best] - mean[best]
         left = maker @ column
@@ -118,8 +118,8 @@ def ridge_forward(
     chosen, errors = [], []
     for _ in range(k):
         lowest = np.min([path.errors(members) for path in paths], axis=0)
-        lowest = np.where(free, np.round(lowest / scale, _DECIMALS), np.inf)
-        best = int(lowest.argmin())
+        lowest = np.where(free, lowest / scale, np.inf)
+        best = int(ties.argmin(lowest, scale=_SHARE))
         for path in paths:
             path.add(best)
         free[best] = False
@@ -182,8 +182,8 @@ def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
 
     Follows the path exactly from knot to knot (least angle regression, Efron et al. 2004). A lasso
     never uses more columns than rows - 1; for a larger `k` the largest set of the path is
-    returned. Only the first of identical columns takes part. Columns with larger coefficient ×
-    spread come first.
+    returned. Only the first of identical or opposite columns takes part. Columns with larger
+    coefficient × spread come first.
 
     >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> lasso_support(x, np.array([0.1, 1.0, 1.2, 0.2]), 1).tolist()
@@ -193,7 +193,9 @@ def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     varies = np.flatnonzero(x.max(axis=0) > x.min(axis=0))
     if not len(varies) or y.max() - y.min() <= 0:
         return none
-    _, first = np.unique(x[:, varies].T, axis=0, return_index=True)
+    sides = np.where(x[0, varies] > x[:, varies].mean(axis=0), 1.0, -1.0)
+    alike = np.round((x[:, varies] - x[:, varies].mean(axis=0)) * sides, 9)
+    _, first = np.unique(alike.T, axis=0, return_index=True)
     columns = varies[np.sort(first)]
     centred = x[:, columns] - x[:, columns].mean(axis=0)
     # A path that was cut short is followed anew: ask for as many steps as k columns took on the
@@ -209,7 +211,7 @@ def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     enough = np.flatnonzero(used >= k)
     knot = int(enough[0]) if len(enough) else int(used.argmax())
     weight = np.abs(coefficients[:, knot]) * np.sqrt((centred**2).sum(axis=0))
-    order = np.argsort(-weight, kind="stable")[: int(used[knot])]
+    order = ties.argsort(-weight)[: int(used[knot])]
     return np.asarray(columns[order[:k]], dtype=np.intp)
 
 
@@ -221,8 +223,11 @@ def _path(x: FloatArray, y: FloatArray, steps: int) -> FloatArray:
     with warnings.catch_warnings(), one_thread():  # sums in another order could turn ties
         # It warns of columns that depend on others, and drops them: so be it.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        # Columns that depend on others exactly are dropped or kept by rounding.
+        x, y = ties.shaken(x, 1e-5), ties.shaken(y)
         _, _, coefficients = lars_path(x, y, method="lasso", max_iter=steps)
-    return np.asarray(coefficients)
+    sizes = np.abs(coefficients)  # what a column has at the knot where it leaves is rounding
+    return np.where(sizes > ties.CLOSE * sizes.max(initial=0.0), coefficients, 0.0)
 
 
 STEPS = 1000
@@ -256,7 +261,7 @@ def choose_jointly(x: FloatArray, y: FloatArray, k: int, rng: np.random.Generato
         used = np.argsort(-shares, kind="stable")[:k]
         error = float(((x[np.ix_(held_out, used)] @ weights[used] / k - y[held_out]) ** 2).mean())
         since += 1
-        if error < least:
+        if not ties.at_least(error, least):
             least, since, chosen = error, 0, used
         elif since > PATIENCE:
             break
@@ -285,7 +290,7 @@ def weights_by_steps(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> 
     kept = weights.copy()
     for _ in range(STEPS):
         error = ((x[held_out] @ weights / k - y[held_out]) ** 2).mean(axis=0)
-        better = (error < least) & (since <= PATIENCE)
+        better = ~ties.at_least(error, least) & (since <= PATIENCE)
         least = np.where(better, error, least)
         kept[:, better] = weights[:, better]
         since = np.where(better, 0, since + 1)

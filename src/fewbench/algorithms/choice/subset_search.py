@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms import ties
 
 Losses = Callable[[IntArray], FloatArray]
 CELLS = 4_000_000
@@ -26,21 +27,23 @@ def search(
     best, least = np.arange(size), np.inf
     for subsets in _blocks(n_items, size, count, max(1, CELLS // max(cells, n_items)), rng):
         values = losses(subsets)
-        at = int(np.argmin(values))
-        if values[at] < least:
+        at = int(ties.argmin(values))
+        if not ties.at_least(values[at], least):
             best, least = subsets[at], float(values[at])
-    return np.sort(best)
+    return best
 
 
 def _blocks(
     n_items: int, size: int, count: int, block: int, rng: np.random.Generator
 ) -> Iterator[IntArray]:
-    """Draw subsets block by block: the items of the `size` least of random keys."""
+    """Draw subsets block by block: the items of the `size` least of random keys, increasing."""
     if size == n_items:  # there is but one
         count = 1
     for start in range(0, count, block):
         keys = rng.random((min(block, count - start), n_items), dtype=np.float32)
-        yield np.argpartition(keys, size - 1, axis=1)[:, :size]
+        # Keys have 24 binary digits. With the item's position as further ones, no two are equal.
+        unique = (keys * 2**24).astype(np.int64) * n_items + np.arange(n_items)
+        yield np.sort(np.argpartition(unique, size - 1, axis=1)[:, :size], axis=1)
 
 
 def line_losses(
@@ -127,7 +130,7 @@ def ridge_losses(values: FloatArray, full: FloatArray, held_out: BoolArray) -> L
         residual = y[:, None] - u @ (shrink * projected[:, :, None])
         leverage = u**2 @ shrink + 1.0 / len(y)
         error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=1)
-        penalty = PENALTIES[np.argmin(error, axis=1)][:, None]
+        penalty = PENALTIES[ties.argmin(error, axis=1)][:, None]
         shrunk = projected * s / (s**2 + penalty)
         estimates = ((left @ v) @ shrunk[:, :, None])[:, :, 0]
         return np.asarray(np.abs(estimates - y_left).mean(axis=1))

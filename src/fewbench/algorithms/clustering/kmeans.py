@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
 BLOCK = 32
 """Clusters whose members are compared at a time: a table of all points and clusters is large."""
@@ -55,13 +56,23 @@ def representatives(
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    # One thread: sums in another order could turn ties.
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the clusters that are filled here
-        fitted = KMeans(k, n_init=restarts, random_state=seed).fit(points, sample_weight=weights)
-    centres, labels = fitted.cluster_centers_, fitted.labels_.astype(np.intp)
-    _fill_empty(points, centres, labels)
-    return _nearest(points, centres, labels), labels
+        # A point as near to one center as to another goes to the same everywhere.
+        means = KMeans(k, n_init=restarts, random_state=seed)
+        fitted = means.fit(ties.shaken(points), sample_weight=weights)
+    labels = fitted.labels_.astype(np.intp)
+    _fill_empty(labels, k)
+    return _nearest(points, _centres(points, labels, weights), labels), labels
+
+
+def _centres(points: FloatArray, labels: IntArray, weights: FloatArray | None) -> FloatArray:
+    """Return the mean of each cluster's points, shape (k, dimensions)."""
+    from scipy.sparse import csr_array
+
+    mass = np.ones(len(labels)) if weights is None else weights
+    sums = csr_array((mass, (labels, np.arange(len(labels))))) @ points
+    return np.asarray(sums / np.bincount(labels, mass)[:, None])
 
 
 def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntArray:
@@ -76,18 +87,19 @@ def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntAr
         squared = of_points[here, None] - 2 * points[here] @ centres[first:last].T
         squared += of_centres[first:last]
         squared[labels[here, None] != np.arange(first, last)] = np.inf  # only its own members
-        nearest[first:last] = here[squared.argmin(axis=0)]
+        # Squared distances are differences of numbers of the size of squares.
+        size = 1e-3 * float(of_points.max(initial=0.0))
+        nearest[first:last] = here[ties.argmin(squared, axis=0, scale=size)]
     return nearest
 
 
-def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> None:
+def _fill_empty(labels: IntArray, k: int) -> None:
     """Give each empty cluster a point of a largest one, in place.
 
     k-means leaves clusters empty where points differ by less than squared distances can show.
     """
-    for cluster in np.setdiff1d(np.arange(len(centres)), labels):
-        point = np.flatnonzero(labels == np.bincount(labels).argmax())[-1]
-        labels[point], centres[cluster] = cluster, points[point]
+    for cluster in np.setdiff1d(np.arange(k), labels):
+        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
 
 
 def line_clusters(points: FloatArray, k: int) -> IntArray:
@@ -126,7 +138,7 @@ def line_clusters(points: FloatArray, k: int) -> IntArray:
             end = (low_end + high_end) // 2
             starts = np.arange(low, min(high, end - 1) + 1)
             sums = least[starts] + spread(starts, end)
-            best = int(sums.argmin())
+            best = int(ties.argmin(sums, scale=1e-3 * second[-1]))
             next_least[end], begins[clusters, end] = sums[best], starts[best]
             todo += [
                 (low_end, end - 1, low, int(starts[best])),
@@ -179,7 +191,7 @@ def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = Fals
     vectors = np.linalg.eigh((laplacian + laplacian.T) / 2)[1][:, :components]
     # The sign of an eigenvector is arbitrary. It is fixed, so that k-means starts from the same
     # rows on every build of LAPACK.
-    largest = np.argmax(np.round(np.abs(vectors), 9), axis=0)
+    largest = ties.argmax(np.abs(vectors), axis=0)
     return np.asarray(vectors * np.sign(vectors[largest, np.arange(components)]))
 
 

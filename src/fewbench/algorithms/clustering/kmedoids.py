@@ -16,6 +16,9 @@ rearranged so that whole blocks of candidates are judged by array operations:
   smallest cost of dropping a medoid, ``min_i sum_{o nearest to i} (d2(o) - d1(o))``; near the
   end this cheap bound spares most candidates the full sums.
 
+Distances are in single precision, in which equal ones are equal (`distances`), and all sums are
+NumPy's own, whose order does not depend on the processor.
+
 `alternating_kmedoids` is quicker and easily caught in a poor optimum. It is what TailoredBench
 prints (Eq. 6-7), with medoids that never move ("anchors").
 """
@@ -29,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._types import IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.clustering.distances import DistancesOnDemand
 
 __all__ = ["KMedoids", "alternating_kmedoids", "kmedoids"]
@@ -104,7 +108,7 @@ def kmedoids(
     if k == 1:  # solved exactly, by one look
         blocks = (rows[lo : lo + _MAX_BLOCK] for lo in range(0, n_candidates, _MAX_BLOCK))
         totals = [_capped(block, near).sum(axis=1, dtype=np.float64) for block in blocks]
-        return _result(rows, np.array([np.concatenate(totals).argmin()]), near, 0, 1)
+        return _result(rows, np.array([ties.argmin(np.concatenate(totals))]), near, 0, 1)
 
     best: KMedoids | None = None
     for _ in range(restarts):
@@ -319,7 +323,7 @@ def alternating_kmedoids(
         for cluster in range(len(fixed), len(medoids)):
             members = np.flatnonzero(labels == cluster)
             totals = distances[np.ix_(members, members)].sum(axis=1, dtype=np.float64)
-            moved[cluster] = members[totals.argmin()]
+            moved[cluster] = members[ties.argmin(totals)]
         if np.array_equal(moved, medoids):
             break
         medoids = moved

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.errors import MissingExtraError
 
-_LINE_DECIMALS = 10  # of squared correlations, so that rounding does not part equally good lines
 _BLOCK = 256  # items at a time: a table of all anchors and items is large
 
 
@@ -63,7 +63,7 @@ def fit_item_lines(values: FloatArray, anchors: IntArray) -> ItemLines:
         shared = of_anchors.T @ centred[:, part]  # (anchors, items of the block)
         slopes = shared / np.where(spread > 0, spread, 1.0)[:, None]
         explained = slopes * shared / np.where(total[part] > 0, total[part], 1.0)
-        best = np.round(explained, _LINE_DECIMALS).argmax(axis=0)
+        best = ties.argmax(explained, axis=0, scale=0.1)  # squared correlations
         nearest[part], slope[part] = best, slopes[best, np.arange(len(best))]
     return ItemLines(nearest, slope, mean, mean[anchors])
 
@@ -112,9 +112,9 @@ def most_similar(row: FloatArray, among: FloatArray, n: int, priority: IntArray)
     >>> most_similar(np.zeros(2), rows, 2, np.arange(3)).tolist()
     [2, 1]
     """
-    similarities = cosine_similarities(row[None], among)[0]
-    apart = np.round(np.abs(among - row).sum(axis=1), _DECIMALS)
-    return np.lexsort((priority, apart, -similarities))[:n]
+    similarities = ties.levels(-cosine_similarities(row[None], among)[0])
+    apart = ties.levels(np.abs(among - row).sum(axis=1))
+    return np.lexsort((priority, apart, similarities))[:n]
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ from typing import Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 
 Noise = Literal["same", "own"]
 
@@ -202,7 +203,7 @@ def _best(
             for at, model in enumerate(models):
                 estimates = model.average(items, answers, weights[:, None])[:, 0]
                 error[at] += float(((estimates - truth[held_out]) ** 2).sum())
-    return candidates[int(np.argmin(error))]
+    return candidates[int(ties.argmin(error))]
 
 
 @dataclass(frozen=True, eq=False)

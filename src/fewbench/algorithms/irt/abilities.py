@@ -8,12 +8,11 @@ not depend on the other models.
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.irt.model import ItemResponse
 
 MOST_STEPS = 200
 CLOSE = 1e-10
-DIGITS = 9
-"""Digits to which the information of equally good items is equal."""
 
 
 def most_likely_abilities(model: ItemResponse, items: IntArray, right: FloatArray) -> FloatArray:
@@ -82,11 +81,11 @@ def most_informative(
     `model` has one ability; `abilities` has shape (models,), `run` (models, items). The first of
     equal items wins. Each model must have at least n items left.
     """
-    information = np.round(model.information(abilities[:, None]), DIGITS)
+    information = model.information(abilities[:, None])
     information[run] = -1.0
     if n == 1:
-        return np.asarray(information.argmax(axis=1)[:, None])
-    return np.asarray(np.argsort(-information, axis=1, kind="stable")[:, :n])
+        return np.asarray(ties.argmax(information, axis=1)[:, None])
+    return ties.argsort(-information)[:, :n]
 
 
 def ability_grid(abilities: FloatArray, count: int) -> FloatArray:
@@ -102,14 +101,14 @@ def informative_on_a_grid(information: FloatArray) -> IntArray:
     """Return, for each ability in turn, the most informative item that is not taken yet.
 
     `information` has shape (abilities, items), with no more abilities than items. The first of
-    items with equal information, to `DIGITS` digits, is taken.
+    items with equal information is taken.
 
     >>> informative_on_a_grid(np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
     [0, 2]
     """
-    left = np.round(information, DIGITS)
+    left = information.copy()
     chosen = np.empty(len(information), dtype=np.intp)
     for row, at_ability in enumerate(left):
-        chosen[row] = np.argmax(at_ability)
+        chosen[row] = ties.argmax(at_ability)
         left[:, chosen[row]] = -np.inf
     return chosen

@@ -11,10 +11,8 @@ which matters where models answered some tens of items.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._types import FloatArray
 from fewbench.algorithms.irt.model import IrtAbilities, ItemResponse, curvature
@@ -180,10 +178,9 @@ class VariationalFit:
     """The variational fit, with abilities (θ, 1) and items (a, b)."""
 
     def __init__(self, values: FloatArray, dimensions: int) -> None:
-        # Single precision for what there is of every cell: it is most of the time and memory.
-        self.run_cells = (~np.isnan(values)).astype(np.float32)
-        self.right = np.nan_to_num(values).astype(np.float32)
-        self.centered = self.right - np.float32(0.5) * self.run_cells
+        self.run_cells = (~np.isnan(values)).astype(np.float64)
+        self.right = np.nan_to_num(values)
+        self.centered = self.right - 0.5 * self.run_cells
         n_models, n_items = values.shape
         self.dimensions = max(1, min(dimensions, n_models - 1, n_items))
         self.models, self.items = self._begin()
@@ -197,7 +194,7 @@ class VariationalFit:
         rate = (self.right.sum(axis=0) + 0.5) / (count + 1.0)
         residual = (self.right - self.right.sum(axis=0) / count) * self.run_cells
         residual /= np.sqrt(rate * (1.0 - rate))
-        theta = _leading(residual.astype(np.float64), self.dimensions) * np.sqrt(len(residual))
+        theta = _leading(residual, self.dimensions) * np.sqrt(len(residual))
         a = residual.T @ theta / len(theta)
         sign = np.where(a.sum(axis=0) < 0, -1.0, 1.0)
         b = np.log(rate / (1.0 - rate))
@@ -219,12 +216,12 @@ class VariationalFit:
                 break
         return self._result()
 
-    def _cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _cells(self) -> tuple[FloatArray, FloatArray]:
         """Return regression weights and weighted responses, both (models, items)."""
         # The bound is tightest where it touches at the root of the expected squared logit. With x
         # the logit, a cell then adds (y - 1/2) x - weight x² / 2: a regression on y - 1/2.
-        weights = _float32(self.models.second()) @ _float32(self.items.second()).T
-        np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
+        weights = self.models.second() @ self.items.second().T
+        np.sqrt(np.maximum(weights, 0.0, out=weights), out=weights)
         weights = curvature(weights)
         weights *= self.run_cells
         return weights, self.centered
@@ -232,9 +229,9 @@ class VariationalFit:
     def _update_items(self) -> None:
         weights, half = self._cells()
         size = self.dimensions + 1
-        precision = _float64(weights.T @ _float32(self.models.second())).reshape(-1, size, size)
+        precision = (weights.T @ self.models.second()).reshape(-1, size, size)
         precision += np.diag(1.0 / self.prior_variance)
-        pull = half.T @ _float32(self.models.means) + self.prior_mean / self.prior_variance
+        pull = half.T @ self.models.means + self.prior_mean / self.prior_variance
         self.items = _solved(precision, pull)
         self._learn_priors()
 
@@ -248,9 +245,9 @@ class VariationalFit:
     def _update_models(self) -> None:
         weights, half = self._cells()
         size, d = self.dimensions + 1, self.dimensions
-        second = _float64(weights @ _float32(self.items.second())).reshape(-1, size, size)
+        second = (weights @ self.items.second()).reshape(-1, size, size)
         precision = second[:, :d, :d] + np.eye(d)
-        pull = half @ _float32(self.items.means[:, :d]) - second[:, :d, d]
+        pull = half @ self.items.means[:, :d] - second[:, :d, d]
         abilities = _solved(precision, pull)
         covariances = np.zeros((len(second), size, size))
         covariances[:, :d, :d] = abilities.covariances
@@ -300,14 +297,6 @@ def _leading(table: FloatArray, k: int) -> FloatArray:
         return np.asarray(np.linalg.eigh(table @ table.T)[1][:, ::-1][:, :k])
     scores = table @ np.linalg.eigh(table.T @ table)[1][:, ::-1][:, :k]
     return np.asarray(scores / np.maximum(np.linalg.norm(scores, axis=0), 1e-9))
-
-
-def _float32(array: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    return array.astype(np.float32)
-
-
-def _float64(array: NDArray[np.floating[Any]]) -> FloatArray:
-    return array.astype(np.float64)
 
 
 def choose_dimensions(values: FloatArray, rng: np.random.Generator) -> int:

@@ -8,10 +8,8 @@ with discrimination a and intercept b (the higher, the easier) of each item.
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 
@@ -19,7 +17,6 @@ MOST_STEPS = 100
 MOST_HALVINGS = 30
 CLOSE = 1e-9
 SMALL = 1e-3  # tanh(x / 2) / 2x is 1/4 there, to single precision
-Float = TypeVar("Float", np.float32, np.float64)
 CUTS = np.linspace(0.01, 0.99, 99)
 
 
@@ -149,13 +146,13 @@ class _Posterior:
         return np.asarray(theta + size * step)
 
 
-def curvature(logits: NDArray[Float]) -> NDArray[Float]:
+def curvature(logits: FloatArray) -> FloatArray:
     """Curvature of the parabola that bounds the logistic likelihood and touches it at `logits`.
 
     tanh(x / 2) / 2x (Jaakkola & Jordan 2000, "Bayesian parameter estimation via variational
     methods"): maximizing the parabola is a linear regression and never lowers the likelihood.
     """
-    half = 0.5 * np.maximum(np.abs(logits), SMALL, dtype=logits.dtype)
+    half = 0.5 * np.maximum(np.abs(logits), SMALL)
     bound = np.tanh(half)
     bound /= 4.0 * half
     return bound

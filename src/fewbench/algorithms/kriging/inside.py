@@ -33,6 +33,7 @@ from fewbench._blocks import (
     total,
 )
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.abilities import Abilities
 from fewbench.algorithms.item_curves import ItemCurves
 
@@ -145,7 +146,7 @@ class Inside:
     Attributes
     ----------
     bandwidth, dispersion : float
-    scores : ndarray of float32, shape (sources, candidates)
+    scores : ndarray, shape (sources, candidates)
     abilities : ndarray, shape (sources,)
     curves : ItemCurves
         Of the candidates.
@@ -161,12 +162,12 @@ class Inside:
 
     bandwidth: float
     dispersion: float
-    scores: NDArray[np.float32]
+    scores: FloatArray
     abilities: FloatArray
     curves: ItemCurves
     wanted: FloatArray
     directions: FloatArray
-    along: NDArray[np.float32]
+    along: FloatArray
     along_wanted: FloatArray
     wanted_noise: FloatArray
     nugget: FloatArray
@@ -217,12 +218,12 @@ class Inside:
         return cls(
             bandwidth=BANDWIDTH * per_group**0.5,
             dispersion=dispersion,
-            scores=scores[:, candidates].astype(np.float32),
+            scores=scores[:, candidates],
             abilities=sources,
             curves=curves.of(candidates),
             wanted=by_rows(scores, lambda part: part @ weights.T),
             directions=directions,
-            along=(directions.T @ pool).astype(np.float32),
+            along=directions.T @ pool,
             along_wanted=directions.T @ total(of_wanted),
             wanted_noise=weights**2 @ (SHRINKAGE * beside(variance) + nugget),
             nugget=nugget[candidates],
@@ -236,13 +237,13 @@ class Inside:
 
     def answers(self, items: IntArray) -> FloatArray:
         """Return the sources' answers to candidates, shape (sources, n)."""
-        return self.scores[:, items].astype(np.float64)
+        return self.scores[:, items]
 
     def near(self, items: IntArray, answers: FloatArray) -> Gaussian:
         """Return the Gaussian of the sources that answer as the target does."""
         theirs = self.scores[:, items]
-        apart = np.abs(theirs - answers).mean(axis=1, dtype=np.float64)
-        share = theirs.mean(axis=0, dtype=np.float64)
+        apart = np.abs(theirs - answers).mean(axis=1)
+        share = theirs.mean(axis=0)
         # The disagreement of two sources drawn at random: near and far mean the same on easy items
         # as on hard ones.
         expected = (2 * share * (1 - share)).mean() * len(theirs) / max(len(theirs) - 1, 1)
@@ -250,27 +251,28 @@ class Inside:
         return self._weighed(weights / weights.sum())
 
     @cached_property
-    def _variance(self) -> NDArray[np.float32]:
+    def _variance(self) -> FloatArray:
         """The variance of an answer at each source's ability, shape (sources, candidates)."""
         chances = self.curves.at(self.abilities)
-        variance = self.dispersion * chances * (1 - chances)
-        return np.asfortranarray(variance.astype(np.float32))
+        return np.asfortranarray(self.dispersion * chances * (1 - chances))
 
     @cached_property
     def _rows(self) -> NDArray[np.float32]:
         """The scores, each source's in one piece of memory: rows of them are taken often."""
-        return np.ascontiguousarray(self.scores)
+        return np.ascontiguousarray(self.scores, dtype=np.float32)
 
     def _weighed(self, weights: FloatArray) -> Gaussian:
         root = np.sqrt(weights)
         about = root[:, None] * (self.directions - weights @ self.directions)
         values, vectors = np.linalg.eigh(about.T @ about)
         turn = np.sqrt(SHRINKAGE * np.maximum(values, 0))[:, None] * vectors.T
-        order = np.argsort(-weights, kind="stable")
+        order = ties.argsort(-weights)
         # Sources that weigh next to nothing only cost time.
         used = order[: max(2, int((np.cumsum(weights[order]) < KEPT_WEIGHT).sum()) + 1)]
         scale = (np.sqrt(1 - SHRINKAGE) * root[used])[:, None]
-        mean = weights.astype(np.float32) @ self.scores
+        # Products in double precision, rounded afterwards: those in single precision would differ
+        # from one processor to the next by more than the gains of two items.
+        mean = (weights @ self.scores).astype(np.float32)
         wanted = weights @ self.wanted
         factors = np.empty((len(used) + len(turn), len(mean)), dtype=np.float32)
         single = scale.astype(np.float32)
@@ -279,11 +281,11 @@ class Inside:
             np.take(self._rows, used[at], axis=0, out=near, mode="clip")  # without a copy
             near -= mean
             near *= single[at]
-        factors[len(used) :] = turn.astype(np.float32) @ self.along
+        factors[len(used) :] = turn @ self.along
         return Gaussian(
             mean.astype(np.float64),
             factors,
-            SHRINKAGE * (weights.astype(np.float32) @ self._variance) + self.nugget,
+            SHRINKAGE * (weights @ self._variance) + self.nugget,
             wanted,
             np.vstack([scale * (self.wanted[used] - wanted), turn @ self.along_wanted]),
             self.wanted_noise,

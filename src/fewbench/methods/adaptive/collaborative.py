@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.completion.item_to_item import (
     ItemNeighbours,
     barycentric_weights,
@@ -272,7 +273,7 @@ class TaskCompletion:
         )
         joined, of_rest = weights[:-n_rest], weights[-n_rest:]
         least = joined.mean() / method.low_importance if len(joined) else 0.0
-        important = of_rest >= least
+        important = ties.at_least(of_rest, least)
         unselected = neighborhood.values[:, -n_rest:]
         expected = unselected.mean(axis=0)
         expected[important] = self._nearest.predict(
@@ -300,9 +301,9 @@ class TaskCompletion:
         """The other tasks similar to each task, the most similar first; none without transport."""
         least = self.method.similar_tasks if self.method.transport else np.inf
         likeness = self.past.likeness
-        orders = np.argsort(-likeness, axis=1, kind="stable")
+        orders = ties.argsort(-likeness)
         return [
-            order[(order != task) & (likeness[task, order] >= least)]
+            order[(order != task) & ties.at_least(likeness[task, order], least)]
             for task, order in enumerate(orders)
         ]
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.completion.item_to_item import fit_item_lines
 from fewbench.algorithms.completion.low_rank import (
     LowRank,
@@ -266,5 +267,5 @@ class Imputation:
         errors = []
         for rank, steps in pairs:
             rows = components.first(rank).impute(at, values[np.ix_(withheld, at)], steps)
-            errors.append(np.round(np.abs(rows @ scores.item_weights - truth).mean(), 12))
-        return pairs[int(np.argmin(errors))]
+            errors.append(np.abs(rows @ scores.item_weights - truth).mean())
+        return pairs[int(ties.argmin(np.array(errors)))]

@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from fewbench._types import FloatArray
+from fewbench.algorithms import ties
 from fewbench.errors import AnswersError
 from fewbench.methods.base import Answers
 from fewbench.methods.confidence import Confidence, Values, confidence, needs_for
@@ -204,9 +205,9 @@ class PCA:
         check_number("components", self.components, 1)
         mean = x.mean(axis=0)
         _, s, axes = np.linalg.svd(x - mean, full_matrices=False)
-        real = s > s.max(initial=0.0) * max(x.shape) * np.finfo(float).eps
+        real = s > s.max(initial=0.0) * ties.CLOSE
         kept = axes[real][: min(self.components, max(len(x) - 1, 1))]
         # The sign of a component is arbitrary: its largest entry is made positive.
-        lead = kept[np.arange(len(kept)), np.abs(kept).argmax(axis=1)] if len(kept) else kept[:, 0]
+        lead = kept[np.arange(len(kept)), ties.argmax(np.abs(kept), axis=1)]
         kept = kept * np.sign(lead)[:, None]
         return lambda rows: np.asarray((rows - mean) @ kept.T)

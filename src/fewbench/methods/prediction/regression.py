@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.choice.linear_choice import weights_by_steps
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge, nearest
 from fewbench.errors import MethodError
@@ -113,9 +114,12 @@ class Forest:
         check_number("trees", self.trees, 1, 100_000)
         from sklearn.ensemble import RandomForestRegressor
 
+        # Rounded, so that splits of equal gain are equal, whatever the order of the sums.
+        features = ties.Grid(x)
         forest = RandomForestRegressor(self.trees, random_state=seed)
-        forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)  # a single output is taken flat
-        return lambda rows: np.asarray(forest.predict(rows)).reshape(len(rows), -1)
+        y = ties.Grid(y)(y)
+        forest.fit(features(x), y[:, 0] if y.shape[1] == 1 else y)  # a single output is taken flat
+        return lambda rows: np.asarray(forest.predict(features(rows))).reshape(len(rows), -1)
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,7 @@ class FittedRegression:
         between = cdist(self.z, self.z)
         np.fill_diagonal(between, np.inf)
         to_sources = cdist(z, self.z).min(axis=1)
-        return np.asarray(to_sources > between.min(axis=1).max())
+        return np.asarray(~ties.at_least(between.min(axis=1).max(), to_sources))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.option_probabilities import (
     jensen_shannon,
     predictive_diversity,
@@ -53,7 +54,7 @@ class Disagreement(ABC):
         if self.models is not None and self.models < scores.n_models:
             rows = np.sort(rng.permutation(scores.n_models)[: self.models])
         measure = self.disagreement(scores, rows)
-        order = np.argsort(-measure, kind="stable")
+        order = ties.argsort(-measure)
         if self.stratified:
             order = order[_within_share(scores, order, budget, rng)]
         chosen = order[:budget]
@@ -91,7 +92,8 @@ class JensenShannon(Disagreement):
 
 def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...]:
     """Return a note if the table's order, not disagreement, decided most items."""
-    tied = measure == measure[chosen[-1]]
+    level = ties.levels(measure)
+    tied = level == level[chosen[-1]]
     among = int(tied[chosen].sum())
     if among == int(tied.sum()) or among <= len(chosen) / 2:
         return ()

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.algorithms.sampling import allocate, draw, task_sizes
 from fewbench.methods.confidence import Values, needs_for
@@ -144,7 +145,7 @@ class Strata:
         """Merge strata, the smallest first, until each expects at least one item."""
         while stratum_of.max() > 0:
             masses = self._masses(stratum_of, proxy, weights)
-            least = int(masses.argmin())
+            least = int(ties.argmin(masses))
             if budget * masses[least] >= masses.sum() * (1.0 - 1e-9):
                 break
             centres = np.bincount(stratum_of, proxy) / np.bincount(stratum_of)

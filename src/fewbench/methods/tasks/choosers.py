@@ -11,6 +11,7 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
 from fewbench.algorithms.choice.facility_location import Tie, facility_location
 from fewbench.algorithms.choice.linear_choice import ridge_forward
 from fewbench.errors import MethodError
@@ -116,7 +117,8 @@ def _check_scores(matrix: TaskMatrix, what: str) -> None:
         )
 
 
-SMALLEST = 1e-15
+LEAST_ERROR = 1e-6
+"""Squared errors are equal if they differ by a billionth of this: scores are known to 1e-8."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def fitted_one_by_one(weighted: FloatArray, w: FloatArray, full: FloatArray, k: 
     for _ in range(k):
         errors = _errors(weighted, w, full, chosen)
         errors[chosen] = np.inf
-        chosen.append(int(np.argmin(errors)))
+        chosen.append(int(ties.argmin(errors, scale=LEAST_ERROR)))
     return chosen
 
 
@@ -163,18 +165,18 @@ def _exchanged(
     """Make the best exchange of one task for another, while it helps."""
     current = list(chosen)
     while len(current) < len(w):
-        # The same arithmetic as for the exchanges: another order of the sum could make one look
-        # better by rounding.
         cost = float(_errors(weighted, w, full, current[:-1])[current[-1]])
-        best = (cost - SMALLEST, -1, -1)
-        for place in range(len(current)):
-            errors = _errors(weighted, w, full, current[:place] + current[place + 1 :])
-            errors[current] = np.inf
-            other = int(np.argmin(errors))
-            best = min(best, (float(errors[other]), place, other))
-        if best[1] < 0:
+        errors = np.array(
+            [
+                _errors(weighted, w, full, current[:place] + current[place + 1 :])
+                for place in range(len(current))
+            ]
+        )
+        errors[:, current] = np.inf
+        place, other = divmod(int(ties.argmin(errors, scale=LEAST_ERROR)), len(w))
+        if ties.at_least(errors[place, other], cost, scale=LEAST_ERROR):
             break
-        current[best[1]] = best[2]
+        current[place] = other
     return np.array(current, dtype=np.intp)
 
 
@@ -209,7 +211,7 @@ class BentoSim:
         if choice.near_ties.any() and k < len(s):
             notes += (
                 f"at choice {int(np.argmax(choice.near_ties)) + 1} another task is as good within "
-                "a millionth: rounding decides which one is taken",
+                "a millionth: it says little which one is taken",
             )
         gains = choice.gains + floor * len(s) * (np.arange(k) == 0)  # Eq. 5 has no floor
         return Ordered(choice.chosen, True, gains, float(gains.sum()), notes)
