@@ -16,8 +16,8 @@ run = Commands()
 def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
-    With scores of 20 or more distinct models (SCORES), fewbench chooses the most informative items.
-    With fewer, or none, the items are a random sample, spread over tasks.
+    With scores of 20 or more independent models (SCORES), fewbench chooses the most informative
+    items. With fewer, or none, the items are a random sample, spread over tasks.
 
     \b
     lm-eval:      fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X

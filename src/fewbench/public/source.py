@@ -18,6 +18,7 @@ from fewbench.public.hosts import list_files
 from fewbench.readers import FORMS, Reading
 from fewbench.readers.files import load_json
 from fewbench.scores import Scores, from_long
+from fewbench.scores.families import FAMILY, families
 from fewbench.scores.repeats import MEAN, repeats_notes
 
 T = TypeVar("T")
@@ -222,8 +223,9 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
         if name == "size":
             models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
         elif any(texts):
-            if name == "family":  # a model of unknown family is one of its own, for group splits
-                texts = [text or model for text, model in zip(texts, scores.model_ids, strict=True)]
+            if name == FAMILY:  # a model of unknown family is one of its own, for group splits
+                pairs = zip(families(scores.model_ids, texts), scores.model_ids, strict=True)
+                texts = [family or model for family, model in pairs]
             models[name] = texts
     if "size" not in models:
         sizes = np.array([size_of(model) for model in scores.model_ids])
