@@ -268,7 +268,8 @@ def read_measurement(ask: Ask, found: Index, folder: Path) -> Reading:
                 )
         subjects = tables.get("subject", pd.DataFrame())
         names, attributes = _subjects(subjects, rows["subject_id"].astype(str).unique())
-        conditions = rows["test_condition"].fillna("").astype(str)
+        named = rows["test_condition"].astype(object)
+        conditions = named.where(named.notna(), "").astype(str)
         models = rows["subject_id"].astype(str).map(names)
         # A model under another condition, such as another prompt, is another model.
         models = models.where(conditions == "", models + " (" + conditions + ")")
