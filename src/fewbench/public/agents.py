@@ -91,7 +91,7 @@ def read_swe_bench(ask: Ask, found: Index, folder: Path) -> Reading:
     repositories = [str(item).rpartition("-")[0].replace("__", "/") for item in scores.item_ids]
     repositories = [name.partition("/")[2] for name in repositories]
     means, n_systems = _mean_details(path for path in paths if path.name == DETAILS)
-    columns = {name: scores.items.index.map(mean) for name, mean in means.items()}
+    columns = {name: scores.items["sample_id"].map(mean) for name, mean in means.items()}
     scores = scores.changed(items=scores.items.assign(repository=repositories, **columns))
     notes = [*reading.notes, "a model is a submission: an agent with one or several models"]
     if columns:

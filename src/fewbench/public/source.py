@@ -34,6 +34,7 @@ Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
 SIZE = re.compile(r"(?<![\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![a-zA-Z0-9])")
 FOLDER = re.compile(r"\w[\w .+-]*")  # a commit, version or day as the name of one folder
 
+SHOWN = 5  # reasons in a note
 HUB = "hub:"
 """Begins the name of a dataset repository."""
 
@@ -496,4 +497,7 @@ def left_out(missing: Sequence[PublicError | ReaderError], of: int, what: str) -
     if len(missing) == of:
         message = f"no {what} can be used; first: {first.message}" if of > 1 else first.message
         raise type(first)(message, hint=first.hint or MOVED)
-    return (f"{len(missing)} of {counted(of, what)} left out: {first.message}",)
+    reasons = [error.message for error in missing[:SHOWN]]
+    if len(missing) > SHOWN:
+        reasons.append(f"and {len(missing) - SHOWN:,} more")
+    return (f"{len(missing)} of {counted(of, what)} left out: {'; '.join(reasons)}",)
