@@ -102,12 +102,13 @@ def sized(n_bytes: float) -> str:
 def fixed(value: float, places: int = 2) -> str:
     """A number with a true minus sign, or an en dash when there is none.
 
-    >>> fixed(-0.5, 1), fixed(float("nan"))
-    ('−0.5', '–')
+    >>> fixed(-0.5, 1), fixed(float("nan")), fixed(81.25, 1), fixed(81.25 - 1e-12, 1)
+    ('−0.5', '–', '81.2', '81.2')
     """
     if not math.isfinite(value):
         return "–"
-    shown = f"{value:,.{places}f}"
+    # Rounded twice: 81.25 and 81.2499999999 are the same number, differently added.
+    shown = f"{round(value, places + 6):,.{places}f}"
     return shown.replace("-", "−") if shown.strip("-0.") else shown.lstrip("-")
 
 
