@@ -110,7 +110,7 @@ def documents(order: str, size: int, rows: list[int]) -> list[int] | None:
 def routed(scores: Scores, route: Route | None) -> tuple[Scores, tuple[str, ...]]:
     """Return scores whose items say how they are run, and a note on the documents' numbers."""
     is_log = "harness" in scores.items
-    scores = _by_row(scores, route) if is_log else scores
+    scores = _by_row(scores) if is_log else scores
     notes: list[str] = []
     if route is not None and route.order:
         scores, note = _numbered(scores, route)
@@ -139,7 +139,7 @@ def routed(scores: Scores, route: Route | None) -> tuple[Scores, tuple[str, ...]
     return scores.changed(items=items.assign(task=tasks)), tuple(notes)
 
 
-def _by_row(scores: Scores, route: Route | None) -> Scores:
+def _by_row(scores: Scores) -> Scores:
     """Return scores of logs without false document numbers: other harnesses' are their rows."""
     others = set(scores.items["harness"]) & {"lighteval", "helm"}
     if not others or POSITION not in scores.items:
