@@ -17,6 +17,10 @@ from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Chart, Shown
 
+WIDER = 1.25
+"""So much wider than the interval on these items is that of the model, to be shown beside it: where
+there are few items, or most of them ran."""
+
 
 class Estimate(Shown, Frozen):
     """A target's estimated full score, on the user's scale.
@@ -26,7 +30,10 @@ class Estimate(Shown, Frozen):
     scale : Scale
         The scale of the scores.
     score, interval, level
-        The estimate and its interval at the stated level.
+        The estimate of the score on exactly these items, and its interval at the stated level.
+    as_model
+        Interval of the score on questions like these and if the model runs again. None in old
+        files.
     tasks, task_intervals
         Estimated score of every task, and its interval; None where too little is known of the task.
         The score is the tasks' mean, weighted as the average says.
@@ -65,6 +72,7 @@ class Estimate(Shown, Frozen):
     score: float
     interval: Interval
     level: float
+    as_model: Interval | None = None
     tasks: dict[str, float]
     task_intervals: dict[str, Interval | None] = Field(default_factory=dict)
     rank: int | None = None
@@ -92,6 +100,14 @@ class Estimate(Shown, Frozen):
             mean = Unit(self.scale).score(self.answers_mean)
             return f"{counted(self.items_run, 'answer')} with a mean of {mean}"
         return f"{self.answers_right} of {self.items_run} right"
+
+    @property
+    def is_wider_as_model(self) -> bool:
+        """Whether the items leave so much open that the interval on these items misleads."""
+        if self.as_model is None:
+            return False
+        on_these, as_model = (ends.high - ends.low for ends in (self.interval, self.as_model))
+        return as_model > WIDER * on_these
 
     @property
     def interval_basis(self) -> str:

@@ -20,9 +20,11 @@ from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Unit
 from fewbench.scores.conditions import disagreements
 from fewbench.uncertainty.bounds import Past, past_scores, places
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.question_error import of_one_score
 from fewbench.uncertainty.sampling import error_within, sampling_effect
 
 OUTSIDE = (
@@ -185,6 +187,8 @@ def make_estimate(
     low, high = uncertainty.interval(level)
     score, tasks = float(scored.estimates[0]), scored.estimates[1:]
     n, n_items = len(items), scores.n_items
+    questions = of_one_score(scores, items, replies, uncertainty)
+    as_model = Contrast(uncertainty, 0.0, questions=questions).interval(level)
     scale, span = scores.scale, scores.scale.span
     plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
@@ -209,6 +213,7 @@ def make_estimate(
         score=float(scale.from_unit(score)),
         interval=Interval.between(scale.from_unit((low, high))),
         level=level,
+        as_model=Interval.between(scale.from_unit(as_model)),
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
             name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
