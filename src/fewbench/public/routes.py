@@ -80,7 +80,7 @@ def helm_sample(size: int) -> list[int]:
 
     Confirmed for GSM8K by the correlation of difficulty with the steps of solutions, .51.
     """
-    drawn = np.random.RandomState(0).permutation(size)  # noqa: NPY002 (HELM's stream)
+    drawn = np.random.RandomState(0).permutation(size)
     return [int(at) for at in drawn[:SAMPLED]]
 
 
