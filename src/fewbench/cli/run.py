@@ -57,7 +57,8 @@ def lm_eval(
     Parameters
     ----------
     key
-        Logs: field that identifies an item (default: its content).
+        Field that identifies a document (default: the one that the scores record, else its
+        content). doc_id is its number.
     metric
         Metric of each task, comma-separated names in order of preference; only without SCORES
         (default: the first that the task or its group has).

@@ -94,7 +94,8 @@ def tell(
     filter
         Logs: filter to read if there are several.
     key
-        Logs: field that identifies an item (default: its content).
+        Logs: field that identifies an item (default: the one that the scores record, else its
+        content).
     skip
         An item that the target cannot answer. Repeat it for several. The estimate uses the others.
     correct

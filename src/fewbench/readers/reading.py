@@ -24,7 +24,7 @@ from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
 from fewbench.scores.repeats import answers_needed, repeats_notes
-from fewbench.scores.table import one_sided
+from fewbench.scores.table import key_field_of, one_sided
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -200,6 +200,8 @@ def read(
     for source in sources:
         if not source.exists():
             raise MissingFileError(f"{source}: no such file or folder")
+    if like is not None:
+        key = key or key_field_of(like.items)
     options = LogOptions(
         metric,
         filter,

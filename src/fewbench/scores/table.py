@@ -24,11 +24,28 @@ MODEL_ATTRIBUTES = ("date", "family", "role")
 # Columns of items that say how they were asked and scored; estimates do not depend on them.
 PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
 HARNESS_VERSION = "harness_version"
+KEY_FIELD = "key_field"
+"""Column of the items with the field that their documents are named by; empty for their content."""
+POSITION = "doc_id"
+"""Column of the items with their positions in the harness's tasks; also a field to name them by."""
 RUN = "run"
 """Column of the models with the evaluation that a row was added from; empty for others."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran less than this share of the items is no whole source: few methods can use it."""
+
+
+def key_field_of(items: "pd.DataFrame") -> str | None:
+    """Return the field of a document that all items are named by; None if there is no such field.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> key_field_of(pd.DataFrame({"key_field": ["id", "id"]})), key_field_of(pd.DataFrame())
+    ('id', None)
+    """
+    names = set(items[KEY_FIELD]) if KEY_FIELD in items else set()
+    return str(names.pop()) if len(names) == 1 and names != {""} else None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
 
@@ -230,6 +230,8 @@ def join(
         scale=scale,
     )
     scores = _with_harness_columns(scores.changed(repeats=repeats), tasks)
+    if key is not None:
+        scores = scores.changed(items=scores.items.assign(**{KEY_FIELD: key}))
     if like is not None and any(kinds := [kind for task in tasks for kind in _reply_kinds(task)]):
         column = np.array(kinds, dtype=object)
         scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))

@@ -21,7 +21,6 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
-from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
@@ -34,7 +33,7 @@ from fewbench.runners.run import OUTAGE, check_alike
 from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES
-from fewbench.scores.table import SETTINGS
+from fewbench.scores.table import POSITION, SETTINGS, key_field_of
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
@@ -53,7 +52,7 @@ class LmEvalRunner:
     folder : path, optional
         For logs, in lm-eval's own form (default: they are not kept).
     key : str, optional
-        The field that identifies a document if the scores were imported with `--key`.
+        The field that identifies a document (default: the one that the scores record).
     accept_differences : bool
         Run items although they would be asked or scored in another way than for the source models.
     metric, filter : str, optional
@@ -116,6 +115,7 @@ class LmEvalRunner:
                         f"--{name} is not accepted: the scores name the tasks, metrics and filters",
                         hint="leave it out, or leave out the scores",
                     )
+        self._key = self._key or key_field_of(scores.items)
         self._sources, self._targets = SourceDocuments(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
@@ -147,6 +147,11 @@ class LmEvalRunner:
             self._tasks = {name: self._chosen.tasks[name] for name in names}
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        if self._key == POSITION:
+            notes.append(
+                "documents are found by their number alone: nothing in the scores says what they "
+                "ask, so use the data set of the source models"
+            )
         self._sources.check_metrics(self._tasks)
         keys: dict[str, str] = {}
         for name, place in self._places(items).items():
@@ -380,7 +385,7 @@ def run_lm_eval(
     items_of : path, optional
         As for `fewbench.run`.
     key : str, optional
-        The field that identifies a document if the scores were imported with `--key`.
+        The field that identifies a document (default: the one that the scores record).
     batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped, repeats
         As for `Run.open`.
     metric, filter : str, optional
