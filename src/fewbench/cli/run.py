@@ -183,7 +183,8 @@ def command(
 
     Each line of its input names an item: {"item": ID, "target": NAME, "task": TASK, "last": BOOL}.
     For each line it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any
-    order, and may add "cost" and "tokens". Rerun the command to resume.
+    order, and may add "cost" and "tokens". With --repeats, lines of later rounds also have
+    "repeat": 2 and so on. Rerun the command to resume.
 
     \b
     fewbench run command items.jsonl -n 100 -o run -- python answer.py

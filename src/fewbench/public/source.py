@@ -18,6 +18,7 @@ from fewbench.public.hosts import list_files
 from fewbench.readers import FORMS, Reading
 from fewbench.readers.files import load_json
 from fewbench.scores import Scores, from_long
+from fewbench.scores.repeats import MEAN, repeats_notes
 
 T = TypeVar("T")
 Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
@@ -279,24 +280,20 @@ def from_rows(
     if models is not None:
         rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
     columns = ["task", *item_columns]
-    lines, averaged = list(notes), rows
-    if rows.duplicated(["model", "item"]).any():
-        averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
-            {"score": "mean", **dict.fromkeys(columns, "first")}
-        )
-        trials = len(rows) / len(averaged)
-        lines.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
-    empty = averaged.groupby("model")["score"].count()
+    lines = list(notes)
+    empty = rows.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:
         lines.append(f"{counted(len(without), 'model')} without a score left out: {some(without)}")
-        averaged = averaged[~averaged["model"].isin(without)]
-    unrun = averaged.groupby("item")["score"].count()
+        rows = rows[~rows["model"].isin(without)]
+    unrun = rows.groupby("item")["score"].count()
     if (nobody := unrun.index[unrun == 0]).size:
         lines.append(f"{counted(len(nobody), 'item')} without a score left out: {some(nobody)}")
-        averaged = averaged[~averaged["item"].isin(nobody)]
+        rows = rows[~rows["item"].isin(nobody)]
     scores = from_long(
-        averaged, model="model", item="item", score="score", task="task", item_columns=columns[1:]
-    )
+        rows, model="model", item="item", score="score", task="task", item_columns=columns[1:],
+        trials=MEAN,
+    )  # fmt: skip
+    lines += repeats_notes(scores.repeats, MEAN)
     return Reading(with_attributes(scores, attributes or {}), tuple(lines))
 
 

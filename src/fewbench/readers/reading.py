@@ -23,6 +23,7 @@ from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
+from fewbench.scores.repeats import answers_needed, repeats_notes
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -53,6 +54,8 @@ class LogOptions:
     accept_differences : bool
         Read models that were not scored alike: with another answer key, filter, metric or other
         arguments of these.
+    trials : str, optional
+        What several answers to an item become: mean, first, or pass@K.
     """
 
     metric: str | None = None
@@ -64,8 +67,11 @@ class LogOptions:
     same_model: SameModel = "stop"
     only_model: str | None = None
     accept_differences: bool = False
+    trials: str | None = None
 
     def __post_init__(self) -> None:
+        if self.trials is not None:
+            answers_needed(self.trials)
         for option, value, allowed in (
             ("damaged", self.damaged, DAMAGED),
             ("same-model", self.same_model, SAME_MODEL),
@@ -82,9 +88,9 @@ class LogOptions:
 
     @property
     def given(self) -> list[str]:
-        """The options that differ from their defaults, as command-line options."""
+        """The options for logs alone that differ from their defaults, as command-line options."""
         default = LogOptions()
-        names = [option.name for option in fields(self)]
+        names = [option.name for option in fields(self) if option.name != "trials"]
         changed = [name for name in names if getattr(self, name) != getattr(default, name)]
         return [f"--{name.replace('_', '-')}" for name in changed]
 
@@ -108,6 +114,7 @@ def read(
     missing: Sequence[str] = (),
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
+    trials: str | None = None,
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -156,6 +163,11 @@ def read(
         Table: texts for the best score, such as PASS.
     wrong : sequence of str
         Table: texts for the worst score, such as FAIL.
+    trials : str, optional
+        Long table or logs: what several answers of a model to an item become: mean, first, or
+        pass@K, the chance that one of K answers is right. The table keeps how far the answers vary.
+        Logs of one model with the same settings are then further answers, and no newer run
+        replaces an older one.
     like : Scores, optional
         The scores of the source models if you read a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
@@ -196,6 +208,7 @@ def read(
         same_model,
         only_model,
         accept_differences,
+        trials,
     )
     words = CellWords(missing, right, wrong)
     of_tables = _table_options(columns, transposed, words)
@@ -213,7 +226,7 @@ def read(
     form = form or _file_form(source)
     _refuse(source, form, options.given)
     if form != "table":
-        _refuse(source, form, of_tables)
+        _refuse(source, form, [*of_tables, *(["--trials"] if trials else [])])
     if form == "scores":
         scores = load_scores(source)
         if scale not in (None, scores.scale):
@@ -236,14 +249,15 @@ def read(
         scale=scale,
         has_tasks=like is not None,
         words=words,
+        trials=trials,
     )
-    notes = []
+    notes = repeats_notes(table.repeats, trials)
     if like is None and layout.item and layout.score:
         names = (str(name) for name in table_columns(source))
         unused = [x for x in names if x not in layout.named and not x.startswith("__index")]
         if unused:
             keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
-            notes = [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]
+            notes += [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]
     return Reading(table, tuple(notes))
 
 
@@ -346,7 +360,12 @@ def _read_logs(
     with context as folder:
         runs, left_out = gather(
             units,
-            Wants(options.key, options.damaged == "rows", replies=like is not None),
+            Wants(
+                options.key,
+                options.damaged == "rows",
+                replies=like is not None,
+                trials=options.trials is not None,
+            ),
             work=None if folder is None else Path(folder),
             workers=workers,
             executor=executor,
@@ -370,11 +389,12 @@ def _read_logs(
             scale=scale,
             same_model=options.same_model,
             key=options.key,
+            trials=options.trials or "",
             accept_differences=options.accept_differences,
             work=work,
             progress=progress,
         )
-    notes = list(reading.notes)
+    notes = [*repeats_notes(reading.scores.repeats, options.trials), *reading.notes]
     if totals := _totals_only(others):
         notes.insert(0, f"{totals[0]}: these models are left out; {totals[1]}")
     if left_out:

@@ -17,6 +17,7 @@ from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
 from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact, filled_cells, frozen
 from fewbench.scores.probabilities import OptionProbabilities
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.scale import Scale
 
 MODEL_ATTRIBUTES = ("date", "family", "role")
@@ -91,6 +92,9 @@ class Scores(ItemTable):
         Full score: the mean over items, or the mean of the task means.
     origin : Origin, optional
         Of scores that come from a pack. Parts of them have none.
+    repeats : Repeats, optional
+        How often items were answered, and how far the answers vary, if any was more than once. Its
+        score is then the mean of its answers, or another reduction of them.
 
     Raises
     ------
@@ -117,6 +121,7 @@ class Scores(ItemTable):
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
     origin: Origin | None = None
+    repeats: Repeats | None = None
     learned: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
     _given: Any = field(init=False)  # what `values` was given as
 
@@ -132,8 +137,13 @@ class Scores(ItemTable):
             raise ScoresError(
                 f"models and items both have columns named {some(shared)}", hint="rename one"
             )
+        shape = self.n_models, self.n_items
+        if self.repeats is not None and self.repeats.counts.shape != shape:
+            raise ScoresError(
+                f"numbers of answers have {self.repeats.counts.shape} models and items, the scores "
+                f"{shape}"
+            )
         if self.probabilities is not None:
-            shape = self.n_models, self.n_items
             if self.probabilities.shape[:2] != shape:
                 raise ScoresError(
                     f"option probabilities have {self.probabilities.shape[:2]} models and items, "
@@ -300,7 +310,7 @@ class Scores(ItemTable):
         return self.changed(average=average)
 
     def changed(self, **parts: Any) -> "Scores":
-        """Return the same scores with other `models`, `items`, `probabilities` or `scale`.
+        """Return the same scores with other `models`, `items`, `probabilities`, `repeats`, `scale`.
 
         As `dataclasses.replace`, which makes the whole array of a large table. The new scores keep
         nothing of what was computed from these.
@@ -356,6 +366,7 @@ class Scores(ItemTable):
             items=self.items.iloc[columns],
             probabilities=kept,
             origin=None,
+            repeats=None if self.repeats is None else self.repeats.take(rows, columns),
         )
 
     @property
@@ -416,6 +427,9 @@ class Scores(ItemTable):
             digest.update(np.ascontiguousarray(values).data)
         if self.probabilities is not None:
             digest.update(self.probabilities.digest().encode())
+        if self.repeats is not None:
+            digest.update(self.repeats.counts.tobytes())
+            digest.update(np.nan_to_num(self.repeats.variances, nan=-1.0).tobytes())
         return digest.hexdigest()[:16]
 
     def to_frame(self) -> "pd.DataFrame":

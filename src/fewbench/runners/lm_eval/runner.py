@@ -94,6 +94,8 @@ class LmEvalRunner:
         self._chosen: ChosenTasks | None = None
         self._tasks: dict[str, LmTask] = {}
         self._logs: dict[str, Logs] = {}
+        self._again: dict[tuple[str, int], Logs] = {}  # of further answers to the same documents
+        self.repeat = 1
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
         self._failed: set[str] = set()  # items on which a model failed while it answered others
@@ -210,7 +212,7 @@ class LmEvalRunner:
 
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Run a model on items, except for those whose answers are in the logs already."""
-        logs, places = self._logs[target], self._places(items)
+        logs, places = self._logs_of(target), self._places(items)
         task_of = self._sources.task_of
         fresh = [item for item in items if self._place[item] not in logs.positions(task_of[item])]
         hashes = self._hashes(target, self._places(fresh))
@@ -226,6 +228,16 @@ class LmEvalRunner:
             if at in of_task
         }
         return Answered(answers, failed, texts=texts, last_failed=last_failed)
+
+    def _logs_of(self, target: str) -> Logs:
+        """Return the logs of the answers that are given now: second ones have another folder."""
+        logs, place = self._logs[target], (target, self.repeat)
+        if self.repeat == 1:
+            return logs
+        if place not in self._again:
+            folder = logs.folder / f"repeat-{self.repeat}"
+            self._again[place] = Logs(folder, target, logs.header)
+        return self._again[place]
 
     def _run(
         self, target: str, items: Sequence[str], hashes: Mapping[str, tuple[str, str]]
@@ -269,7 +281,7 @@ class LmEvalRunner:
             bad = {places[task][at]: why for at, why in self._sources.unscored(task, rows).items()}
             samples[task] = [row for row in rows if places[task][row["doc_id"]] not in bad]
             unscored |= bad
-        self._logs[target].add(samples)
+        self._logs_of(target).add(samples)
         return unscored
 
     def _read(self, paths: Sequence[Path]) -> Scores:
@@ -325,6 +337,7 @@ def run_lm_eval(
     metric: str | None = None,
     filter: str | None = None,
     retry_skipped: bool = False,
+    repeats: int = 1,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model in lm-eval on the items that a method chooses, and estimate its score.
@@ -353,7 +366,7 @@ def run_lm_eval(
         As for `fewbench.run`.
     key : str, optional
         The field that identifies a document if the scores were imported with `--key`.
-    batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped
+    batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped, repeats
         As for `Run.open`.
     metric, filter : str, optional
         Without scores: names in order of preference, comma-separated (default: the first of each
@@ -394,6 +407,7 @@ def run_lm_eval(
             accept_fractions=accept_fractions,
             accept_changes=accept_changes,
             retry_skipped=retry_skipped,
+            repeats=repeats,
             **progress,
         )
     issue(result.warnings)
