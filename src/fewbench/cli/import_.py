@@ -207,8 +207,8 @@ def _add(call: Call, *, output: Path) -> None:
         warnings.simplefilter("always", EstimateWarning)
         table: Scores = call(scores=load_scores(output)) if grows else call()
         save_scores(table, output)
-    for note in accepted:
-        say(f"note: {output}: {note.message}")
+    for warning in accepted:
+        say(f"note: {output}: {warning.message}")
     ids = [f"{Journal(run).header().id}:" for run in call.given["runs"]]
     n_runs = sum(source.startswith(tuple(ids)) for source in table.models[RUN])
     for note in runs_note(table):

@@ -366,7 +366,7 @@ class Run:
         twice as many as were run, and one standard deviation less than the limit allows, if costs
         differ as much as their mean.
         """
-        stop, of_all = self.stop, self._n_answers()
+        stop, of_all = self.stop, sum(self._n_answers().values())
         answered, spent = self._n_runs(target), self._spent([target])
         most = [] if self._batch is None else [self._batch]
         if not answered:  # a first batch may show that scores are on another scale

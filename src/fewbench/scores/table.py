@@ -484,7 +484,7 @@ def one_sided(scores: Scores) -> str:
         ends |= {float(run.min()), float(run.max())} if len(run) else set()
         if len(ends) > 1:
             return ""
-    return "" if n < 2 else {0.0: "worst", 1.0: "best"}.get(*ends, "")
+    return "" if n < 2 else {0.0: "worst", 1.0: "best"}.get(ends.pop(), "")
 
 
 def _is_binary(values: FloatArray) -> bool:
