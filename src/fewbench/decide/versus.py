@@ -30,6 +30,7 @@ from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, Unit
 from fewbench.uncertainty.contrast import common_answers
+from fewbench.uncertainty.reruns import RunNoise, noise_of_difference
 from fewbench.uncertainty.sampling import check_level
 
 NARROWER = 0.9
@@ -106,7 +107,9 @@ def versus(
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
     sources = scores_of(a, b, scores=scores)
     check_margin(margin, sources)
-    first, other = operand(a, sources, (b,)), operand(b, sources, (a,))
+    of_table = isinstance(a, str) and isinstance(b, str)
+    first = operand(a, sources, (b,), of_table=of_table)
+    other = operand(b, sources, (a,), of_table=of_table)
     if (first.name, first.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
     result = _result(
@@ -211,9 +214,17 @@ def _result(
         deciding=_deciding(common, of_a, of_b, scores),
         pairing=pairing((first, other)),
         is_limited=any(side.is_limited for side in open_),
+        repeats=_noise(first, other, scores, level),
         warnings=(*warnings_of((first, other)), *warnings),
         **dict(to_decide),
     )
+
+
+def _noise(first: Operand, other: Operand, scores: Scores, level: float) -> RunNoise | None:
+    noise = noise_of_difference(first.answers, other.answers, scores.item_weights, level)
+    if noise is None:
+        return None
+    return noise.model_copy(update={"half_width": noise.half_width * scores.scale.span})
 
 
 def _next_items(
