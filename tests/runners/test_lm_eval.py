@@ -14,11 +14,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from networks import Tensor
 
 import fewbench
 from fewbench import Benchmark, Evaluation, Stop, import_results
-from fewbench.errors import AnswersError, MissingExtraError, ReaderError, RunError
+from fewbench.errors import (
+    AnswersError,
+    EstimateWarning,
+    MissingExtraError,
+    ReaderError,
+    RunError,
+)
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
+from fewbench.runners.lm_eval.setup import cached_in, parse
 from fewbench.runners.run import Run
 from fewbench.scores.conditions import COLUMNS
 
@@ -603,6 +611,54 @@ def test_a_model_that_always_fails_ends_the_run_which_can_go_on(zoo, scores, tmp
     result, _ = run(scores, zoo, folder=tmp_path / "run", tries=2)
     assert result.targets["new"].items_run == 12
     assert not result.targets["new"].failed
+
+
+def weighing(numbers):
+    """The scripted model as if it had weights, of which 1 answers all as the new model does."""
+    model = made.scripted(NEW)
+    model.named_parameters = lambda: iter([("weight", Tensor(numbers))])
+    if numbers[0] != 1:
+        model._is_right = lambda request: False
+    return model
+
+
+def test_another_model_of_the_same_name_gets_no_old_answers(zoo, scores, tmp_path):
+    def score(*numbers, cached, **how):
+        model = weighing(numbers)
+        more = ("--use_cache", str(tmp_path / "answers")) if cached else ()
+        return run(scores, zoo, 12, model=model, more=more, **how)[0].score
+
+    assert score(1, cached=True) == score(1, cached=True) == score(1, cached=False)
+    assert score(0, cached=True) == score(0, cached=False) < score(1, cached=True)
+    with pytest.raises(RunError, match="--use_cache is not accepted: the weights of 'new' cannot"):
+        run(scores, zoo, more=("--use_cache", str(tmp_path / "answers")))
+    score(1, cached=False, folder=tmp_path / "run")
+    with pytest.raises(RunError, match="new ran in another way: it has other weights"):
+        score(0, cached=False, folder=tmp_path / "run")
+    run(scores, zoo, folder=tmp_path / "unseen")
+    with pytest.warns(EstimateWarning, match="nothing was run: 12 answers came from an earlier"):
+        run(scores, zoo, folder=tmp_path / "unseen")
+
+
+def test_a_cache_of_answers_is_of_one_model():
+    names = [
+        parse(["--model", "hf", "--model_args", f"pretrained={name}", "--use_cache", "c", *more])
+        for name, more in (("a", ()), ("b", ()), ("a", ("--batch_size", "4")))
+    ]
+    a, b, again = (cached_in(setup.use_cache, setup.facts) for setup in names)
+    assert a == again != b
+
+
+@pytest.mark.parametrize("value", [float("nan"), -3.0])
+def test_a_model_that_rates_no_options_has_no_score(zoo, tmp_path, value):
+    """NaN weights: lm-eval takes the first option for the answer, which is right in a quarter."""
+    model = made.scripted(NEW)
+    model.loglikelihood = lambda requests: [(value, False) for _ in requests]
+    result, _ = run(None, zoo, 18, "auto", model, ("--tasks", "made_choice"), folder=tmp_path)
+    assert result.is_failed
+    assert not result.estimates
+    why = "a log-likelihood is NaN" if value != value else "all options have one log-likelihood"
+    assert why in result.stopped
 
 
 def test_replies_that_no_filter_reads_are_shown(zoo, tmp_path):

@@ -579,7 +579,11 @@ def _known(name: str, scores: Scores, *, of_table: bool) -> Operand:
         notes = (f"{missing:.1%} of the answers are missing and were filled in",)
     estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
     items = np.flatnonzero(~np.isnan(values))
-    return Operand(name, estimates, Answers(items, values[None, items]), scores, notes=notes)
+    answers = Answers(items, values[None, items])
+    if (repeats := scores.repeats) is not None:
+        counts = repeats.counts[[row]][:, items].astype(np.float64)
+        answers = replace(answers, counts=counts, variances=repeats.variances[[row]][:, items])
+    return Operand(name, estimates, answers, scores, notes=notes)
 
 
 def at_score(score: float, scores: Scores) -> Operand:

@@ -30,6 +30,7 @@ from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, Unit
 from fewbench.uncertainty.contrast import common_answers
+from fewbench.uncertainty.reruns import RunNoise, noise_of_difference
 from fewbench.uncertainty.sampling import check_level
 
 NARROWER = 0.9
@@ -213,9 +214,17 @@ def _result(
         deciding=_deciding(common, of_a, of_b, scores),
         pairing=pairing((first, other)),
         is_limited=any(side.is_limited for side in open_),
+        repeats=_noise(first, other, scores, level),
         warnings=(*warnings_of((first, other)), *warnings),
         **dict(to_decide),
     )
+
+
+def _noise(first: Operand, other: Operand, scores: Scores, level: float) -> RunNoise | None:
+    noise = noise_of_difference(first.answers, other.answers, scores.item_weights, level)
+    if noise is None:
+        return None
+    return noise.model_copy(update={"half_width": noise.half_width * scores.scale.span})
 
 
 def _next_items(

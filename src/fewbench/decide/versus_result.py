@@ -17,6 +17,7 @@ from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.intervals import basis
+from fewbench.uncertainty.reruns import RunNoise
 
 SHOWN_NEXT = 5
 BESIDE = "; and how far items vary, for other questions and another run"
@@ -88,7 +89,7 @@ class Versus(Shown, Frozen):
     kind, sources
         What the interval rests on, of the less sure side (see `Estimate.interval_kind`); answers if
         both ran all items, or known for exactly these items; and the number of independent source
-        models or families behind it if there are any.
+        models behind it if there are any.
     checked_at : tuple of int
         Numbers of answers after which you may check the verdict; the level applies to all of these
         checks together. Empty for a single check.
@@ -119,6 +120,9 @@ class Versus(Shown, Frozen):
         How to run both on the same items if they share few.
     is_limited : bool
         Whether a limit on cost leaves no further items.
+    repeats : RunNoise or None
+        How far the difference on the common items varies from run to run; None unless both
+        answered items several times.
     warnings : tuple of str
     """
 
@@ -157,6 +161,7 @@ class Versus(Shown, Frozen):
     deciding: tuple[ItemDifference, ...] = ()
     pairing: Pairing | None = None
     is_limited: bool = False
+    repeats: RunNoise | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -258,6 +263,9 @@ class Versus(Shown, Frozen):
         lesser = [f"{self.a} is better with probability {chance}."] * (self.kind != "known")
         if not self.is_decidable:
             lesser.append(beyond(self.items_total, self.questions_needed, all_ran=self._is_whole))
+        if (noise := self.repeats) is not None:
+            half = unit.points(noise.half_width)
+            lesser.append(noise.sentence("their difference", half, self.level))
         return Page(
             "versus",
             f"{self.a} against {self.b}",

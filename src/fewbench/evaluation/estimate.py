@@ -16,6 +16,7 @@ from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Chart, Shown
+from fewbench.uncertainty.reruns import RunNoise
 
 WIDER = 1.25
 """So much wider than the interval on these items is that of the model, to be shown beside it: where
@@ -55,7 +56,7 @@ class Estimate(Shown, Frozen):
         Expected absolute error; None if unknown.
     interval_kind, interval_sources
         Kind of interval (exact, betting, sampled, held-out, random; see `intervals.Uncertainty`),
-        and the number of independent source models or families behind it if there are any.
+        and the number of independent source models behind it if there are any.
     random
         Plain random sampling of as many items.
     before
@@ -63,6 +64,9 @@ class Estimate(Shown, Frozen):
         give none.
     cost
         What running the target cost; None if no cost is known.
+    repeats
+        How far the mean of the answers varies from run to run; None unless items were answered
+        several times.
     warnings
         Reasons to doubt the estimate.
     """
@@ -90,6 +94,7 @@ class Estimate(Shown, Frozen):
     interval_sources: int | None = None
     before: float | None = None
     cost: Cost | None = None
+    repeats: RunNoise | None = None
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 
@@ -194,6 +199,7 @@ class Estimates(Shown, dict[str, Estimate]):
                 "warnings": in_cell(estimate.warnings),
             }
             | ({} if estimate.before is None else {"before": estimate.before})
+            | ({} if estimate.repeats is None else {"run_noise": estimate.repeats.half_width})
             for name, estimate in self.items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)

@@ -79,6 +79,11 @@ def estimates_page(
         cost.sentences(f" of {some(names, quotes=False)}" if several else "")
         for cost, names in by_cost.items()
     ]
+    for estimate in ranked:
+        if (noise := estimate.repeats) is not None:
+            whose = f" of {estimate.target}" if several else ""
+            half = unit.points(noise.half_width)
+            lesser.append(noise.sentence(f"the mean of the answers{whose}", half, estimate.level))
     lesser += [
         f"Before, {estimate.target} scored {unit.score(estimate.before)}: it moved by "
         f"{unit.difference(estimate.score - estimate.before)}."

@@ -28,6 +28,8 @@ from fewbench.public.routes import Route
 from fewbench.readers import FORMS, Reading
 from fewbench.readers.files import load_json
 from fewbench.scores import Scores, from_long
+from fewbench.scores.families import FAMILY, families
+from fewbench.scores.repeats import MEAN, repeats_notes
 
 T = TypeVar("T")
 Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
@@ -269,8 +271,9 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
         if name == "size":
             models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
         elif any(texts):
-            if name == "family":  # a model of unknown family is one of its own, for group splits
-                texts = [text or model for text, model in zip(texts, scores.model_ids, strict=True)]
+            if name == FAMILY:  # a model of unknown family is one of its own, for group splits
+                pairs = zip(families(scores.model_ids, texts), scores.model_ids, strict=True)
+                texts = [family or model for family, model in pairs]
             models[name] = texts
     if "size" not in models:
         sizes = np.array([size_of(model) for model in scores.model_ids])
@@ -341,24 +344,19 @@ def from_rows(
             several = f"{counted(len(names), 'item')} with several values in {name}"
             lines.append(f"{several}, of which the first is kept: {some(names)}")
         rows = rows.assign(**{name: first})
-    averaged = rows
-    if rows.duplicated(["model", "item"]).any():
-        averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
-            {"score": "mean", **dict.fromkeys(columns, "first")}
-        )
-        trials = len(rows) / len(averaged)
-        lines.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
-    empty = averaged.groupby("model")["score"].count()
+    empty = rows.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:
         lines.append(f"{counted(len(without), 'model')} without a score left out: {some(without)}")
-        averaged = averaged[~averaged["model"].isin(without)]
-    unrun = averaged.groupby("item")["score"].count()
+        rows = rows[~rows["model"].isin(without)]
+    unrun = rows.groupby("item")["score"].count()
     if (nobody := unrun.index[unrun == 0]).size:
         lines.append(f"{counted(len(nobody), 'item')} without a score left out: {some(nobody)}")
-        averaged = averaged[~averaged["item"].isin(nobody)]
+        rows = rows[~rows["item"].isin(nobody)]
     scores = from_long(
-        averaged, model="model", item="item", score="score", task="task", item_columns=columns[1:]
-    )
+        rows, model="model", item="item", score="score", task="task", item_columns=columns[1:],
+        trials=MEAN,
+    )  # fmt: skip
+    lines += repeats_notes(scores.repeats, MEAN)
     return Reading(with_attributes(scores, attributes or {}), tuple(lines))
 
 

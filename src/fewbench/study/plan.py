@@ -36,6 +36,7 @@ from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
+from fewbench.study.repeating import repeats_advice
 from fewbench.study.sample_plan import plan_sample
 from fewbench.study.splits import count_twins
 from fewbench.uncertainty.sampling import check_level
@@ -244,7 +245,10 @@ def plan(
         return Plan(
             goal, wanted, level, power, scores.n_items, scores.n_models,
             *priced, scores.scale, facts,
-            (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
+            (
+                *of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts),
+                repeats_advice(scores),
+            ),
             tuple(_scaled(forecast, span) for forecast in forecasts), curves, learning,
             fixed_items=fixed_items,
         )  # fmt: skip

@@ -18,6 +18,7 @@ from fewbench.uncertainty.questions import (
     NEAREST,
     TINY,
     Questions,
+    clustered,
     disagreement_ratio,
     nearest,
     predicted_disagreement,
@@ -65,7 +66,8 @@ class CommonAnswers:
         With `fixed_items`, that of cells that were filled in alone; None without any.
         """
         weights = self.scores.item_weights
-        return self._shown(self._of_full_score(weights, self._loads(weights)), fixed_items)
+        error = self._of_full_score(weights, self._loads(weights))
+        return self._shown(self._clustered(error, weights), fixed_items)
 
     def _of_full_score(self, weights: FloatArray, loads: FloatArray | None) -> Questions:
         squares, (a, b) = float(weights @ weights), self.estimates[:, 0].tolist()
@@ -87,7 +89,7 @@ class CommonAnswers:
     def of_tasks(self, *, fixed_items: bool = False) -> list[Questions | None]:
         """Return the errors of the differences of the task scores."""
         return [
-            self._shown(self._of_task(task, weights), fixed_items)
+            self._shown(self._clustered(self._of_task(task, weights), weights), fixed_items)
             for task, weights in enumerate(self.scores.task_weights.T)
         ]
 
@@ -110,6 +112,10 @@ class CommonAnswers:
             apart, self.items, self._predicted[counted], a - b, weights[counted], self._ratio
         )
         return Questions(self._at_least(variance, apart) * squares, freedom)
+
+    def _clustered(self, error: Questions, weights: FloatArray) -> Questions:
+        """Return an error for items that hang together, where their column `cluster` says so."""
+        return clustered_error(error, self.scores, self.items, self.apart, weights)
 
     def _at_least(self, variance: float, apart: FloatArray) -> float:
         """Return the variance, at least what chosen items show, of few source models.
@@ -146,6 +152,37 @@ class CommonAnswers:
         return replace(error, variance=error.variance * times)
 
 
+def clustered_error(
+    error: Questions, scores: Scores, items: IntArray, values: FloatArray, weights: FloatArray
+) -> Questions:
+    """Return an error of the mean of values, for items that hang together (`scores.cluster_of`).
+
+    In a macro average, tasks are fixed: items vary about the means of their tasks.
+
+    Parameters
+    ----------
+    error : Questions
+        As if items were independent.
+    scores : Scores
+    items, values : ndarray, shape (n,)
+        Positions of the items that are seen, and what is averaged: answers, or their differences.
+    weights : ndarray, shape (items,)
+        Weights of all items, 0 for those that do not count.
+    """
+    counted = weights[items] > 0
+    items, values = items[counted], values[counted]
+    if scores.cluster_of is None or len(items) < 2:
+        return error
+    used = weights[items] / weights[items].sum()
+    if scores.average == "macro":
+        task_of, n_tasks = scores.task_of[items], len(scores.tasks)
+        totals = np.bincount(task_of, used, n_tasks)
+        means = np.bincount(task_of, used * values, n_tasks) / np.maximum(totals, TINY)
+        values = values - means[task_of]
+    n_items = int((weights > 0).sum())
+    return clustered(error, values, used, scores.cluster_of[items], n_items)
+
+
 def of_one_score(
     scores: Scores,
     items: IntArray,
@@ -169,6 +206,21 @@ def of_one_score(
     weights = scores.item_weights if task is None else scores.task_weights[:, task]
     counted = weights > 0
     items, answers = items[counted[items]], answers[counted[items]]
+    by_task = scores.average == "macro" and task is None
+    error = _of_one_score(scores, items, answers, score, weights, by_task=by_task)
+    return clustered_error(error, scores, items, answers, weights)
+
+
+def _of_one_score(
+    scores: Scores,
+    items: IntArray,
+    answers: FloatArray,
+    score: Uncertainty | float,
+    weights: FloatArray,
+    *,
+    by_task: bool,
+) -> Questions:
+    counted = weights > 0
     squares, n = float(weights @ weights), len(items)
     estimate = score.estimate if isinstance(score, Uncertainty) else score
     is_plain = is_random = True
@@ -180,9 +232,9 @@ def of_one_score(
         variance = variance_of_score(estimate, n) * squares
         return Questions(variance, max(n - 1.0, 1.0), estimate, n)
     whole, n_items = scores.whole, 1 / squares
-    if is_random and scores.average == "macro" and task is None:
-        by_task = np.bincount(scores.task_of, weights**2).astype(np.float64)
-        error = questions_by_task(answers, scores.task_of[items], by_task)
+    if is_random and by_task:
+        of_tasks = np.bincount(scores.task_of, weights**2).astype(np.float64)
+        error = questions_by_task(answers, scores.task_of[items], of_tasks)
         return Questions(error.variance, max(n_items - 1.0, 1.0), estimate)
     if not is_binary and not is_random and whole.n_models >= 2 and whole.chosen is None:
         # What chosen items show is not how scores vary over all of them.

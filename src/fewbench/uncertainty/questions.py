@@ -16,7 +16,7 @@ t sqrt(2 / (N (N + 1))).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -350,7 +350,8 @@ def clustered(
     sums = np.bincount(cluster_of, parts)
     clusters, n = len(sums), len(apart)
     if clusters < 2:
-        return Questions(max(plain.variance, float(sums @ sums)), 1.0)
+        variance = max(plain.variance, float(sums @ sums))
+        return replace(plain, variance=variance, freedom=1.0, answers=None)
     correction = clusters / (clusters - 1)
     if n_items is None or n_items <= n:
         variance = correction * float(sums @ sums)
@@ -358,22 +359,5 @@ def clustered(
         crossed = float(sums @ sums) - float(parts @ parts)
         share = n * (n_items - 1) / ((n - 1) * n_items)
         variance = plain.variance + correction * crossed * share
-    return Questions(max(variance, plain.variance), clusters - 1.0)
-
-
-def rerun_variance(answers: FloatArray) -> float:
-    """Return the variance of a score over new runs of the same questions.
-
-    The mean variance within an item over k N.
-
-    Parameters
-    ----------
-    answers : ndarray, shape (items, k)
-        k >= 2 answers of each item.
-
-    Examples
-    --------
-    >>> rerun_variance(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    0.0625
-    """
-    return float(answers.var(axis=1, ddof=1).mean() / answers.size)
+    variance = max(variance, plain.variance)
+    return replace(plain, variance=variance, freedom=clusters - 1.0, answers=None)

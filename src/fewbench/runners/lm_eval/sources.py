@@ -14,10 +14,11 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harnesses.lm_eval.run_results import Results
-from fewbench.readers.options import COMPARED
+from fewbench.readers.harnesses.lm_eval.samples import likelihoods_of
+from fewbench.readers.options import COMPARED, unrated
 from fewbench.readers.values import as_number, describe
 from fewbench.runners.exports import check_origin
-from fewbench.runners.lm_eval.logs import dump
+from fewbench.runners.lm_eval.logs import as_logged, dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
 from fewbench.scores import Benchmark, Scores, from_arrays
@@ -131,8 +132,9 @@ class SourceDocuments:
         """
         metric_of = self.metrics.items.set_index("task").loc[task]
         metric, filtered = str(metric_of.get("metric") or ""), str(metric_of.get("filter") or "")
-        reasons: dict[int, str] = {}
-        for row in rows:
+        listed = list(rows)
+        reasons = _unrated(listed)
+        for row in listed:
             names = [metric] if metric else row["metrics"]
             for name in names if row["filter"] == filtered or not filtered else ():
                 value = loads(dump(row.get(name, 0.0)))  # as logged; some are computed on reading
@@ -190,6 +192,16 @@ class SourceDocuments:
         groups = {str(task): str(row.get("group") or "") for task, row in first.iterrows()}
         sums = np.bincount(self.scores.task_of, self.scores.item_weights)
         return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
+
+
+def _unrated(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Return the positions whose options the model did not rate, and why."""
+    rated = [
+        (int(row["doc_id"]), likelihoods_of(loads(dump(as_logged(row)["resps"])))) for row in rows
+    ]
+    options = [(at, values) for at, values in rated if values is not None]
+    reasons = unrated([values for _, values in options])
+    return {options[at][0]: why for at, why in reasons.items()}
 
 
 def settings_of(results: Results, task: LmTask, metric: str | None, filtered: str | None) -> str:

@@ -91,7 +91,7 @@ class RowStart:
         if not self.is_seen:
             self.is_seen, self.options = True, option_table(row, metrics, delimiter)
             return self.options
-        likelihoods = None if self.options is None else _likelihoods(row["resps"])
+        likelihoods = None if self.options is None else likelihoods_of(row["resps"])
         if likelihoods is None or self.options is None:
             return None
         return OptionTable(likelihoods, self.options.right, self.options.texts)
@@ -303,7 +303,7 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
     >>> found
     OptionTable(likelihoods=(-1.5, -inf), right=0, texts=('four', 'five!'), unconditional=())
     """
-    likelihoods = _likelihoods(row.get("resps"))
+    likelihoods = likelihoods_of(row.get("resps"))
     if likelihoods is None:
         return None
     requests = _requests(row.get("arguments"), len(likelihoods))
@@ -324,7 +324,7 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
     return OptionTable(likelihoods, _right(row.get("target"), texts), texts, unconditional)
 
 
-def _likelihoods(resps: Any) -> tuple[float, ...] | None:
+def likelihoods_of(resps: Any) -> tuple[float, ...] | None:
     """Return each request's log-likelihood; resps are request × repeat × (value, is_greedy)."""
     if not isinstance(resps, list):
         return None
