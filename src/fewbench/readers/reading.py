@@ -239,7 +239,7 @@ def read(
         scale=scale,
         has_tasks=like is not None,
         words=words,
-        notes=notes,
+        notes=notes if like is None else None,
     )
     notes += _one_sided(table, source) if like is None else []
     if like is None and layout.item and layout.score:
