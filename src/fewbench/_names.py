@@ -75,6 +75,16 @@ def as_cell(text: object) -> object:
     return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
 
 
+def rough(number: int) -> str:
+    """Return a number with three digits that count.
+
+    >>> rough(16383), rough(91)
+    ('16,400', '91')
+    """
+    digits = max(len(str(number)) - 3, 0)
+    return f"{round(number, -digits):,}"
+
+
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun.
 
@@ -102,12 +112,13 @@ def sized(n_bytes: float) -> str:
 def fixed(value: float, places: int = 2) -> str:
     """A number with a true minus sign, or an en dash when there is none.
 
-    >>> fixed(-0.5, 1), fixed(float("nan"))
-    ('−0.5', '–')
+    >>> fixed(-0.5, 1), fixed(float("nan")), fixed(81.25, 1), fixed(81.25 - 1e-12, 1)
+    ('−0.5', '–', '81.2', '81.2')
     """
     if not math.isfinite(value):
         return "–"
-    shown = f"{value:,.{places}f}"
+    # Rounded twice: 81.25 and 81.2499999999 are the same number, differently added.
+    shown = f"{round(value, places + 6):,.{places}f}"
     return shown.replace("-", "−") if shown.strip("-0.") else shown.lstrip("-")
 
 

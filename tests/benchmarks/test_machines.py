@@ -10,8 +10,9 @@ METHODS = ("fewbench", "greedy-ridge", "clustering", "disco-jsd-rf", "lasso-ridg
 
 
 def test_two_kernels_give_the_same_items_and_intervals(tmp_path):
-    from machines import differences, in_process
     from threadpoolctl import threadpool_info
+
+    from machines import differences, in_process
 
     if not any(info.get("internal_api") == "openblas" for info in threadpool_info()):
         pytest.skip("NumPy does not use OpenBLAS here: there are no kernels to choose from")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewbench import Evaluation, audit
-from fewbench.errors import ReaderError
+from fewbench.errors import ReaderError, ScoresError
 from fewbench.readers import read
 from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
@@ -390,7 +390,52 @@ def test_copies_of_a_row_count_once_and_may_not_differ(tmp_path):
         assert sorted(scores.values[0].tolist()) == [0, 1]
     for place in ((3, ""), (-1, "q3")):
         run = rows(("q", *place, 1), ("r", 4, "r", 0), ("q", *place, 1)).run("org/a", "t")
-        assert run.notes == ("1 row repeated, with the same scores",)
-        assert join([run]).scores.n_items == 2
-        with pytest.raises(ReaderError, match=r"q?3 has two answers, with 'acc' 1 .*1\) and 0 .*2"):
-            rows(("q", *place, 1), ("q", *place, 0)).run("org/a", "t")
+        assert (run.n_rows, run.n_items) == (3, 2)
+        reading = join([run])
+        assert reading.scores.n_items == 2
+        assert reading.scores.repeats is None
+        assert any(note.endswith("1 row repeated, with the same scores") for note in reading.notes)
+        run = rows(("q", *place, 1), ("r", 4, "r", 0), ("q", *place, 0)).run("org/a", "t")
+        with pytest.raises(
+            ReaderError, match=r"'t/q' has two answers, with 'acc' 1 .*1\) and 0 .*3"
+        ) as caught:
+            join([run])
+        assert "--trials mean" in caught.value.hint
+        mean = join([run], trials="mean").scores
+        assert sorted(mean.values[0].tolist()) == [0, 0.5]
+        assert mean.repeats is not None
+        assert sorted(mean.repeats.counts[0].tolist()) == [1, 2]
+
+
+def test_runs_of_one_model_are_further_answers_with_trials(tmp_path):
+    def run(score, **known):
+        rows = Rows(tmp_path / f"{score}.json", "answer")
+        for item in range(3):
+            rows.append(f"q{item}", {"acc": float(item < score)}, item + 1, position=item)
+        return rows.run("org/a", "t", **known)
+
+    runs = [run(score, group=f"run-{score}", stamp=f"2026-01-0{score}") for score in (1, 2, 3)]
+    with pytest.raises(ReaderError) as caught:
+        join(runs)
+    assert "--trials mean" in caught.value.hint
+    scores = join(runs, trials="mean").scores
+    np.testing.assert_allclose(scores.values[0], [1, 2 / 3, 1 / 3])
+    np.testing.assert_array_equal(scores.repeats.counts[0], 3)
+    np.testing.assert_allclose(join(runs, trials="pass@2").scores.values[0], [1, 1, 2 / 3])
+    assert join(runs, trials="mean", same_model="newest").scores.values[0].tolist() == [1, 1, 1]
+    with pytest.raises(ScoresError, match="pass@2 needs 2 answers to each item"):
+        join(runs[:1], trials="pass@2")
+    other = [runs[0], run(2, group="run-2", variant="temperature=1")]
+    with pytest.raises(ReaderError, match="two scores on item"):
+        join(other, trials="mean")
+
+
+def test_trials_of_documents_without_a_place_are_of_one_item(tmp_path):
+    rows = Rows(tmp_path / "a.json", "answer")
+    rows.append("q", [{"acc": 1}, {"acc": 0}], 1)
+    rows.append("q", [{"acc": 1}, {"acc": 1}], 2)  # the same document once more: another item
+    run = rows.run("org/a", "t")
+    assert (run.n_rows, run.n_items) == (4, 2)
+    scores = join([run]).scores
+    assert scores.values[0].tolist() == [0.5, 1.0]
+    assert scores.repeats.counts[0].tolist() == [2, 2]

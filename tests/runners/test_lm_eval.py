@@ -212,6 +212,22 @@ def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path)
         run(scores, tasks, 12, "random", batch=4, folder=tmp_path / "stopped")
 
 
+@pytest.mark.parametrize("key", ["id", "doc_id"])
+def test_a_table_remembers_the_field_that_names_its_items(zoo, tmp_path, key):
+    """A field of the documents, or their number: nobody passes it a second time."""
+    logs = import_results(
+        zoo / "logs", metric="exact_match,acc", filter="strict-match,none", key=key
+    ).scores
+    named = logs.take(models=[at for at, name in enumerate(logs.model_ids) if name != NEW])
+    result, _ = run(named, zoo, 6, "random", folder=tmp_path / "run")
+    told = Evaluation.open(tmp_path / "run", named).record.answers("new")
+    row = logs.values[logs.model_ids.index(NEW)]
+    assert len(told.items) == 6
+    assert told.scores[0].tolist() == row[told.items].tolist()
+    of_numbers = [note for note in result.notes if "by their number alone" in note]
+    assert bool(of_numbers) == (key == "doc_id")
+
+
 def test_equal_documents_and_renamed_tasks(tmp_path):
     """Two equal documents are two items, and the user's name of a task is the user's."""
     folder = tmp_path / "twins"

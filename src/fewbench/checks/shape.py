@@ -7,6 +7,7 @@ from fewbench._names import counted
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements
+from fewbench.scores.families import FAMILY, families_of, stated_families
 from fewbench.scores.table import one_sided
 
 SMALL_TASK = 30
@@ -193,7 +194,8 @@ def _families(scores: Scores, kin_found: bool) -> Finding:
         else "add families if there are any (fewbench import … --models models.csv with a column "
         "family)"
     )
-    if "family" not in scores.models:
+    family = pd.Series(families_of(scores), dtype=object)
+    if FAMILY not in scores.models and not any(family):
         return Finding(
             "families",
             "caution" if kin_found else "fact",
@@ -201,14 +203,16 @@ def _families(scores: Scores, kin_found: bool) -> Finding:
             "rows are nearly identical",
             means,
         )
-    family = scores.models["family"].fillna("").astype(str)
-    counts = family[family.str.strip() != ""].value_counts(sort=False)
+    counts = family[family != ""].value_counts(sort=False)
     counts = counts.sort_index().sort_values(ascending=False, kind="stable")
     without = int(scores.n_models - counts.sum())
     if counts.empty:
         return Finding("families", "caution", "the column family is empty", means)
     largest = ", ".join(f"{name} ({n})" for name, n in counts.head(SHOWN).items())
     what = f"{counted(len(counts), 'family', 'families')}, the largest {largest}"
+    if not any(stated_families(scores)):
+        what = f"{counted(len(counts), 'family', 'families')} by the models' names, the largest "
+        what += largest
     if without:
         what += f"; {counted(without, 'model')} without one"
     return Finding(

@@ -16,8 +16,8 @@ run = Commands()
 def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
-    With scores of 20 or more distinct models (SCORES), fewbench chooses the most informative items.
-    With fewer, or none, the items are a random sample, spread over tasks.
+    With scores of 20 or more independent models (SCORES), fewbench chooses the most informative
+    items. With fewer, or none, the items are a random sample, spread over tasks.
 
     \b
     lm-eval:      fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X
@@ -57,7 +57,8 @@ def lm_eval(
     Parameters
     ----------
     key
-        Logs: field that identifies an item (default: its content).
+        Field that identifies a document (default: the one that the scores record, else its
+        content). doc_id is its number.
     metric
         Metric of each task, comma-separated names in order of preference; only without SCORES
         (default: the first that the task or its group has).
@@ -184,7 +185,8 @@ def command(
 
     Each line of its input names an item: {"item": ID, "target": NAME, "task": TASK, "last": BOOL}.
     For each line it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any
-    order, and may add "cost" and "tokens". Rerun the command to resume.
+    order, and may add "cost" and "tokens". With --repeats, lines of later rounds also have
+    "repeat": 2 and so on. Rerun the command to resume.
 
     \b
     fewbench run command items.jsonl -n 100 -o run -- python answer.py

@@ -80,6 +80,9 @@ class RunOptions:
     target
         Name of a target model (default: the model's name). Repeat it for several. In a folder with
         other targets, a new target gets their items first.
+    repeats
+        Number of times to run each item. A new round begins once all items ran; an item's score is
+        the mean of its answers. More items tell more than more runs of few items.
     tries
         Number of failures after which an item is skipped.
     accept_fractions
@@ -106,6 +109,7 @@ class RunOptions:
     batch: int | None = None
     target: Targets = None
     items_of: ItemsOf = None
+    repeats: Annotated[int, typer.Option(min=1)] = 1
     tries: Annotated[int, typer.Option(min=1)] = 3
     accept_differences: AcceptDifferences = False
     accept_fractions: bool = False
@@ -124,7 +128,7 @@ class RunOptions:
         """Further arguments of `Run.open`, by name."""
         names = [
             *("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions"),
-            *("accept_changes", "strict", "retry_skipped", "average"),
+            *("accept_changes", "strict", "retry_skipped", "average", "repeats"),
         ]
         passed = {name: getattr(self, name) for name in names}
         return passed | {"folder": self.output, "scores_path": self.scores}

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.answers import spread_of
 from fewbench.evaluation.journal import Header, Journal, Told, targets_of
+from fewbench.methods import Answers, Record
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
+from fewbench.scores.families import FAMILY, stated_families
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import NO_TASK, RUN
 
@@ -32,6 +37,7 @@ def add(
     scores: Scores | Benchmark | None = None,
     *,
     names: Mapping[str, str] | None = None,
+    family: str | None = None,
     accept_differences: bool = False,
 ) -> Scores:
     """Add finished runs to the source models.
@@ -50,6 +56,9 @@ def add(
     names : mapping of str to str, optional
         Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the target's name, or
         the folder's if the target is called `target`).
+    family : str, optional
+        Family of these models, such as a training run: all models of a family count as one source
+        model (default: models whose names differ only in a step, epoch or seed are one family).
     accept_differences : bool
         Add runs with other items, prompts, settings or scoring than in the table. Items that are
         not in the table are left out.
@@ -62,8 +71,8 @@ def add(
     Raises
     ------
     EvaluationError
-        If a folder contains no evaluation or no answers, a name is taken, or the run's items or
-        conditions differ from the table's.
+        If a folder contains no evaluation or no answers, a name is taken, the family has no name,
+        or the run's items or conditions differ from the table's.
 
     Warns
     -----
@@ -87,6 +96,8 @@ def add(
     read = [_Run.read(Path(path)) for path in listed]
     if not read:
         raise EvaluationError("no runs to add", hint="name the folders of evaluations")
+    if family is not None and not family.strip():
+        raise EvaluationError("the family has no name", hint="name it, or leave it out")
     named = {os.path.normpath(where): name for where, name in (names or {}).items()}
     places = [where for run in read for where in run.places]
     if unknown := [where for where in named if where not in places]:
@@ -110,10 +121,21 @@ def add(
             for difference in differences
         ]
     accepted += [note for started in read for note in _left_out(table, started)]
+    if family is not None:
+        added = {f"{run.header.id}:{target}" for run in read for target in run.targets}
+        stated = pd.Series(stated_families(table), index=table.models.index, dtype=object)
+        of_runs = table.models[RUN].isin(added)
+        table = table.changed(
+            models=table.models.assign(**{FAMILY: stated.mask(of_runs, family.strip())})
+        )
     if again:
         accepted.append(f"no new answers of {some(again)}: the table has them all")
     issue(accepted)
     return table
+
+
+Spread = tuple[NDArray[Any], FloatArray]
+"""Numbers of answers, and their variances about the item's mean, shape (models, items)."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +192,17 @@ class _Run:
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_sources(path) if is_there and path is not None else None
 
+    def answers(self, target: str) -> tuple[list[str], Answers]:
+        """Return the answered items, and the answers to them with all repeats."""
+        told = self.told[target]
+        items = list(dict.fromkeys(item for entry in told for item in entry.items))
+        place, record = {item: at for at, item in enumerate(items)}, Record([target], len(items))
+        for entry in told:
+            at = np.array([place[item] for item in entry.items])
+            answers = Answers(at, np.array([entry.scores]), None, *spread_of(entry))
+            record.tell(target, answers, entry.repeat)
+        return items, record.answers(target, np.arange(len(items)))
+
     def last(self, target: str, values: str) -> dict[str, Any]:
         """Return a field of the answers by item."""
         latest: dict[str, Any] = {}
@@ -218,8 +251,9 @@ def _with_run(
     """
     differences, kept, is_new = list(_other_items(table, run)), list[str](), False
     for target in run.targets:
-        answers = run.last(target, "scores")
-        items = table.items.index.intersection(pd.Index(list(answers)), sort=False)
+        answered_items, told = run.answers(target)
+        answers = dict(zip(answered_items, told.scores[0].tolist(), strict=True))
+        items = table.items.index.intersection(pd.Index(answered_items), sort=False)
         if not len(items):
             raise EvaluationError(
                 f"{run.place}: none of the answered items is in the table",
@@ -234,7 +268,8 @@ def _with_run(
                 hint=f"give the target another name: --name {run.place_of(target)}=NAME "
                 f"(in Python names={{{run.place_of(target)!r}: NAME}})",
             )
-        if at is not None and np.array_equal(table.cells[at], row[0], equal_nan=True):
+        repeats = _repeats_of(table, answered_items, told)
+        if at is not None and _is_same(table, at, row, repeats):
             kept.append(f"{table.model_ids[at]} ({run.place})")
             continue
         is_new = True
@@ -252,7 +287,7 @@ def _with_run(
                 "--accept-differences (in Python accept_differences=True)",
             )
         options = _options(table, run, target)
-        table = with_conditions(_with_row(table, row, name, source, at, options), answered)
+        table = with_conditions(_with_row(table, row, name, source, at, options, repeats), answered)
     again += [] if is_new else kept
     return table, list(dict.fromkeys(differences))
 
@@ -283,6 +318,7 @@ def _with_row(
     source: str,
     at: int | None,
     options: np.ndarray[Any, Any] | None,
+    repeats: Spread,
 ) -> Scores:
     """Return the table with a row in the place of another, or at its end."""
     end = table.n_models
@@ -294,12 +330,44 @@ def _with_row(
         models = pd.concat([models, pd.DataFrame({RUN: [source]}, index=[name])])
         if "role" in models:
             models.loc[name, "role"] = "source"
+        if FAMILY in models:
+            models.loc[name, FAMILY] = ""
     probabilities = table.probabilities
     if probabilities is not None:
         every = [*probabilities.by_model(), options]
         probabilities = OptionProbabilities(np.stack([every[item] for item in order]))
     values = np.vstack([table.values, row])[order]
-    return table.changed(values=values, models=models, probabilities=probabilities)
+    counts, variances = (
+        np.vstack([before, now])[order]
+        for before, now in zip(_answers_of(table), repeats, strict=True)
+    )
+    kept = Repeats.of(counts, variances)
+    return table.changed(values=values, models=models, probabilities=probabilities, repeats=kept)
+
+
+def _answers_of(table: Scores) -> Spread:
+    """Return how often each item was answered, and how far the answers vary."""
+    if table.repeats is not None:
+        return table.repeats.counts, table.repeats.variances
+    return table.run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
+
+
+def _repeats_of(table: Scores, items: Sequence[str], told: Answers) -> Spread:
+    """Return the same of a run's answers, by the items of the table, shape (1, items)."""
+    counts = np.ones(len(items)) if told.counts is None else told.counts[0]
+    variances = np.full(len(items), np.nan) if told.variances is None else told.variances[0]
+    of_item = {item: at for at, item in enumerate(items)}
+    at = np.array([of_item.get(item, -1) for item in table.items.index])
+    is_run = at >= 0
+    whole = np.where(is_run, counts[at], 0), np.where(is_run, variances[at], np.nan)
+    return whole[0].astype(np.uint32)[None], whole[1][None]
+
+
+def _is_same(table: Scores, at: int, row: FloatArray, repeats: Spread) -> bool:
+    """Whether a row of the table has these answers."""
+    counts = _answers_of(table)[0][at]
+    same = np.array_equal(table.cells[at], row[0], equal_nan=True)
+    return same and np.array_equal(counts, repeats[0][0])
 
 
 def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | None:

@@ -18,11 +18,15 @@ from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores, Unit
-from fewbench.scores.conditions import disagreements
+from fewbench.scores.conditions import disagreements, passes_of
+from fewbench.scores.table import SETTINGS
 from fewbench.uncertainty.bounds import Past, past_scores, places
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.question_error import of_one_score
+from fewbench.uncertainty.reruns import noise_of_score
 from fewbench.uncertainty.sampling import error_within, sampling_effect
 
 OUTSIDE = (
@@ -117,7 +121,7 @@ class Estimating:
                 notes.append(SWITCHED)
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
-            notes += [*choosing.notes, *self._mixed_sources]
+            notes += [*choosing.notes, *self._mixed_sources, *self._other_trials(name)]
             estimate = make_estimate(
                 name, score, uncertainty, self.judge, level, choosing.provenance, past, notes
             )  # fmt: skip
@@ -133,6 +137,18 @@ class Estimating:
             estimates[name] = estimate
         self._kept[key] = (state, estimates)
         return Estimates(estimates)
+
+    def _other_trials(self, target: str) -> list[str]:
+        """Return a warning if the source models' scores are pass@K and a target's are not."""
+        items = self._choosing.scores.items
+        wanted = passes_of(items[SETTINGS].astype(str).unique()) if SETTINGS in items else ""
+        told = [entry.conditions.get(SETTINGS, {}) for entry in self._ledger.told(target)]
+        if not wanted or all(passes_of(texts) == wanted for texts in told):
+            return []
+        return [
+            f"the source models' scores are {wanted}, and the target's are not known to be: record "
+            f"its answers with --trials {wanted}; means of single answers make the estimate too low"
+        ]
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the run ends."""
@@ -187,6 +203,8 @@ def make_estimate(
     low, high = uncertainty.interval(level)
     score, tasks = float(scored.estimates[0]), scored.estimates[1:]
     n, n_items = len(items), scores.n_items
+    questions = of_one_score(scores, items, replies, uncertainty)
+    as_model = Contrast(uncertainty, 0.0, questions=questions).interval(level)
     scale, span = scores.scale, scores.scale.span
     plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
@@ -205,12 +223,16 @@ def make_estimate(
         }
     run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
     names = scores.tasks
+    noise = noise_of_score(scored.answers, scores.item_weights, level)
+    if noise is not None:
+        noise = noise.model_copy(update={"half_width": noise.half_width * span})
     return Estimate(
         target=target,
         scale=scale,
         score=float(scale.from_unit(score)),
         interval=Interval.between(scale.from_unit((low, high))),
         level=level,
+        as_model=Interval.between(scale.from_unit(as_model)),
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
             name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
@@ -229,6 +251,7 @@ def make_estimate(
         expected_error=None if error is None else error * span,
         interval_kind=uncertainty.kind,
         interval_sources=uncertainty.sources,
+        repeats=noise,
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )

@@ -73,6 +73,7 @@ def read_table(
     scale: Scale | None = None,
     has_tasks: bool = False,
     words: CellWords | None = None,
+    trials: str | None = None,
     notes: list[str] | None = None,
 ) -> Scores:
     """Read a long or wide table of scores; the columns named say which it is.
@@ -92,6 +93,8 @@ def read_table(
         Whether a column `task` of a long table contains the tasks if `columns` names none.
     words : CellWords, optional
         Texts for missing, right and wrong scores.
+    trials : str, optional
+        For a long table: what several rows of a model and item become; see `from_long`.
     notes : list of str, optional
         Receives a note on rows without a score.
 
@@ -106,7 +109,7 @@ def read_table(
     label = columns.item if transposed else columns.model
     if not long and label is None:
         raise _no_columns_named(source)
-    _check_layout(source, columns, long, transposed)
+    _check_layout(source, columns, long, transposed, trials)
     own_task = (
         has_tasks
         and columns.task is None
@@ -150,6 +153,7 @@ def read_table(
             item_columns=columns.keep_item,
             model_columns=columns.keep_model,
             scale=scale,
+            trials=trials,
             **asdict(words),
         )
     except FewbenchError as error:
@@ -217,7 +221,9 @@ def _no_columns_named(source: Path) -> ReaderError:
     )
 
 
-def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) -> None:
+def _check_layout(
+    source: Path, columns: Columns, long: bool, transposed: bool, trials: str | None
+) -> None:
     """Raise ReaderError for columns that the layout does not use."""
     if long:
         if transposed:
@@ -236,6 +242,7 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
         "--family": columns.family,
         "--keep-item": columns.keep_item,
         "--keep-model": columns.keep_model,
+        "--trials": trials,
     }
     useless = [option for option, column in named.items() if column]
     if not transposed and useless and (columns.item is None) != (columns.score is None):

@@ -145,9 +145,9 @@ class Batches:
                     changes.append(f"it has other {name}")
             if changes:
                 text = f"{self._folder}: {whose} ran in another way: {'; '.join(changes)}"
-            if changes and not accept:
-                hint += " --accept-changes (in Python accept_changes=True)"
-                raise RunError(text, hint=hint)
+                if not accept:
+                    hint += " --accept-changes (in Python accept_changes=True)"
+                    raise RunError(text, hint=hint)
         if self.facts(target) != facts:
             self.add(Batch(target=target, facts=facts))
         return None if text is None else f"{text}; accepted as the same"

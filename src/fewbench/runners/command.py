@@ -7,7 +7,8 @@ For each item the program gets a line such as
 and prints, in any order, a line `{"item": "mmlu/17", "score": 1}`, or
 `{"item": "mmlu/17", "error": "…"}` if it cannot answer; `cost` and `tokens` may be added. All items
 of a batch are sent at once, and `last` marks the last of them. The program is started once. A line
-may be printed again, but not with another answer.
+may be printed again, but not with another answer. If items are run several times (`--repeats`),
+`repeat` is 2 for the second answers, and so on.
 """
 
 import json
@@ -103,6 +104,7 @@ class CommandRunner:
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
         self.on_answers: Callable[[Answered], None] | None = None
+        self.repeat = 1
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
@@ -162,6 +164,7 @@ class CommandRunner:
         """Send items and read until all are answered; return what went wrong with the program."""
         lines = [
             {"item": item, "target": target, "task": self._tasks[item], "last": item == items[-1]}
+            | ({"repeat": self.repeat} if self.repeat > 1 else {})
             for item in items
         ]
         program.send("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
@@ -197,8 +200,9 @@ class CommandRunner:
             raise RunError(
                 f"the program gave the item {line.item!r} two answers: {before.answer}, then "
                 f"{line.answer}",
-                hint="print one line per item; if the first answer was recorded and is wrong, "
-                "replace it with fewbench tell --correct",
+                hint="print one line per item; to have each item answered several times, pass "
+                "--repeats; if the first answer was recorded and is wrong, replace it with "
+                "fewbench tell --correct",
             )
         return before is not None
 

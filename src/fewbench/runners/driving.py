@@ -139,6 +139,14 @@ class CountsAnswers(Protocol):
 
 
 @runtime_checkable
+class KnowsRepeat(Protocol):
+    """What a runner has besides if it wants to know which answers it gives to items."""
+
+    repeat: int
+    """1 for the first answers, 2 when the items are run once more, ….  Set before `answer`."""
+
+
+@runtime_checkable
 class ShowsAnswers(Protocol):
     """An `on_progress` that also shows answers within a batch."""
 
@@ -235,6 +243,8 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         went_on = True
         if isinstance(runner, CountsAnswers):
             runner.on_answers = _Taking(run, target, on_progress)
+        if isinstance(runner, KnowsRepeat):
+            runner.repeat = run.repeat(target)
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
         if answered.stopped is None:

@@ -191,6 +191,7 @@ def run(
     accept_changes: bool = False,
     retry_skipped: bool = False,
     average: Average | None = None,
+    repeats: int = 1,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model, given as a function, on the items that a method chooses, and estimate its score.
@@ -239,6 +240,9 @@ def run(
         Ask again for the items that were skipped.
     average : {"micro", "macro"}, optional
         Full score: mean over items, or over task scores (default: that of the scores).
+    repeats : int
+        How many times to run each item. A new round begins once all items ran, and an item's score
+        is the mean of its answers. More items tell more than more runs of few items.
     on_progress : callable, optional
         Called with (run, target) after each batch, in place of the progress line on stderr;
         `run.progress(target)` says how far it is.
@@ -287,6 +291,7 @@ def run(
             accept_changes=accept_changes,
             retry_skipped=retry_skipped,
             average=average,
+            repeats=repeats,
             **progress,
         )
     issue(result.warnings)

@@ -56,7 +56,8 @@ class Progress(Frozen):
     scale : Scale
         The scale of the scores.
     answered, of, total : int
-        Items answered, the most that will be, and all items of the benchmark.
+        Items answered, the most that will be, and all items of the benchmark; each as often as it
+        is run (`Stop.repeats`).
     score : float, optional
         Estimated from the answers so far.
     estimate : Estimate, optional

@@ -24,6 +24,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.scores.benchmark import ItemTable
+from fewbench.scores.repeats import TRIALS
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, Scores
 
 COLUMNS = (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "harness")
@@ -108,6 +109,8 @@ def _settings_text(settings: Iterable[Settings]) -> str:
 
 
 def _absent(name: str) -> list[str]:
+    if name == TRIALS:
+        return ["one answer"]
     return ["not set"] if ": " in name else []
 
 
@@ -227,6 +230,16 @@ def compare_conditions(
         (*notes, *unscored),
         {note: items for note, items in uncompared.items() if items},
     )
+
+
+def passes_of(texts: Iterable[str]) -> str:
+    """Return pass@K, if settings of tasks say that scores are that; else "".
+
+    >>> passes_of(['{"scoring trials": ["pass@3"]}', ""]), passes_of([""])
+    ('pass@3', '')
+    """
+    found = (value for text in texts for value in _parsed(text).get(TRIALS, []))
+    return next(iter(found), "")
 
 
 def disagreements(scores: ItemTable) -> tuple[str, ...]:

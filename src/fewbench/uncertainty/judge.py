@@ -25,13 +25,17 @@ from statistics import NormalDist, fmean
 import numpy as np
 
 from fewbench._blocks import by_rows
-from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
 from fewbench.algorithms.abilities import fit_abilities, novelty_p_value
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Answers, Method
-from fewbench.methods.sources import is_known, source_groups
+from fewbench.methods.sources import (
+    are_alike,
+    independent_in_words,
+    is_known,
+    source_groups,
+)
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import known_bounds, task_bounds
 from fewbench.uncertainty.held_out import FEWEST_GROUPS, HeldOut, Quantiles, quantiles_of, units_of
@@ -81,6 +85,11 @@ UNLIKE = {
     "below": "the target does worse than nearly all source models on these items",
     "misfit": "the target does not answer like the source models",
 }
+ANSWER_ALIKE = (
+    "the source models answer more alike than unrelated models do, as checkpoints of one training "
+    "run would: for a model of another run, the interval may be too narrow. If they are relatives, "
+    "name their families when you import them (--models FILE with a column family)"
+)
 SCORE_ALIKE = (
     "all source models score alike, so the method's errors on them say nothing of a model that "
     "differs. The interval is that of as many random items"
@@ -245,10 +254,12 @@ class Judge:
         # A target beyond the sources errs more; of one that fits them badly the error to expect
         # grows as much as the interval.
         error = max(quantiles.mean * wider(self.level) * unit, beyond * plain)
+        warnings = [] if why is None else [_not_trusted(why, max(shares))]
+        warnings += [ANSWER_ALIKE] if are_alike(self.scores) else []
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
-            random_shares=shares, warnings=() if why is None else (_not_trusted(why, max(shares)),),
+            random_shares=shares, warnings=tuple(warnings),
         )  # fmt: skip
 
     def _plain_error(self, estimate: float, n: int) -> float:
@@ -412,7 +423,7 @@ def _too_few(sources: Scores) -> str:
     groups = len(np.unique(source_groups(sources)[is_known(sources)]))
     why = "the method's error could not be measured on parts of the source models"
     if groups < 2 * FEWEST_GROUPS:
-        few = counted(groups, "independent source model")
+        few = independent_in_words(sources, groups)
         why = f"{few}: too few to measure the method's error"
     return f"{why}. The interval is that of as many random items: the method may be worse"
 

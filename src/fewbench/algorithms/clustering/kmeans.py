@@ -71,7 +71,7 @@ def _centres(points: FloatArray, labels: IntArray, weights: FloatArray | None) -
     from scipy.sparse import csr_array
 
     mass = np.ones(len(labels)) if weights is None else weights
-    sums = csr_array((mass, (labels, np.arange(len(labels))))) @ points
+    sums = np.asarray(csr_array((mass, (labels, np.arange(len(labels))))) @ points)
     return np.asarray(sums / np.bincount(labels, mass)[:, None])
 
 

@@ -42,6 +42,7 @@ class _Row:
     position: int
     own_id: str
     address: str  # what tells equal documents apart: own id, or position, or nothing
+    is_again: bool  # another answer to the item of the row before
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,19 @@ class _Layout:
 
     @property
     def counts(self) -> Counter[str]:
-        return Counter(self.run.columns["content"].tolist())
+        contents = self.run.columns["content"]
+        if "trial" in self.run.columns:
+            contents = contents[self.run.columns["trial"] == 0]
+        return Counter(contents.tolist())
 
     def rows(self) -> Iterator[_Row]:
         columns = self.run.columns
-        for content, position, own_id in zip(
-            *(columns[name].tolist() for name in ("content", "position", "own_id")), strict=True
-        ):
+        trials = columns["trial"].tolist() if "trial" in columns else [0] * self.run.n_rows
+        named = (columns[name].tolist() for name in ("content", "position", "own_id"))
+        for content, position, own_id, trial in zip(*named, trials, strict=True):
             by_position = self.has_positions and not self.by_id
             address = f"{position:>12}" if by_position else own_id
-            yield _Row(content, position, own_id, address)
+            yield _Row(content, position, own_id, address, trial > 0)
 
 
 def name_items(task: str, runs: Sequence[LogRun], key: str | None = None) -> Items:
@@ -196,7 +200,10 @@ def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterato
                 f"{key!r}, and the file does not tell which of them it is",
                 hint="pass --key with a field that is different for every item",
             )
-        met[row.content] += 1
+        if row.is_again and row.content in by_order:
+            n -= 1
+        else:
+            met[row.content] += 1
         yield (row.content, n), row
 
 
@@ -234,12 +241,20 @@ class MergedCells:
         return cls(np.full(len(items.ids), -1), np.full(len(items.ids), -1))
 
 
-def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: SameModel) -> Merged:
+def merge(
+    runs: Sequence[LogRun],
+    items: Items,
+    numbers: Numbers,
+    same_model: SameModel,
+    *,
+    keeps_all: bool = False,
+) -> Merged:
     """Choose a run for each cell.
 
     A newer run replaces an older run of the same model within one group (folder) and variant
     (settings); with "newest", among all runs that have a time, but no part of a run replaces a
-    whole run with other settings. All other runs must agree.
+    whole run with other settings. All other runs must agree. With `keeps_all`, runs of one variant
+    are further answers to their items.
 
     Raises
     ------
@@ -252,14 +267,17 @@ def merge(runs: Sequence[LogRun], items: Items, numbers: Numbers, same_model: Sa
     choice = _Choice(runs, items, numbers, same_model, [0] * len(runs), [])
     taken: dict[int, Used] = {}
     for group in of_model.values():
-        if len(group) == 1:
-            columns = items.columns[runs[group[0]].layout]
-            taken[group[0]] = Used(runs[group[0]], columns, np.arange(len(columns)))
+        is_alike = len({runs[at].variant for at in group}) == 1
+        if len(group) == 1 or (keeps_all and is_alike and same_model != "newest"):
+            for at in group:
+                columns = items.columns[runs[at].layout]
+                taken[at] = Used(runs[at], columns, np.arange(len(columns)))
             continue
         chosen = choice.of_model(group)
         for at in group:
-            columns = np.flatnonzero(chosen.run == at)
-            taken[at] = Used(runs[at], columns, chosen.row[columns])
+            columns = items.columns[runs[at].layout]
+            rows = np.flatnonzero(chosen.run[columns] == at)
+            taken[at] = Used(runs[at], columns[rows], rows)
     return Merged([taken[at] for at in sorted(taken)], choice.replaced, choice.set_aside)
 
 
@@ -336,5 +354,6 @@ def _disagree(run: LogRun, other: LogRun, item: str, differ: int, shared: int) -
         f"model {run.model!r} has two scores on item {item!r}: in {run.path} and in {other.path} "
         f"({differ} of {shared} items differ{why})",
         hint="import only one of them; or use the newest with --same-model newest (if both have a "
-        "time), or both as two models with --same-model apart",
+        "time), or both as two models with --same-model apart; runs with the same settings are "
+        "averaged with --trials mean",
     )

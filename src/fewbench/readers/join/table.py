@@ -15,6 +15,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
+from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import LogRun, Reading
 from fewbench.readers.join.merge import SameModel
@@ -28,8 +29,9 @@ from fewbench.readers.join.task import (
 )
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
 
@@ -170,6 +172,7 @@ def join(
     scale: Scale | None = None,
     same_model: SameModel = "stop",
     key: str | None = None,
+    trials: str = "",
     accept_differences: bool = False,
     work: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -197,7 +200,7 @@ def join(
     for done, name in enumerate(sorted(by_task)):
         if progress is not None:
             progress(done, len(by_task))
-        joined = _join_task(name, by_task[name], filters, metrics, scale, same_model, key)
+        joined = _join_task(name, by_task[name], filters, metrics, scale, same_model, key, trials)
         if joined is not None:
             tasks.append(joined)
     require(filters, metrics)
@@ -210,11 +213,13 @@ def join(
             "warning",
         )
     checked = check_options(tasks)
+    values, repeats = _values(tasks, models, scale)
+    if repeats is not None and checked.lacking is None:
+        checked.lacking = "models answered items several times"
     probabilities = None
     if checked.lacking is None:
         path = None if work is None else work / PROBABILITIES
         probabilities = write_probabilities(tasks, models, checked, path)
-    values = _values(tasks, models)
     scores = from_arrays(
         values,
         models=list(models),
@@ -224,7 +229,9 @@ def join(
         n_options=None if probabilities is None else np.concatenate(checked.n_options),
         scale=scale,
     )
-    scores = _with_harness_columns(scores, tasks)
+    scores = _with_harness_columns(scores.changed(repeats=repeats), tasks)
+    if key is not None:
+        scores = scores.changed(items=scores.items.assign(**{KEY_FIELD: key}))
     if like is not None and any(kinds := [kind for task in tasks for kind in _reply_kinds(task)]):
         column = np.array(kinds, dtype=object)
         scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))
@@ -248,6 +255,7 @@ def _join_task(
     scale: Scale,
     same_model: SameModel,
     key: str | None,
+    trials: str,
 ) -> JoinedTask | None:
     """Join one task; None if its metric or filter is undecided."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
@@ -258,7 +266,7 @@ def _join_task(
     metric = metrics.of(name, _candidates(name, runs, metrics))
     if metric is None or not decided:
         return None
-    return join_task(name, metric, chosen, runs, scale, same_model, key)
+    return join_task(name, metric, chosen, runs, scale, same_model, key, trials)
 
 
 def _candidates(task: str, runs: list[LogRun], metrics: Preference) -> list[str]:
@@ -289,16 +297,27 @@ def _under(filtered: str | None, runs: list[LogRun]) -> list[LogRun]:
     return [run for run in runs if run.filter in (None, filtered)]
 
 
-def _values(tasks: list[JoinedTask], models: dict[str, int]) -> np.ndarray:
+def _values(
+    tasks: list[JoinedTask], models: dict[str, int], scale: Scale
+) -> tuple[FloatArray, Repeats | None]:
+    """Return the scores of all items, shape (models, items), and how answers to an item vary."""
     sizes = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
+    shape = len(models), int(sizes[-1])
     check_fits(
-        16.0 * len(models) * sizes[-1],
-        f"a table of {counted(len(models), 'model')} × {counted(int(sizes[-1]), 'item')}",
+        16.0 * shape[0] * shape[1],
+        f"a table of {counted(shape[0], 'model')} × {counted(shape[1], 'item')}",
     )
-    values = np.full((len(models), sizes[-1]), np.nan)
+    values, of_parts = np.full(shape, np.nan), {}
     for task, start, end in zip(tasks, sizes, sizes[1:], strict=False):
-        task.fill(values[:, start:end], models)
-    return values
+        values[:, start:end], spread = task.scores(models, scale)
+        if spread is not None:
+            of_parts[start, end] = spread
+    if not of_parts:
+        return values, None
+    counts, variances = (~np.isnan(values)).astype(np.uint32), np.full(shape, np.nan)
+    for (start, end), spread in of_parts.items():
+        counts[:, start:end], variances[:, start:end] = spread
+    return values, Repeats.of(counts, variances)
 
 
 def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
@@ -406,6 +425,7 @@ def _ids_agree(like: Scores, scores: Scores) -> bool:
 
 def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
     counts: dict[int, tuple[str, int, str]] = {}
+    copies = {id(run): task.copies(run) for task in tasks for run in task.runs}
     for task in tasks:
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):
             why = f"{gone} rows are replaced by a newer run" if gone else ""
@@ -428,7 +448,7 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
                 "time": run.stamp,
                 "rows": run.n_rows,
                 "taken": n_taken,
-                "note": "; ".join([why, *run.notes] if why else run.notes),
+                "note": "; ".join(filter(None, [why, *run.notes, copies.get(id(run), "")])),
             }
         )
     return pd.DataFrame(rows)

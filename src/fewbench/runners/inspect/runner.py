@@ -17,6 +17,7 @@ from fewbench._text import keep_secrets
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Stop
+from fewbench.evaluation.journal import HEADER
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.runners.driving import INTERRUPTED, OnProgress
@@ -64,6 +65,7 @@ def estimated(
     accept_changes: bool = False,
     strict: bool = False,
     retry_skipped: bool = False,
+    repeats: int = 1,
 ) -> Any:
     """Return a task of Inspect that runs only the samples that an estimate needs.
 
@@ -101,6 +103,8 @@ def estimated(
         Resume in the folder although the model or the number of epochs has changed.
     retry_skipped : bool
         Ask again for the samples that were skipped.
+    repeats : int
+        As for `fewbench.run`: evaluate the task once for each round.
 
     Raises
     ------
@@ -145,6 +149,8 @@ def estimated(
             accept_changes=accept_changes,
             strict=strict,
             retry_skipped=retry_skipped,
+            repeats=repeats,
+            epochs=spec.config.epochs or 1,
         )
 
     settings = AnswerSettings(metric, accept_differences, accept_fractions, raises=True)
@@ -257,11 +263,11 @@ def run_inspect(
     facts = dict(zip(names, ran, strict=True))
     runs: list[Run] = []
 
-    def open_run(table: Scores, _: Any) -> Run:
+    def open_run(table: Scores, spec: Any) -> Run:
         if not runs:
-            runs.append(
-                Run.open(table, method, limits, place, names, tries=1, facts=facts, **settings)
-            )
+            epochs = params["epochs"] if spec is None else spec.config.epochs
+            opened = settings | {"tries": 1, "facts": facts, "epochs": epochs or 1}
+            runs.append(Run.open(table, method, limits, place, names, **opened))
             if on_notes is not None:
                 on_notes(runs[0].notes)
         return runs[0]
@@ -270,26 +276,32 @@ def run_inspect(
         table,
         open_run,
         lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
-        AnswerSettings(metric, **accepted, logs=place / LOGS, targets=tuple(names)),
+        AnswerSettings(
+            metric, **accepted, logs=place / LOGS, targets=tuple(names), keeps_open=True
+        ),
         on_progress,
     )
     with undone_if_refused(place, lambda: bool(pool.evals())):
         try:
-            if pool.known is None or any(pool.open().next(name) for name in names):
+            # A limit on cost counts epochs, which a task may set: they are known once it has begun.
+            has_cost = limits is not None and limits.cost is not None
+            is_late = has_cost and not (place / HEADER).exists()
+            is_left = is_late or pool.known is None or any(pool.open().next(name) for name in names)
+            while is_left:
                 _set_defaults(context, place / LOGS, tries, quiet)
                 # They wait for each other.
                 n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
                 context.params["max_tasks"] = len(names) * n_tasks
                 _evaluate(context, pool, place / LOGS, make_tasks)
+                # A sample cannot run again in one eval: further rounds have evals of their own.
+                is_left = pool.begin_round()
             if on_end is not None:
                 on_end()
             outcome = runs[0].result()
         finally:
             for run in runs:
                 run.close()
-            if (
-                is_new and not pool.evals()
-            ):  # no task has started: the tasks or arguments were wrong
+            if is_new and not pool.evals():  # no task has started: tasks or arguments were wrong
                 shutil.rmtree(place, ignore_errors=True)
     issue(outcome.warnings)
     return outcome

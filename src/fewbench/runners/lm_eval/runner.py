@@ -21,7 +21,6 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
-from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
@@ -34,7 +33,7 @@ from fewbench.runners.run import OUTAGE, check_alike
 from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES
-from fewbench.scores.table import SETTINGS
+from fewbench.scores.table import POSITION, SETTINGS, key_field_of
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
@@ -53,7 +52,7 @@ class LmEvalRunner:
     folder : path, optional
         For logs, in lm-eval's own form (default: they are not kept).
     key : str, optional
-        The field that identifies a document if the scores were imported with `--key`.
+        The field that identifies a document (default: the one that the scores record).
     accept_differences : bool
         Run items although they would be asked or scored in another way than for the source models.
     metric, filter : str, optional
@@ -95,6 +94,8 @@ class LmEvalRunner:
         self._chosen: ChosenTasks | None = None
         self._tasks: dict[str, LmTask] = {}
         self._logs: dict[str, Logs] = {}
+        self._again: dict[tuple[str, int], Logs] = {}  # of further answers to the same documents
+        self.repeat = 1
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
         self._failed: set[str] = set()  # items on which a model failed while it answered others
@@ -114,6 +115,7 @@ class LmEvalRunner:
                         f"--{name} is not accepted: the scores name the tasks, metrics and filters",
                         hint="leave it out, or leave out the scores",
                     )
+        self._key = self._key or key_field_of(scores.items)
         self._sources, self._targets = SourceDocuments(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
@@ -145,6 +147,11 @@ class LmEvalRunner:
             self._tasks = {name: self._chosen.tasks[name] for name in names}
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        if self._key == POSITION:
+            notes.append(
+                "documents are found by their number alone: nothing in the scores says what they "
+                "ask, so use the data set of the source models"
+            )
         self._sources.check_metrics(self._tasks)
         keys: dict[str, str] = {}
         for name, place in self._places(items).items():
@@ -225,7 +232,7 @@ class LmEvalRunner:
 
     def answer(self, target: str, items: Sequence[str]) -> Answered:
         """Run a model on items, except for those whose answers are in the logs already."""
-        logs, places = self._logs[target], self._places(items)
+        logs, places = self._logs_of(target), self._places(items)
         task_of = self._sources.task_of
         fresh = [item for item in items if self._place[item] not in logs.positions(task_of[item])]
         hashes = self._hashes(target, self._places(fresh))
@@ -241,6 +248,16 @@ class LmEvalRunner:
             if at in of_task
         }
         return Answered(answers, failed, texts=texts, last_failed=last_failed)
+
+    def _logs_of(self, target: str) -> Logs:
+        """Return the logs of the answers that are given now: second ones have another folder."""
+        logs, place = self._logs[target], (target, self.repeat)
+        if self.repeat == 1:
+            return logs
+        if place not in self._again:
+            folder = logs.folder / f"repeat-{self.repeat}"
+            self._again[place] = Logs(folder, target, logs.header)
+        return self._again[place]
 
     def _run(
         self, target: str, items: Sequence[str], hashes: Mapping[str, tuple[str, str]]
@@ -284,7 +301,7 @@ class LmEvalRunner:
             bad = {places[task][at]: why for at, why in self._sources.unscored(task, rows).items()}
             samples[task] = [row for row in rows if places[task][row["doc_id"]] not in bad]
             unscored |= bad
-        self._logs[target].add(samples)
+        self._logs_of(target).add(samples)
         return unscored
 
     def _read(self, paths: Sequence[Path]) -> Scores:
@@ -340,6 +357,7 @@ def run_lm_eval(
     metric: str | None = None,
     filter: str | None = None,
     retry_skipped: bool = False,
+    repeats: int = 1,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model in lm-eval on the items that a method chooses, and estimate its score.
@@ -367,8 +385,8 @@ def run_lm_eval(
     items_of : path, optional
         As for `fewbench.run`.
     key : str, optional
-        The field that identifies a document if the scores were imported with `--key`.
-    batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped
+        The field that identifies a document (default: the one that the scores record).
+    batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped, repeats
         As for `Run.open`.
     metric, filter : str, optional
         Without scores: names in order of preference, comma-separated (default: the first of each
@@ -409,6 +427,7 @@ def run_lm_eval(
             accept_fractions=accept_fractions,
             accept_changes=accept_changes,
             retry_skipped=retry_skipped,
+            repeats=repeats,
             **progress,
         )
     issue(result.warnings)

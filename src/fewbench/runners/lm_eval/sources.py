@@ -17,13 +17,13 @@ from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.harnesses.lm_eval.samples import likelihoods_of
 from fewbench.readers.options import COMPARED, unrated
 from fewbench.readers.values import as_number, describe
-from fewbench.runners.exports import POSITION, check_origin
+from fewbench.runners.exports import check_origin
 from fewbench.runners.lm_eval.logs import as_logged, dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
-from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS
 
 
 class SourceDocuments:
@@ -230,4 +230,4 @@ def without_sampler(settings: str) -> str:
 
 def _task(item: str, task: str) -> str:
     """Return lm-eval's name of an item's task: items are named TASK/CONTENT."""
-    return task if item.startswith(f"{task}/") else item.rpartition("/")[0]
+    return item.rpartition("/")[0] if "/" in item and not item.startswith(f"{task}/") else task

@@ -16,6 +16,7 @@ from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, head, load_json, object_at, parquet_rows
 from fewbench.readers.options import OptionTable
 from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value, is_position
+from fewbench.scores.table import POSITION
 
 NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
 NOT_METRICS = {
@@ -192,10 +193,13 @@ def metrics_of(row: dict[str, Any], where: str) -> list[str]:
 
 
 def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
-    """Return lm-eval's hash of a document, or its field `key`."""
+    """Return lm-eval's hash of a document, or its field `key`; `doc_id` is also its position."""
     if key is None:
         return str(row["doc_hash"])[:ID_LENGTH]
-    return field_value(object_at(row, "doc"), key, where)
+    document = object_at(row, "doc")
+    if key == POSITION and key not in document:
+        return str(row[POSITION])
+    return field_value(document, key, where)
 
 
 def prompt_of(row: dict[str, Any]) -> str:
