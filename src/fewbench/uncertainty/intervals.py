@@ -95,8 +95,7 @@ def basis(kind: str, sources: int | None) -> str:
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
         "sampled": "a random sample with known probabilities",
-        "held-out": f"errors of the method on {sources} independent source models, "
-        "held out",
+        "held-out": f"errors of the method on {sources} independent source models, held out",
         "random": "as wide as that of as many random items: too few source models for more",
     }[kind]
 
