@@ -58,20 +58,23 @@ def course():
 CALLS = {
     "versus": (
         lambda of: {"a": (of, A), "b": (of, B), "next_items": 9},
-        {"level": 0.5, "margin": 0.3, "adjust": "bh", "sequential": True, "next_items": 3},
+        {"level": 0.5, "margin": 0.3, "adjust": "bh", "sequential": True, "next_items": 3}
+        | {"fixed_items": True},
     ),
     "gate": (
         lambda of: {"target": (of, A), "not_below": (of, B), "margin": 0.0, "next_items": None},
         {"at_least": 0.5, "not_below": (lambda of: (of, C)), "margin": 0.2, "level": 0.5}
-        | {"sequential": True},
+        | {"sequential": True, "fixed_items": True},
     ),
     "rank": (
         lambda of: {"evaluations": of, "next_items": 9},
-        {"models": ["model-00"], "top": 2, "level": 0.3, "sequential": True, "next_items": 3},
+        {"models": ["model-00"], "top": 2, "level": 0.3, "sequential": True, "next_items": 3}
+        | {"fixed_items": True},
     ),
     "track": (
         lambda of: {"checkpoints": course()},
         {"run": "other", "level": 0.5, "half_width": 0.05, "change": 0.05}
+        | {"fixed_items": True}
         | {"steps": {f"run/step-{n}000": 7.0 * n for n in range(1, 5)}},
     ),
     "select_items": (
@@ -92,7 +95,8 @@ CALLS = {
         lambda of: {"scores": FEW, "budget": 10, "methods": ["random"], "repeats": 3},
         {"methods": ["random-ridge"], "repeats": 4, "seed": 1, "level": 0.5, "price": 2.0}
         | {"budget": 12, "costs": dict.fromkeys(FEW.item_ids, 3.0), "expect": "family"}
-        | {"error": 0.2, "half_width": 0.2, "difference": 0.3, "power": 0.5, "cost": 9.0},
+        | {"error": 0.2, "half_width": 0.2, "difference": 0.3, "power": 0.5, "cost": 9.0}
+        | {"fixed_items": True},
     ),
 }
 
@@ -122,7 +126,7 @@ def test_an_option_changes_the_result(function, option, evaluation):
     call, values = CALLS[function]
     words, value = call(evaluation), values[option]
     value = value(evaluation) if callable(value) else value
-    if option == "power":
+    if (function, option) in (("plan", "power"), ("plan", "fixed_items")):
         words |= {"difference": 0.3, "budget": None}
     other = {option: value} | ({"budget": None} if function == "plan" and option in GOALS else {})
     assert result(function, words | other, option) != result(function, words, option)

@@ -75,6 +75,16 @@ def as_cell(text: object) -> object:
     return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
 
 
+def rough(number: int) -> str:
+    """Return a number with three digits that count.
+
+    >>> rough(16383), rough(91)
+    ('16,400', '91')
+    """
+    digits = max(len(str(number)) - 3, 0)
+    return f"{round(number, -digits):,}"
+
+
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun.
 

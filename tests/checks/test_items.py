@@ -128,3 +128,13 @@ def test_constant_items_are_worst_or_best_on_any_scale(lower):
         f": {worst} worst from all, {best} best from all, 1 in between"
     )
     assert "gets right" not in found.of_kind("constant").advice
+
+
+def test_new_items_that_few_models_ran_are_not_constant():
+    values = simulate(40, 100, seed=1).values.copy()
+    values[:, :5] = 1.0
+    values[2:, 60:] = np.nan
+    values[:2, 60:] = 0.0
+    found = audit(from_arrays(values, models=[f"m{i}" for i in range(40)])).of_kind("constant")
+    assert {"item-60", "item-99"}.isdisjoint(found.ids)
+    assert len(found.ids) >= 5

@@ -80,9 +80,13 @@ def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     evaluation = Evaluation(sources, method, 20, names)
     evaluation.save(tmp_path / "run")
     play(evaluation)
-    found = fewbench.versus((evaluation, names[0]), names[1])
+    found = fewbench.versus((evaluation, names[0]), names[1], fixed_items=True)
     assert found.verdict == "undecided"
     assert len(found.next_items) == min(200, found.items_needed - 20)
+    as_models = fewbench.versus((evaluation, names[0]), names[1])
+    assert not as_models.is_decidable  # neighbors in score: no number of these items is enough
+    assert (as_models.next_items, as_models.items_needed, as_models.page().next) == ((), None, [])
+    assert as_models.questions_needed > sources.n_items
     more = fewbench.versus((evaluation, names[0]), names[1], next_items=30).next_items
     assert len(set(more)) == 30
     assert not set(sources.positions(more)) & set(evaluation.record.asked(names[0]).tolist())
@@ -91,8 +95,10 @@ def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     assert opened.ask() == {name: list(more) for name in names}
     play(opened)
     wider = found.interval.high - found.interval.low
-    looking = fewbench.versus((opened, names[0]), names[1], sequential=True)
-    found = fewbench.versus((opened, names[0]), names[1])
+    looking, found = (
+        fewbench.versus((opened, names[0]), names[1], sequential=again, fixed_items=True)
+        for again in (True, False)
+    )
     width = found.interval.high - found.interval.low
     assert found.items_common == 50
     assert width < wider
@@ -131,13 +137,14 @@ def test_checkpoints_that_answer_alike_are_sent_to_a_random_sample():
     evaluation = fewbench.Evaluation(sources, "fewbench-static", 40, list(answers))
     for target, items in evaluation.ask().items():
         evaluation.tell(target, {item: answers[target][position[item]] for item in items})
-    result = fewbench.versus((evaluation, "new"), (evaluation, "old"))
-    n_apart = len(result.deciding)
-    variance = (n_apart - n_apart**2 / 40 + 2) / 41  # they differ by 1 where they do
-    expected = 1.6449 * np.sqrt(variance * (1 / 40 - 1 / 400))
-    assert result.random.half_width == pytest.approx(expected, rel=1e-4)
-    assert expected < 0.9 * (result.interval.high - result.interval.low) / 2
-    assert "run both with -m random" in result.warnings[-1]
+    for fixed, rest in ((True, 1 / 400), (False, 0)):
+        result = fewbench.versus((evaluation, "new"), (evaluation, "old"), fixed_items=fixed)
+        n_apart = len(result.deciding)
+        variance = (n_apart - n_apart**2 / 40 + 2) / 41  # they differ by 1 where they do
+        expected = 1.6449 * np.sqrt(variance * (1 / 40 - rest))
+        assert result.random.half_width == pytest.approx(expected, rel=1e-4)
+        assert expected < 0.9 * (result.interval.high - result.interval.low) / 2
+        assert "run both with -m random" in result.warnings[-1]
 
 
 def test_a_random_sample_of_graded_scores_says_how_far_two_differ():
@@ -148,6 +155,6 @@ def test_a_random_sample_of_graded_scores_says_how_far_two_differ():
     evaluation = fewbench.Evaluation(scores, "random", 40, ["a", "b"])
     for name, items in evaluation.ask().items():
         evaluation.tell(name, dict(zip(items, rng.random(40).tolist(), strict=True)))
-    found = fewbench.versus((evaluation, "a"), (evaluation, "b"), warn=False)
+    found = fewbench.versus((evaluation, "a"), (evaluation, "b"), fixed_items=True, warn=False)
     exact = 1.645 * np.sqrt((1 / 6 + 2 / 41) * (1 / 40 - 1 / 200))
     assert found.random.half_width == pytest.approx(exact, rel=0.25)

@@ -86,7 +86,13 @@ def test_conditions_and_codes(sources, targets, play):
         assert words in str(one)
         assert f"| {verdict} |" in as_markdown(one.page())
         assert len(one.to_frame()) == 1
-    assert found["undecided"].checks[0].items_needed > 60
+    check = found["undecided"].checks[0]
+    assert (check.items_needed, check.is_decidable) == (None, False)
+    assert "Even all 300 items would not decide this" in " ".join(str(found["undecided"]).split())
+    assert not found["undecided"].page().next
+    on_these = fewbench.gate(evaluation, at_least=round(full, 3), fixed_items=True)
+    assert on_these.checks[0].items_needed > 60
+    assert "--sequential" in on_these.page().next[0]
     both = fewbench.gate(evaluation, at_least=1.0, not_below=baseline, margin=0.5)
     assert [one.verdict for one in both.checks] == ["fail", "pass"]
     assert (both.verdict, both.checks[0].level) == ("fail", pytest.approx(0.95))

@@ -76,12 +76,12 @@ def evaluated(scores, name, answers, n, seed=0):
 
 
 def difference(scores, rows, n, seeds):
-    """Return the contrast of two targets with these answers."""
+    """Return the contrast of two targets with these answers, on exactly these items."""
     sides = [
         operand((evaluated(scores, name, row, n, seed), name), scores)
         for name, row, seed in zip("ab", rows, seeds, strict=True)
     ]
-    return contrast(*sides)
+    return contrast(*sides, fixed_items=True)
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_near_copies_are_compared_by_their_paired_answers(world):
             operand((evaluated(sources, name, row, n), name), sources)
             for name, row in (("a", copy), ("b", answers))
         ]
-        made = contrast(*sides)
+        made = contrast(*sides, fixed_items=True)
         items = np.intersect1d(sides[0].items, sides[1].items)
         apart = copy[items] - answers[items]
         variance = (((apart - apart.mean()) ** 2).sum() + 2) / (len(items) + 1)
@@ -228,7 +228,8 @@ def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):
         operand((evaluated(scores, name, row, n), name), scores)
         for name, row in (("a", copy), ("b", answers))
     ]
-    differences = task_contrasts(*sides)
+    differences = task_contrasts(*sides, fixed_items=True)
+    of_models = task_contrasts(*sides)
     ran = np.bincount(TASKS[items])
     for task, made in enumerate(differences):
         assert abs(made.difference) == pytest.approx((task == 2) / ran[task])
@@ -236,7 +237,10 @@ def test_tasks_of_near_copies_are_compared_by_their_paired_answers(world):
         apart = np.array([1.0] * (task == 2) + [0.0] * (ran[task] - (task == 2)))
         variance = (((apart - apart.mean()) ** 2).sum() + 2) / (ran[task] + 1)
         error = np.sqrt(variance * (1 / ran[task] - 4 / N))
-        assert made.half(0.9) == pytest.approx(student(ran[task] - 1).ppf(0.95) * error)
+        quantile = student(ran[task] - 1).ppf(0.95)
+        assert made.half(0.9) == pytest.approx(quantile * error)
+        as_models = quantile * np.sqrt(variance / ran[task])  # of all such questions
+        assert of_models[task].half(0.9) == pytest.approx(as_models)
 
 
 @pytest.mark.slow

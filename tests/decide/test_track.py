@@ -143,8 +143,11 @@ def test_a_sudden_loss_is_found_by_a_whole_checkpoint_before_it():
     assert found.best != names[4]
     assert found[names[4]].chance_best < 0.01
     assert found.to_frame()["chance_best"].sum() == pytest.approx(1)
-    plain = fewbench.track(told, change=0.005)
+    plain = fewbench.track(told, change=0.005, fixed_items=True)
     assert 300 < plain.items_needed <= 1000
+    for change, is_findable in ((0.005, False), (0.06, True)):
+        plain = fewbench.track(told, change=change)
+        assert (plain.items_needed is not None) == plain.is_findable == is_findable
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import fewbench
 from fewbench.decide.multiple import adjusted_p_values
@@ -122,7 +123,7 @@ def test_looks_while_one_side_alone_is_extended_cost_little_of_the_level():
             walk += np.sqrt(n - earlier) * rng.standard_normal(paths)
         error = np.sqrt(1 / now[0] + 1 / now[1])
         apart = np.abs(walks[0] / now[0] - walks[1] / now[1])
-        factor = looks_factor(sides, 0.9)
+        factor = looks_factor(sides, 0.9, fixed_items=True)
         is_missed |= apart > 1.6449 * factor * error
         before = now
     assert 0.105 < is_missed.mean() < 0.122
@@ -137,13 +138,16 @@ def test_the_items_that_decide_allow_for_the_looks_up_to_them(play):
     sides = [operand((evaluation, name), evaluation.scores) for name in truth.model_ids]
     plain, looking = (
         fewbench.versus(
-            *((evaluation, name) for name in truth.model_ids), sequential=again, warn=False
+            *((evaluation, name) for name in truth.model_ids),
+            sequential=again,
+            warn=False,
+            fixed_items=True,
         )
         for again in (False, True)
     )
     assert looking.verdict == plain.verdict == "undecided"
     assert plain.items_needed < looking.items_needed < 2000
-    half, factor = contrast(*sides).half(0.9), partial(looks_factor, sides, 0.9)
+    half, factor = contrast(*sides, fixed_items=True).half(0.9), partial(looks_factor, sides, 0.9)
     widths = [
         factor(n) * half * np.sqrt((1 / n - 1 / 2000) / (1 / 40 - 1 / 2000))
         for n in (looking.items_needed - 1, looking.items_needed)
@@ -183,7 +187,7 @@ def test_scores_that_differ_by_rounding_are_equal_and_names_are_told_apart(sourc
     values[0] = np.random.default_rng(0).random(300)
     values[1] = values[0][::-1]  # a sum in another order
     known = replace(sources, values=values)
-    found = fewbench.versus(*known.model_ids[:2], scores=known, margin=0.01)
+    found = fewbench.versus(*known.model_ids[:2], scores=known, margin=0.01, fixed_items=True)
     assert (found.difference, found.verdict, found.chance_a_better) == (0, "equivalent", 0.5)
     one, other = (Evaluation(sources, "random", 12, seed=seed) for seed in (0, 1))
     for evaluation in (one, other):
@@ -214,11 +218,20 @@ def test_the_same_items_make_a_difference_more_precise(played, targets):
 def test_targets_that_ran_all_items_are_known(sources, targets, play):
     names = targets.model_ids[:2]
     evaluation = play(Evaluation(sources, "random", sources.n_items, names))
-    found = fewbench.versus((evaluation, names[0]), (evaluation, names[1]))
-    truth = targets.full_scores()
+    pair, truth = ((evaluation, names[0]), (evaluation, names[1])), targets.full_scores()
+    found = fewbench.versus(*pair, fixed_items=True)
     assert found.kind == "known"
     assert found.interval.low == found.interval.high == pytest.approx(truth[0] - truth[1])
     assert (found.verdict == "better") == (truth[0] > truth[1])
+    assert all(task.p_value is None for task in found.tasks)
+    found = fewbench.versus(*pair)  # by a paired t test, with two more items that differ
+    apart = targets.values[0] - targets.values[1]
+    error = np.sqrt((((apart - apart.mean()) ** 2).sum() + 2) / 301 / 300)
+    half = student(299).ppf(0.95) * error
+    assert found.kind == "answers"
+    assert found.interval.low == pytest.approx(apart.mean() - half)
+    assert found.interval.high == pytest.approx(apart.mean() + half)
+    assert found.chance_a_better == pytest.approx(student(299).cdf(apart.mean() / error), abs=1e-6)
 
 
 def test_a_source_model_is_known(played, sources, targets):
@@ -233,7 +246,7 @@ def test_a_source_model_is_known(played, sources, targets):
     turned = fewbench.versus(known, (evaluation, name))
     assert turned.interval.low == pytest.approx(-found.interval.high)
     assert turned.chance_a_better == pytest.approx(1 - found.chance_a_better)
-    exact = fewbench.versus(known, sources.model_ids[4], scores=sources)
+    exact = fewbench.versus(known, sources.model_ids[4], scores=sources, fixed_items=True)
     assert (exact.kind, exact.random, exact.items_needed) == ("known", None, None)
     assert exact.difference == pytest.approx(full - sources.full_scores()[4])
 
@@ -243,7 +256,7 @@ def test_margins_verdicts_and_chances_agree(played, targets, sources):
     first = targets.model_ids[0]
     for name in targets.model_ids[1:]:
         for margin in (0.04, 0.3):
-            found = fewbench.versus((evaluation, first), name, margin=margin)
+            found = fewbench.versus((evaluation, first), name, margin=margin, fixed_items=True)
             low, high = found.interval.low, found.interval.high
             expected = "undecided"
             if low > 0 or high < 0:

@@ -245,6 +245,8 @@ def test_a_benchmark_that_changed_between_two_runs(tmp_path):
         add(run, fewer)
     with pytest.warns(EstimateWarning, match="20 items are new"):
         assert add(run, fewer, accept_differences=True).n_items == 100
+    with pytest.warns(EstimateWarning, match=rf"of 30 answers of {NAMES[0]!r} are left out: the"):
+        add(run, fewer, accept_differences=True)
     more = Benchmark(pd.concat([items, items.iloc[:1].set_axis(["extra"])]))
     with pytest.raises(EvaluationError, match=r"1 item is gone: 'extra'"):
         add(run, more)

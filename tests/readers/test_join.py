@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.errors import ReaderError
+from fewbench import Evaluation, audit
+from fewbench.errors import ReaderError, ScoresError
 from fewbench.readers import read
 from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
@@ -48,6 +49,17 @@ class TestSameModelInTwoFolders:
         reading = read(two, same_model="newest")
         assert reading.scores.values.tolist() == [[0, 0, 0]]
         assert noted(reading, "2 of 3 items .* newer run")
+
+    def test_a_part_with_other_settings_does_not_replace_a_whole_run(self, logs):
+        logs.write("org/a", "t", three(logs), folder="june")
+        shots = {"n-shot": {"t": 2}}
+        logs.write("org/a", "t", wrong(logs, 2), folder="july", stamp=LATER, original=3, **shots)
+        reading = read(logs.root, same_model="newest")
+        assert reading.scores.values.tolist() == [[1, 1, 0]]
+        assert noted(reading, "not used, a run of 2 items with other settings than .* whole run")
+        assert not noted(reading, "newer run")
+        logs.write("org/a", "t", wrong(logs, 3), folder="july", stamp=LATER, **shots)
+        assert read(logs.root, same_model="newest").scores.values.tolist() == [[0, 0, 0]]
 
     def test_apart(self, two):
         scores = read(two, same_model="apart").scores
@@ -217,6 +229,35 @@ def test_equal_documents_are_told_apart_by_the_harness_s_own_ids():
     assert np.array_equal(scores.values, [[1, 0], [np.nan, 1]], equal_nan=True)
 
 
+def test_equal_documents_are_joined_by_ids_that_agree_with_the_texts():
+    ids = ["a", "b", "c", "d"]
+    whole = run_of("m", ["same"] * 3 + ["x"], [1, 0, 1, 0], ids, total=4)
+    whole = replace(whole, columns={**whole.columns, "position": np.arange(4)})
+    shuffled = run_of("n", ["x", *["same"] * 3], [0, 0, 1, 1], ["d", "b", "c", "a"], total=4)
+    part = run_of("o", ["same", "same"], [1, 0], ["c", "b"])
+    reading = join([shuffled, part, whole])
+    rows = dict(zip(reading.scores.model_ids, reading.scores.values.tolist(), strict=True))
+    assert rows["m"] == rows["n"] == [1, 0, 1, 0]
+    assert rows["o"][1:3] == [0, 1]
+    assert reading.scores.items["sample_id"].tolist() == ids
+    assert not noted(reading, "joined by their order")
+    told = join([part], like=reading.scores).scores
+    assert dict(zip(told.item_ids, told.values[0], strict=True)) == {
+        reading.scores.item_ids[2]: 1,
+        reading.scores.item_ids[1]: 0,
+    }
+
+
+def test_ids_that_number_each_run_anew_identify_nothing():
+    """Then only the order is left, which a note says; and of a part nothing is known."""
+    whole = run_of("m", ["same", "x", "same"], [1, 0, 0], ["1", "2", "3"])
+    other = run_of("n", ["x", "same", "same"], [0, 1, 0], ["1", "2", "3"])
+    reading = join([whole, other])
+    assert noted(reading, "2 items have the text of other items, .* joined by their order")
+    told = join([run_of("o", ["same"], [1], ["1"])], like=reading.scores).scores
+    assert not set(told.item_ids) & set(reading.scores.item_ids)
+
+
 def test_other_harnesses_say_otherwise_how_they_score():
     """Runs joined by --key: right answers and scorers are written in the words of each harness."""
     runs = []
@@ -278,6 +319,31 @@ class TestPrompts:
         assert not noted(self.prompts(logs, a="xy", b="xy"), "prompts")
 
 
+def test_models_that_were_asked_in_different_ways_keep_a_warning(logs):
+    """What import notes is in the audit and with every estimate from the table."""
+    for at, shots in enumerate((0, 0, 2)):
+        rows = [
+            logs.free(i, f"q{i}", score=float(i % 2), prompt_hash=f"{i}{shots}{0:062d}")
+            for i in range(6)
+        ]
+        configs = {"t": {"num_fewshot": shots, "output_type": "generate_until"}}
+        logs.write(
+            f"org/m{at}", "t", rows, configs=configs, chat_template=None, **{"n-shot": {"t": shots}}
+        )
+    reading = read(logs.root)
+    assert noted(reading, "few-shot examples of task 't' differs between models")
+    (said,) = disagreements(reading.scores)
+    assert said == (
+        "the source models were asked in different ways: 6 items of task 't' with several prompts, "
+        "few-shot examples of task 't' (0; 2)"
+    )
+    assert audit(reading.scores).of_kind("other-conditions").what == said
+    evaluation = Evaluation(reading.scores, "random", 3, ["new"])
+    evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
+    assert said in evaluation.estimate()["new"].warnings
+    assert disagreements(read([logs.root / "out" / f"org__m{at}" for at in (0, 1)]).scores) == ()
+
+
 def test_models_that_never_meet_are_named(logs):
     for model in "abcd":
         docs = [f"{'x' if model in 'ab' else 'y'}{i}" for i in range(12)]
@@ -324,7 +390,52 @@ def test_copies_of_a_row_count_once_and_may_not_differ(tmp_path):
         assert sorted(scores.values[0].tolist()) == [0, 1]
     for place in ((3, ""), (-1, "q3")):
         run = rows(("q", *place, 1), ("r", 4, "r", 0), ("q", *place, 1)).run("org/a", "t")
-        assert run.notes == ("1 row repeated, with the same scores",)
-        assert join([run]).scores.n_items == 2
-        with pytest.raises(ReaderError, match=r"q?3 has two answers, with 'acc' 1 .*1\) and 0 .*2"):
-            rows(("q", *place, 1), ("q", *place, 0)).run("org/a", "t")
+        assert (run.n_rows, run.n_items) == (3, 2)
+        reading = join([run])
+        assert reading.scores.n_items == 2
+        assert reading.scores.repeats is None
+        assert any(note.endswith("1 row repeated, with the same scores") for note in reading.notes)
+        run = rows(("q", *place, 1), ("r", 4, "r", 0), ("q", *place, 0)).run("org/a", "t")
+        with pytest.raises(
+            ReaderError, match=r"'t/q' has two answers, with 'acc' 1 .*1\) and 0 .*3"
+        ) as caught:
+            join([run])
+        assert "--trials mean" in caught.value.hint
+        mean = join([run], trials="mean").scores
+        assert sorted(mean.values[0].tolist()) == [0, 0.5]
+        assert mean.repeats is not None
+        assert sorted(mean.repeats.counts[0].tolist()) == [1, 2]
+
+
+def test_runs_of_one_model_are_further_answers_with_trials(tmp_path):
+    def run(score, **known):
+        rows = Rows(tmp_path / f"{score}.json", "answer")
+        for item in range(3):
+            rows.append(f"q{item}", {"acc": float(item < score)}, item + 1, position=item)
+        return rows.run("org/a", "t", **known)
+
+    runs = [run(score, group=f"run-{score}", stamp=f"2026-01-0{score}") for score in (1, 2, 3)]
+    with pytest.raises(ReaderError) as caught:
+        join(runs)
+    assert "--trials mean" in caught.value.hint
+    scores = join(runs, trials="mean").scores
+    np.testing.assert_allclose(scores.values[0], [1, 2 / 3, 1 / 3])
+    np.testing.assert_array_equal(scores.repeats.counts[0], 3)
+    np.testing.assert_allclose(join(runs, trials="pass@2").scores.values[0], [1, 1, 2 / 3])
+    assert join(runs, trials="mean", same_model="newest").scores.values[0].tolist() == [1, 1, 1]
+    with pytest.raises(ScoresError, match="pass@2 needs 2 answers to each item"):
+        join(runs[:1], trials="pass@2")
+    other = [runs[0], run(2, group="run-2", variant="temperature=1")]
+    with pytest.raises(ReaderError, match="two scores on item"):
+        join(other, trials="mean")
+
+
+def test_trials_of_documents_without_a_place_are_of_one_item(tmp_path):
+    rows = Rows(tmp_path / "a.json", "answer")
+    rows.append("q", [{"acc": 1}, {"acc": 0}], 1)
+    rows.append("q", [{"acc": 1}, {"acc": 1}], 2)  # the same document once more: another item
+    run = rows.run("org/a", "t")
+    assert (run.n_rows, run.n_items) == (4, 2)
+    scores = join([run]).scores
+    assert scores.values[0].tolist() == [0.5, 1.0]
+    assert scores.repeats.counts[0].tolist() == [2, 2]

@@ -116,11 +116,14 @@ def points(value=87.0):
 
 
 @task
-def quiz(n=30, renamed=False, changed="", scored="match"):
+def quiz(n=30, renamed=False, changed="", scored="match", epochs=None):
     numeric = "NUMERIC" in os.environ
     how = {"match": lambda: match(numeric=numeric), "parts": parts}[scored]
     return Task(
-        dataset=questions(0, n, renamed=renamed, changed=changed), solver=generate(), scorer=how()
+        dataset=questions(0, n, renamed=renamed, changed=changed),
+        solver=generate(),
+        scorer=how(),
+        epochs=epochs,
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 import fewbench
 from fewbench.cli import main as fewbench_main
 from fewbench.errors import AnswersError, ReaderError, RunError
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
@@ -200,8 +200,47 @@ class TestWhatRuns:
         both = run(scores, tmp_path / "both", *epochs, "at_least_2,mean", **accepted)
         own = "Inspect's own score takes at_least_2, mean"
         assert f"task 'quiz': scores are means over 3 epochs; {own}" in both.notes
-        with pytest.raises(RunError, match="means over 3 epochs are fractions"):
-            run(scores, tmp_path / "run", "--epochs", "3", accept_differences=True)
+
+    @pytest.mark.parametrize("how", [("--epochs", "3"), ("-T", "epochs=3")])
+    def test_a_limit_on_cost_counts_every_epoch(self, scores, tmp_path, asked, how):
+        table = scores.changed(items=scores.items.assign(cost=2.0))
+        folder, accepted = tmp_path / "run", {"accept_differences": True}
+        found = run(table, folder, *how, method="random", stop=Stop(cost=24), **accepted)
+        assert len(asked()) == 12  # 4 items, 3 epochs each, for 2.0 each
+        (target,) = found.targets.values()
+        assert (target.items_run, target.cost, target.full_cost) == (4, 24.0, 180.0)
+        assert Evaluation.open(folder, table).cost("scripted/new-9").spent == 24.0
+
+    def test_epochs_are_answers_whose_spread_is_kept(self, scores, tmp_path):
+        settings = ("-M", "unsteady=true", "--epochs", "3")
+        folder = tmp_path / "run"
+        found = run(scores, folder, *settings, accept_differences=True)  # and no accept_fractions
+        (estimate,) = found.estimates.values()
+        assert not any("fractions" in warning for warning in estimate.warnings)
+        answers = Evaluation.open(folder, scores).record.answers("scripted/new-9")
+        assert (answers.counts == 3).all()
+        assert np.nanmax(answers.variances) > 0
+        read = fewbench.import_results(folder / "logs").scores
+        assert read.repeats is not None
+        at = read.positions(scores.item_ids[answers.items])
+        np.testing.assert_allclose(read.values[0, at], answers.scores[0])
+        np.testing.assert_allclose(read.repeats.variances[0, at], answers.variances[0])
+        either = fewbench.import_results(folder / "logs", trials="pass@2").scores
+        assert (either.values[0, at] >= read.values[0, at]).all()
+        assert not either.equals(read)
+
+    def test_samples_run_again_once_all_ran(self, scores, tmp_path, asked):
+        folder = tmp_path / "run"
+        found = run(scores, folder, "-M", "unsteady=true", repeats=3)
+        assert (len(asked()), len(set(asked()))) == (24, 8)
+        assert len(set(asked()[:8])) == 8
+        assert len(logs_of(folder)) == 3
+        assert found.stopped is None
+        evaluation = Evaluation.open(folder, scores)
+        assert (evaluation.record.answers("scripted/new-9").counts == 3).all()
+        again = run(scores, folder, "-M", "unsteady=true", repeats=3)
+        assert len(asked()) == 24
+        assert any("nothing was run" in note for note in again.notes)
 
     def test_a_scorer_of_several_values(self, tmp_path):
         import inspect_ai

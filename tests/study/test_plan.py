@@ -142,16 +142,34 @@ def test_a_budget_is_kept_and_more_items_err_less():
 
 
 def test_a_wanted_difference_is_distinguished():
-    near = plan(TABLE, difference=0.1, power=0.95, **QUICK)
+    near = plan(TABLE, difference=0.1, power=0.95, fixed_items=True, **QUICK)
     (one,) = near.forecasts
     assert one.margin <= 0.1
     assert "95% of pairs that differ by 10 pp are distinguished" in near.answer
     assert any("normal" in note for note in near.notes)
 
 
+def test_a_difference_that_all_items_do_not_show_needs_more_questions():
+    """The share of pairs told apart, (t + z) sqrt(S^2 / N), is that of a simulation."""
+    table = nothing_in_common(n_items=200)
+    made = plan(table, difference=0.05, methods=["random"], expect="like", repeats=3)
+    (one,) = made.forecasts
+    assert (one.items, one.margin) == (200, one.margin_of_all)
+    rng, half = np.random.default_rng(0), one.margin_of_all / 2
+    right = rng.random((2, 4000, 200)) < np.array([0.5 + half, 0.5 - half])[:, None, None]
+    apart = right[0] * 1.0 - right[1]
+    error = np.sqrt((apart.var(axis=1) * 200 + 2) / 201 / 200)
+    assert np.mean(apart.mean(axis=1) > 1.6525 * error) == pytest.approx(0.8, abs=0.06)
+    assert made.questions_needed == pytest.approx(200 * (one.margin_of_all / 0.05) ** 2, abs=1)
+    assert made.answer.startswith(
+        "Even all 200 items do not distinguish models that differ by 5 pp"
+    )
+
+
 def test_random_sampling_tells_differences_as_a_simulation_does():
     """The margin is 2.49 standard errors of the difference of two targets on the same items."""
-    made = plan(nothing_in_common(), difference=0.15, methods=["random"], expect="like", repeats=3)
+    how = {"methods": ["random"], "expect": "like", "repeats": 3, "fixed_items": True}
+    made = plan(nothing_in_common(), difference=0.15, **how)
     n = made.forecasts[0].items
     rng = np.random.default_rng(1)
     p = 0.5
@@ -175,7 +193,7 @@ def test_the_promised_share_of_differences_is_told(method, difference):
     """With the planned items, so many intervals of differences between new models exclude 0."""
     wide = simulate(160, 400, seed=6)
     wide = replace(wide, models=wide.models.drop(columns="family"))
-    how = {"methods": [method], "expect": "like", "repeats": 5}
+    how = {"methods": [method], "expect": "like", "repeats": 5, "fixed_items": True}
     one = plan(wide.take(models=range(100)), difference=difference, power=0.8, **how).forecasts[0]
     assert one.method == method
     assert one.margin == pytest.approx(difference, rel=0.1)
@@ -200,7 +218,7 @@ def test_the_half_width_of_a_difference_is_that_of_versus(method):
             row = table.cells[table.model_positions([name])[0]]
             at = [list(table.item_ids).index(item) for item in items]
             evaluation.tell(name, dict(zip(items, row[at].tolist(), strict=True)))
-    verdict = versus((evaluation, names[0]), (evaluation, names[1]))
+    verdict = versus((evaluation, names[0]), (evaluation, names[1]), fixed_items=True)
     half = (verdict.interval.high - verdict.interval.low) / 2
     assert found.pair_halves()[0, 1] == pytest.approx(half, rel=1e-6)
 

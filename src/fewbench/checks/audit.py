@@ -9,6 +9,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench.algorithms.soundness.missingness import missingness
+from fewbench.checks.clusters import cluster_findings
 from fewbench.checks.duplicates import Kinship, alike_findings, components, kinship
 from fewbench.checks.finding import SEVERITIES, Details, Finding
 from fewbench.checks.items import item_findings, measure_items, worst_first
@@ -138,6 +139,7 @@ def audit(scores: Scores) -> Audit:
         _independent_sources(scores),
         _answer_alike(scores),
         *shape_findings(scores, bool(alike)),
+        *cluster_findings(scores),
     ]
     findings = [finding for finding in every_finding if finding is not None]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))

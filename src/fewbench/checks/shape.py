@@ -6,7 +6,9 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores, Unit
+from fewbench.scores.conditions import disagreements
 from fewbench.scores.families import FAMILY, families_of, stated_families
+from fewbench.scores.table import one_sided
 
 SMALL_TASK = 30
 CEILING = 0.95
@@ -18,6 +20,8 @@ def shape_findings(scores: Scores, kin_found: bool) -> list[Finding | None]:
     return [
         _tasks(scores),
         _options(scores),
+        _one_sided(scores),
+        *_conditions(scores),
         _spread(scores),
         _dates(scores),
         _families(scores, kin_found),
@@ -86,6 +90,33 @@ def _options(scores: Scores) -> Finding | None:
             tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),
         ),
     )
+
+
+def _one_sided(scores: Scores) -> Finding | None:
+    which = one_sided(scores)
+    if not which:
+        return None
+    rest = "right" if which == "worst" else "wrong"
+    return Finding(
+        "one-sided",
+        "problem" if which == "worst" else "caution",
+        f"every score is the {which} one",
+        f"if the file lists only such answers, import the {rest} ones too; else check how replies "
+        "are read and scored",
+    )
+
+
+def _conditions(scores: Scores) -> list[Finding | None]:
+    return [
+        Finding(
+            "other-conditions",
+            "problem",
+            what,
+            "import models that were asked and scored alike: a difference between them may be one "
+            "of prompts, settings or keys; every estimate from this table carries a warning",
+        )
+        for what in disagreements(scores)
+    ]
 
 
 def _spread(scores: Scores) -> Finding:

@@ -17,8 +17,10 @@ from fewbench.errors import EstimateWarning, FewbenchError, ReaderError
 from fewbench.evaluation import add as add_runs
 from fewbench.evaluation.journal import Journal
 from fewbench.readers import Columns, Reading, join_attributes, read
+from fewbench.readers.attributes import in_clusters
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
+from fewbench.readers.tables import table_columns
 from fewbench.scores import Scores, load_scores, save_scores
 from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN
@@ -39,6 +41,7 @@ def _import(
     family: str | None = None,
     keep_item: list[str] | None = None,
     keep_model: list[str] | None = None,
+    by: str | None = None,
     models: Path | None = None,
     items: Path | None = None,
     range: str | None = None,
@@ -67,11 +70,15 @@ def _import(
         Long table: column to keep with the items, such as doc_id. Repeatable.
     keep_model
         Long table: column to keep with the models, such as role. Repeatable.
+    by
+        Column of the items that says which of them hang together, such as the passage of several
+        questions. Verdicts on models then count no item by itself. The column may be in --items.
     models
         Table with one row per model: column model (the id), and any of date, family, role and
         others.
     items
-        Table with one row per item: column item (the id), and any of task, doc_id, cost and others.
+        Table with one row per item: column item (the id), and any of task, doc_id, cost, cluster
+        (as --by) and others.
     range
         Lowest and highest possible score, as in 0,100.
     lower_is_better
@@ -83,13 +90,17 @@ def _import(
         )
     report = output.with_suffix(".files.csv")
     check_outputs(report, inputs=call.paths(), force=call.given["force"])
-    kept = tuple(keep_item or ()), tuple(keep_model or ())
+    kept_items = [*(keep_item or ())]
+    if by is not None and score is not None and (items is None or by not in table_columns(items)):
+        kept_items += [by] if by not in (*kept_items, task) else []
+    kept = tuple(kept_items), tuple(keep_model or ())
     columns = Columns(model, item, score, task, date, family, None, *kept)
     with _work_folder(output) as work:
         reading = call(columns=columns, scale=parse_range(range, lower_is_better), work=work)
         for note in reading.notes:
             say(f"note: {note}")
         scores = join_attributes(reading.scores, models=models, items=items)
+        scores = scores if by is None else in_clusters(scores, "task" if by == task else by)
         if "doc_id" in reading.scores.items and not scores.items["task"].equals(
             reading.scores.items["task"]
         ):
@@ -166,6 +177,8 @@ A long table:   fewbench import r.csv --model llm --item id --score correct -o s
 A wide table:   fewbench import r.csv --model llm -o scores.parquet
 Arrays:         fewbench import r.npz -o scores.parquet
 Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
+Several runs:   fewbench import r.csv … --trials mean -o scores.parquet
+By passage:     fewbench import r.csv … --by passage -o scores.parquet
 Attributes:     fewbench import logs/ --models models.csv --items items.csv -o scores.parquet
 """,
 )
@@ -194,8 +207,8 @@ def _add(call: Call, *, output: Path) -> None:
         warnings.simplefilter("always", EstimateWarning)
         table: Scores = call(scores=load_scores(output)) if grows else call()
         save_scores(table, output)
-    for note in accepted:
-        say(f"note: {output}: {note.message}")
+    for warning in accepted:
+        say(f"note: {output}: {warning.message}")
     ids = [f"{Journal(run).header().id}:" for run in call.given["runs"]]
     n_runs = sum(source.startswith(tuple(ids)) for source in table.models[RUN])
     for note in runs_note(table):

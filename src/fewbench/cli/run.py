@@ -57,7 +57,8 @@ def lm_eval(
     Parameters
     ----------
     key
-        Logs: field that identifies an item (default: its content).
+        Field that identifies a document (default: the one that the scores record, else its
+        content). doc_id is its number.
     metric
         Metric of each task, comma-separated names in order of preference; only without SCORES
         (default: the first that the task or its group has).
@@ -65,7 +66,8 @@ def lm_eval(
         Filter of each task, as --metric.
     """
     from fewbench.runners.driving import run_with
-    from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
+    from fewbench.runners.lm_eval.runner import LmEvalRunner
+    from fewbench.runners.run_folder import LOGS
 
     accepts = options.accept_differences
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
@@ -183,7 +185,8 @@ def command(
 
     Each line of its input names an item: {"item": ID, "target": NAME, "task": TASK, "last": BOOL}.
     For each line it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any
-    order, and may add "cost" and "tokens". Rerun the command to resume.
+    order, and may add "cost" and "tokens". With --repeats, lines of later rounds also have
+    "repeat": 2 and so on. Rerun the command to resume.
 
     \b
     fewbench run command items.jsonl -n 100 -o run -- python answer.py

@@ -36,7 +36,7 @@ from fewbench.cli.outputs import (
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine
-from fewbench.runners.run_folder import set_aside
+from fewbench.runners.run_folder import renew
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ class RunOptions:
     target
         Name of a target model (default: the model's name). Repeat it for several. In a folder with
         other targets, a new target gets their items first.
+    repeats
+        Number of times to run each item. A new round begins once all items ran; an item's score is
+        the mean of its answers. More items tell more than more runs of few items.
     tries
         Number of failures after which an item is skipped.
     accept_fractions
@@ -89,7 +92,7 @@ class RunOptions:
     retry_skipped
         Run the items again that failed and were skipped.
     fresh
-        Start anew. The folder of the earlier run is kept as DIR.1, DIR.2, …
+        Start anew; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
         Random seed.
     """
@@ -106,6 +109,7 @@ class RunOptions:
     batch: int | None = None
     target: Targets = None
     items_of: ItemsOf = None
+    repeats: Annotated[int, typer.Option(min=1)] = 1
     tries: Annotated[int, typer.Option(min=1)] = 3
     accept_differences: AcceptDifferences = False
     accept_fractions: bool = False
@@ -124,7 +128,7 @@ class RunOptions:
         """Further arguments of `Run.open`, by name."""
         names = [
             *("seed", "items_of", "batch", "tries", "accept_differences", "accept_fractions"),
-            *("accept_changes", "strict", "retry_skipped", "average"),
+            *("accept_changes", "strict", "retry_skipped", "average", "repeats"),
         ]
         passed = {name: getattr(self, name) for name in names}
         return passed | {"folder": self.output, "scores_path": self.scores}
@@ -141,7 +145,7 @@ class RunOptions:
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
         scores = None if self.scores is None else load_sources(self.scores, self.average)
-        if self.fresh and (kept := set_aside(self.output)) is not None:
+        if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
             say(f"note: the earlier run is now in {kept}")
         return scores
 

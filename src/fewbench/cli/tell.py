@@ -46,6 +46,8 @@ def tell(
     key: str | None = None,
     skip: Annotated[list[str] | None, typer.Option(metavar="ID")] = None,
     correct: bool = False,
+    repeat: Annotated[int, typer.Option(min=1)] = 1,
+    trials: str | None = None,
     accept_differences: AcceptDifferences = False,
     scores: MovedScores = None,
     accept_fractions: bool = False,
@@ -81,8 +83,8 @@ def tell(
     transposed
         Wide table: rows are items, columns models.
     missing
-        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
-        Comma-separated.
+        Table: texts for items that were not run, as in 'n/a,-', besides empty cells. With 'wrong',
+        empty cells and null count as the worst score. Comma-separated.
     right
         Table: texts for the best score, such as PASS. Comma-separated.
     wrong
@@ -92,11 +94,17 @@ def tell(
     filter
         Logs: filter to read if there are several.
     key
-        Logs: field that identifies an item (default: its content).
+        Logs: field that identifies an item (default: the one that the scores record, else its
+        content).
     skip
         An item that the target cannot answer. Repeat it for several. The estimate uses the others.
     correct
         Replace earlier answers that differ, and record new ones. The folder keeps the old ones.
+    repeat
+        Which answers to the items these are: 2 for second ones beside the first, and so on. An
+        item's score is the mean of its answers.
+    trials
+        Long table or logs with several answers to an item: mean, first, or pass@K.
     accept_fractions
         Accept scores between right and wrong where the source models have none.
     """
@@ -136,6 +144,7 @@ def tell(
                 like=evaluation.scores,
                 only_model=model if is_logs else None,
                 accept_differences=accept_differences and is_logs,
+                trials=trials,
                 scale=scale,
             )
         except RangeError as error:
@@ -159,6 +168,7 @@ def tell(
             accept_fractions=accept_fractions,
             correct=correct,
             strict=strict,
+            repeat=repeat,
         )
         _say_taken(taken, evaluation, answers, reading.scores.n_items, moved, is_logs)
         whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""

@@ -5,23 +5,22 @@ import math
 
 import numpy as np
 
+from fewbench._blocks import blocks
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.decide.joint import EQUAL, Errors
 from fewbench.uncertainty.bounds import EXACT
 
 DRAWS = 20_000
 """Draws of all scores, for the probability of being among the best."""
 STEPS = 50
 """Number of steps in which the items are given out, about."""
-EQUAL = 10.0 ** (-EXACT - 1)
-"""Scores no further apart than this are equal."""
 
 
 def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArray:
     """Return the probability of each score to be among the highest `top`, shape (targets,).
 
-    Draws all scores from a normal distribution whose differences have these standard errors as
-    closely as a covariance allows: squared distances, centered, without negative eigenvalues
-    (Torgerson 1952, classical scaling). Equal scores share a place.
+    Draws all scores with errors whose differences have these standard errors (see `Errors`). Equal
+    scores share a place.
 
     Parameters
     ----------
@@ -38,19 +37,19 @@ def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArr
 
     >>> errors = np.array([[0, 0, 9, 9], [0, 0, 9, 9], [9, 9, 0, 4], [9, 9, 4, 0]]) / 100
     >>> chances_of_top(np.array([0.5, 0.49, 0.5, 0.5]), errors, 1).round(2).tolist()
-    [0.43, 0.0, 0.29, 0.29]
+    [0.43, 0.0, 0.29, 0.28]
     """
-    n = len(scores)
-    center = np.eye(n) - 1 / n
-    squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
-    sizes, axes = np.linalg.eigh(-0.5 * center @ squares @ center)
-    # Rounding leaves tiny eigenvalues, whose square roots would tell equal scores apart.
-    root = axes * np.sqrt(np.where(sizes > EQUAL * sizes[-1], sizes, 0.0))
-    drawn = np.round(scores, EXACT) + np.random.default_rng(0).standard_normal((DRAWS, n)) @ root.T
-    last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
-    above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
-    left = top - above.sum(axis=1, keepdims=True)
-    return np.asarray((above + level * left / level.sum(axis=1, keepdims=True)).mean(axis=0))
+    n, distribution = len(scores), Errors.of(errors)
+    rounded, chances = np.round(scores, EXACT), np.zeros(n)
+    rng = np.random.default_rng(0)
+    for part in blocks(DRAWS, n):
+        errors_drawn = rng.standard_normal((part.stop - part.start, n)) @ distribution.root
+        drawn = rounded + errors_drawn
+        last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
+        above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
+        left = top - above.sum(axis=1, keepdims=True)
+        chances += (above + level * left / level.sum(axis=1, keepdims=True)).sum(axis=0)
+    return chances / DRAWS
 
 
 def own_variances(errors: FloatArray) -> FloatArray:
@@ -84,6 +83,8 @@ def allocate(
     top: int,
     total: int,
     n_items: int,
+    lasting: FloatArray | None = None,
+    decidable: BoolArray | None = None,
 ) -> IntArray:
     """Return how many of `total` further items each target runs, to settle the best `top`.
 
@@ -96,11 +97,15 @@ def allocate(
     scores : ndarray, shape (targets,)
         Estimated full scores, the best first.
     errors : ndarray, shape (targets, targets)
-        Standard errors of the differences.
+        Standard errors of the differences, that items not run leave.
     answered : ndarray of int, shape (targets,)
     known : ndarray of bool, shape (targets,)
         Whether the score is known, so that a target needs no items.
     top, total, n_items : int
+    lasting : ndarray, shape (targets, targets), optional
+        Standard errors of the differences that are left when all items ran.
+    decidable : ndarray of bool, shape (targets, targets), optional
+        Pairs that all items would decide; the others are worth no item.
 
     Examples
     --------
@@ -125,7 +130,10 @@ def allocate(
         for i, j in itertools.product(range(top), range(top, len(scores))):
             if room[i] <= 0 and room[j] <= 0:
                 continue
-            sure = float(scores[i] - scores[j]) / math.sqrt(max(now[i] + now[j], 1e-18))
+            if decidable is not None and not decidable[i, j]:
+                continue
+            variance = now[i] + now[j] + (0.0 if lasting is None else float(lasting[i, j]) ** 2)
+            sure = float(scores[i] - scores[j]) / math.sqrt(max(variance, 1e-18))
             if best is None or sure < best[0]:
                 best = sure, i, j
         if best is None:

@@ -26,9 +26,9 @@ from fewbench.decide.operands import (
     scores_of,
     warnings_of,
 )
-from fewbench.decide.random_pairs import items_to_decide
+from fewbench.decide.random_pairs import ToDecide, items_to_decide
 from fewbench.decide.versus import check_margin
-from fewbench.decide.versus_result import looks, more_items, needed
+from fewbench.decide.words import AS_MODELS, beyond, looks, more_items, needed, on_these, seen
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.interval import Interval
@@ -55,6 +55,8 @@ class Check(Frozen):
     ----------
     rule : str
         The condition in words.
+    baseline : str
+        What it is compared with; empty for a score.
     is_score, is_paired : bool
         Whether a score is compared, and not a difference; whether the baseline is estimated as
         well, so that both run the same items.
@@ -66,17 +68,23 @@ class Check(Frozen):
     level : float
         Level of the interval.
     kind : str
-        What the interval rests on (see `Estimate.interval_kind`), or known.
+        What the interval rests on (see `Estimate.interval_kind`); answers if all items ran, or
+        known for exactly these items.
     verdict : str
         pass if all of the interval meets the condition, fail if none of it does.
     items_needed, items_if_known : int or None
         About how many items would decide it if the value stays as it is, the same for both if the
-        baseline is estimated; and if it ran all items once, so that its score is known.
+        baseline is estimated; and if it ran all items once.
+    is_decidable : bool
+        Whether all items would decide it if the value stays as it is.
+    questions_needed : int or None
+        If not: about how many questions like these would; None if more than 100 times as many.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="constants")
 
     rule: str
+    baseline: str = ""
     is_score: bool
     is_paired: bool = False
     value: float
@@ -87,6 +95,8 @@ class Check(Frozen):
     verdict: Verdict
     items_needed: int | None = None
     items_if_known: int | None = None
+    is_decidable: bool = True
+    questions_needed: int | None = None
 
 
 class Gate(Shown, Frozen):
@@ -104,6 +114,9 @@ class Gate(Shown, Frozen):
     checks : tuple of Check
     level : float
         As given. With two checks, each interval has a higher one, `Check.level`.
+    fixed_items : bool
+        Whether intervals and verdicts are about exactly these items, of these runs. If not, they
+        are about the models, on questions like these and if they run again.
     checked_at : tuple of int
         Numbers of answers after which you may check the verdict; the level applies to all of these
         checks together. Empty for a single check.
@@ -122,6 +135,7 @@ class Gate(Shown, Frozen):
     verdict: Verdict
     checks: tuple[Check, ...]
     level: float
+    fixed_items: bool = False
     checked_at: tuple[int, ...] = ()
     items_run: int
     items_total: int
@@ -151,15 +165,19 @@ class Gate(Shown, Frozen):
             [check.rule, *texts, check.verdict]
             for check, texts in zip(self.checks, words, strict=True)
         ]
+        about = f"on exactly these {counted(self.items_total, 'item')}"
+        if not self.fixed_items:
+            about = f"as a model, {AS_MODELS}"
         answer = {
-            "pass": f"{self.target} passes",
-            "fail": f"{self.target} fails",
-            "undecided": f"It is undecided whether {self.target} passes",
+            "pass": f"{self.target} passes {about}",
+            "fail": f"{self.target} fails {about}",
+            "undecided": f"It is undecided whether {self.target} passes {about}",
         }[self.verdict]
         together = ""
         if self.checked_at:
             together = f", also if you check after {looks(self.checked_at, self.items_run)}"
         lesser = [
+            f"{on_these(self.items_total)}, {'; '.join(map(self._seen, self.checks))}.",
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. A "
             "model that should fail passes with a probability of at most "
             f"{(1 - self.level) / 2:.0%}{together}.",
@@ -167,18 +185,24 @@ class Gate(Shown, Frozen):
         ]
         facts, further = {}, []
         if self.verdict == "undecided":
-            most = max(check.items_needed or 0 for check in self.checks)
-            if most:
+            open_ = [check for check in self.checks if check.verdict == "undecided"]
+            out_of_reach = [check for check in open_ if not check.is_decidable]
+            most = max((check.items_needed or 0 for check in open_), default=0)
+            if most and not out_of_reach:
                 paired = any(check.is_paired for check in self.checks)
                 facts["If the value stays"] = needed(most, self.items_total, is_paired=paired)
-            if any(check.items_if_known for check in self.checks):
-                most_known = max(
-                    check.items_if_known or check.items_needed or 0 for check in self.checks
-                )
+            if any(check.items_if_known for check in open_) and not out_of_reach:
+                most_known = max(check.items_if_known or check.items_needed or 0 for check in open_)
                 facts["If the baseline ran all items once"] = (
                     f"about {most_known:,} items decide it"
                 )
-            further = [more_items(most - self.items_run, is_limited=self.is_limited)]
+            if out_of_reach:
+                numbers = [check.questions_needed for check in out_of_reach]
+                questions = None if None in numbers else max(n for n in numbers if n is not None)
+                all_ran = all(check.kind in ("known", "answers") for check in out_of_reach)
+                lesser.insert(1, beyond(self.items_total, questions, all_ran=all_ran))
+            elif most:
+                further = [more_items(most - self.items_run, is_limited=self.is_limited)]
             if self.items_open:
                 further = [
                     "rerun the command of fewbench run, or fewbench ask "
@@ -198,6 +222,15 @@ class Gate(Shown, Frozen):
         shown = (self.target, answer, lesser, self.warnings, [checks], further)
         return Page("gate", *shown, first=first)
 
+    def _seen(self, check: Check) -> str:
+        """Return what was seen of a check on these items."""
+        unit, is_estimated = Unit(self.scale), check.kind not in ("known", "answers")
+        if not check.is_score:
+            baseline = check.baseline
+            return seen(self.target, baseline, check.value, unit, is_estimated=is_estimated)
+        estimated = "an estimated " if is_estimated else ""
+        return f"{self.target} scores {estimated}{unit.score(check.value)}"
+
     def _words(self, check: Check) -> tuple[str, str, str]:
         """Return the value of a check, its interval and its bound."""
         unit = Unit(self.scale)
@@ -215,13 +248,15 @@ def gate(
     margin: float | None = None,
     level: float = 0.9,
     sequential: bool = False,
+    fixed_items: bool = False,
     next_items: int | None = None,
     ask: bool = False,
 ) -> Gate:
     """Pass or fail a target by a threshold or a baseline.
 
-    The interval is the one that fewbench estimate prints. With two conditions, each is tested at
-    half the allowed share of wrong verdicts.
+    The verdict holds for the model, on questions like these and if it runs again: the interval is
+    wider than that of fewbench estimate. With `fixed_items` it holds for exactly these items. With
+    two conditions, each is tested at half the allowed share of wrong verdicts.
 
     Parameters
     ----------
@@ -240,6 +275,8 @@ def gate(
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until pass or fail: the
         interval is valid for all of these checks together.
+    fixed_items : bool
+        Judge the score on exactly these items, of this run, and not the model.
     next_items : int, optional
         With `ask`: number of further items to ask for, even above the budget. A baseline that is
         estimated is asked the same ones. All answers are kept.
@@ -289,7 +326,9 @@ def gate(
     side = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
-    check = partial(_check, side, scores=scores, level=each, sequential=sequential)
+    check = partial(
+        _check, side, scores=scores, level=each, sequential=sequential, fixed_items=fixed_items
+    )
     checks, sides = [], [side]
     if at_least is not None:
         bound = at_score(float(scale.to_unit(at_least)), scores)
@@ -304,10 +343,11 @@ def gate(
             )
         sides.append(baseline)
         by_margin = f" by more than {unit.points(margin, exact=True)}" if margin else ""
-        rule = f"not worse than {labels(side, baseline)[1]}{by_margin}"
+        name = labels(side, baseline)[1]
+        rule = f"not worse than {name}{by_margin}"
         sign = 1 if scale.lower_is_better else -1
         loss = margin or 0.0
-        checks.append(check(baseline, rule, sign * loss, margin=loss))
+        checks.append(check(baseline, rule, sign * loss, margin=loss, name=name))
     warnings = list(warnings_of(sides))
     has_gaps = any(side.has_gaps for side in sides)
     if has_gaps:
@@ -328,7 +368,8 @@ def gate(
         verdict="undecided" if has_gaps else overall,
         checks=tuple(checks),
         level=level,
-        checked_at=checked_at(side) if sequential else (),
+        fixed_items=fixed_items,
+        checked_at=checked_at(side, fixed_items=fixed_items) if sequential else (),
         items_run=len(side.items),
         items_total=scores.n_items,
         items_open=0 if side.evaluation is None else len(side.evaluation.ask().get(side.name, ())),
@@ -347,14 +388,17 @@ def _check(
     scores: Scores,
     level: float,
     sequential: bool,
+    fixed_items: bool,
     margin: float = 0.0,
     is_score: bool = False,
+    name: str = "",
 ) -> Check:
     """Check the target's lead over another operand.
 
     With `is_score`, the check shows the score itself and not the difference.
     """
-    made, scale = contrast(side, other, level=level, sequential=sequential), scores.scale
+    made = contrast(side, other, level=level, sequential=sequential, fixed_items=fixed_items)
+    scale = scores.scale
     low, high = made.interval(level)
     least = -margin / scale.span
     verdict: Verdict = "undecided"
@@ -362,10 +406,10 @@ def _check(
         verdict = "pass"
     elif high < least - ROUNDING:
         verdict = "fail"
-    needed = if_known = None
+    to_decide = ToDecide()
     if verdict == "undecided":
         distance = made.difference - least
-        needed, if_known = items_to_decide(made, (side, other), level, distance, scores.n_items)
+        to_decide = items_to_decide(made, (side, other), level, distance, scores.n_items)
     interval = Interval.between(scale.difference_from_unit((low, high)))
     value = float(scale.difference_from_unit(made.difference))
     if is_score:
@@ -374,6 +418,7 @@ def _check(
         value = float(scale.from_unit(side.estimates[0]))
     return Check(
         rule=rule,
+        baseline=name,
         is_score=is_score,
         is_paired=not side.is_known and not other.is_known,
         value=value,
@@ -382,6 +427,5 @@ def _check(
         level=level,
         kind=made.kind,
         verdict=verdict,
-        items_needed=needed,
-        items_if_known=if_known,
+        **dict(to_decide),
     )

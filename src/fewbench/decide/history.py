@@ -35,7 +35,9 @@ class Dated(Frozen):
     change_interval: Interval | None = None
 
 
-def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[Dated, ...]:
+def history_of(
+    sides: Sequence[Operand], scores: Scores, level: float, *, fixed_items: bool = False
+) -> tuple[Dated, ...]:
     """Return the models that have a date, the oldest first; none if all have the same.
 
     Models of the same date, such as the targets of one evaluation, stay in the order of `sides`.
@@ -49,7 +51,7 @@ def history_of(sides: Sequence[Operand], scores: Scores, level: float) -> tuple[
     for date, side in dated if len({date[:16] for date, _ in dated}) > 1 else ():
         change, of_change = None, None
         if before is not None:
-            difference = contrast(side, before)
+            difference = contrast(side, before, fixed_items=fixed_items)
             change = float(scale.difference_from_unit(difference.difference))
             of_change = Interval.between(scale.difference_from_unit(difference.interval(level)))
         rows.append(
@@ -87,7 +89,7 @@ def history_section(rows: Sequence[Dated], unit: Unit, level: float) -> Section:
     cells = [
         [
             *(row.date, row.target, unit.score(row.score)),
-            unit.scores(row.interval) if row.interval.low < row.interval.high else "known",
+            unit.scores(row.interval) if row.interval.low < row.interval.high else "all items ran",
             "–" if row.change is None else unit.difference(row.change),
             unit.differences(row.change_interval),
         ]

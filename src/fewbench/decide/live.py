@@ -47,6 +47,7 @@ def run_versus(
     level: float = 0.9,
     margin: float | None = None,
     adjust: Adjust = "holm",
+    fixed_items: bool = False,
     seed: int = 0,
     on_progress: "OnProgress | None" = None,
 ) -> Versus:
@@ -70,7 +71,7 @@ def run_versus(
         Keep every answer there. Repeat the call to resume after a stop or a crash.
     scores_path : path, optional
         File of the scores, recorded in the folder.
-    level, margin, adjust
+    level, margin, adjust, fixed_items
         As for `versus`. With a margin, a verdict of equivalence also ends the run.
     seed : int
         Random seed.
@@ -112,7 +113,7 @@ def run_versus(
     def compared(evaluation: Evaluation) -> Versus:
         return versus(
             (evaluation, a), b, level=level, margin=margin, adjust=adjust, sequential=True,
-            warn=False,
+            fixed_items=fixed_items, warn=False,
         )  # fmt: skip
 
     def look(run: "Run", target: str) -> None:

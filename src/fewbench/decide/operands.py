@@ -26,16 +26,21 @@ from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores
+from fewbench.scores.table import MOST_MISSING
+from fewbench.uncertainty.all_pairs import all_pairs
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
     PairedAnswers,
+    common_answers,
     error_correlation,
     look_factor,
     paired_answers,
 )
 from fewbench.uncertainty.held_out import looks_of
 from fewbench.uncertainty.intervals import Scored, Uncertainty
+from fewbench.uncertainty.question_error import CommonAnswers, of_one_score
+from fewbench.uncertainty.questions import Questions
 
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
@@ -64,6 +69,8 @@ class Operand:
         Full score and task scores.
     answers : Answers
         Its own, in one row.
+    scores : Scores
+        The source models.
     evaluation : Evaluation or None
         None if the score is known: a model of the sources, or a number.
     scored : Scored or None
@@ -74,6 +81,7 @@ class Operand:
     name: str
     estimates: FloatArray
     answers: Answers
+    scores: Scores
     evaluation: Evaluation | None = None
     scored: Scored | None = None
     notes: tuple[str, ...] = ()
@@ -109,6 +117,18 @@ class Operand:
         return self.evaluation is None or len(self.items) == self.evaluation.scores.n_items
 
     @property
+    def is_of_table(self) -> bool:
+        """Whether it is a model of the source scores, and neither a target nor a number."""
+        return self.evaluation is None and len(self.items) > 0
+
+    @property
+    def chances(self) -> FloatArray | None:
+        """Chance of each item to be run, shape (items,), or None if a method chose the items."""
+        if not isinstance(self.score, Uncertainty):
+            return np.ones(self.scores.n_items)
+        return None if self.score.sample is None else self.score.sample.chances
+
+    @property
     def has_gaps(self) -> bool:
         """Whether an item waits for its answer that was asked before an answered one.
 
@@ -139,23 +159,86 @@ class Operand:
 
 
 def contrast(
-    one: Operand, other: Operand, *, level: float = 0.9, sequential: bool = False
+    one: Operand,
+    other: Operand,
+    *,
+    level: float = 0.9,
+    sequential: bool = False,
+    fixed_items: bool = False,
 ) -> Contrast:
     """Return the difference of the full scores of two operands.
 
-    With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end at
-    a verdict at this level.
+    Of the models, on questions like these and if they run again, or with `fixed_items`, on exactly
+    these items. With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end
+    at a verdict at this level.
     """
-    wider = looks_factor((one, other), level) if sequential else 1.0
-    return Contrast(one.score, other.score, _correlation(one, other), wider, _paired(one, other))
+    wider = looks_factor((one, other), level, fixed_items=fixed_items) if sequential else 1.0
+    questions: Questions | None = None
+    if one.is_of_table and other.is_of_table:
+        questions = _of_table(one, other, fixed_items=fixed_items)
+    elif len(other.items):
+        questions = _in_common(one, other).of_full_score(fixed_items=fixed_items)
+    elif not fixed_items:  # a number
+        questions = of_one_score(one.scores, one.items, one.answers.scores[0], one.score)
+    return Contrast(
+        one.score, other.score, _correlation(one, other), wider, _paired(one, other), questions
+    )
 
 
-def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> float:
+def _of_table(one: Operand, other: Operand, *, fixed_items: bool) -> Questions | None:
+    """Return the error of two models of a table, as `rank` has it of all its pairs."""
+    two = one.scores.take(models=one.scores.model_positions([one.name, other.name]))
+    estimates = np.array([one.estimates[0], other.estimates[0]])
+    pairs = all_pairs(two, estimates, fixed_items=fixed_items)
+    variance, freedom = float(pairs.variance[0, 1]), float(pairs.freedom[0, 1])
+    return Questions(variance, freedom) if variance else None
+
+
+def score_interval(
+    side: Operand, level: float, task: int | None = None, *, fixed_items: bool
+) -> tuple[float, float] | None:
+    """Return the interval of a full score or a task score, of the model or on exactly these items.
+
+    None if nothing is known of the task.
+    """
+    score = side.score if task is None else side.tasks[task]
+    if score is None:
+        return None
+    questions = None
+    if not fixed_items:
+        questions = of_one_score(side.scores, side.items, side.answers.scores[0], score, task)
+    return Contrast(score, 0.0, questions=questions).interval(level)
+
+
+def _in_common(one: Operand, other: Operand) -> CommonAnswers:
+    items, ours, theirs = common_answers(one.answers, other.answers)
+    chances = [side.chances for side in (one, other)]
+    n_items, filled = one.scores.n_items, 1.0
+    known = [side for side in (one, other) if side.evaluation is None]
+    if known and any(len(side.items) < n_items for side in known):
+        filled = n_items / (len(items) if len(known) == 2 else len(known[0].items))
+    return CommonAnswers(
+        max((one.scores, other.scores), key=lambda scores: scores.n_models),
+        items,
+        ours - theirs,
+        np.array([one.estimates, other.estimates]),
+        None
+        if chances[0] is None or chances[1] is None
+        else np.minimum(chances[0], chances[1])[items],
+        min(len(one.items), len(other.items)),
+        filled,
+    )
+
+
+def looks_factor(
+    sides: Sequence[Operand], level: float, least: int = 0, *, fixed_items: bool = False
+) -> float:
     """Return how much wider the interval of a difference is for one of several looks.
 
     It is the larger factor of the two sides. Of a target that is ahead of the other one, at most
     `AHEAD` times as large a share of its budget counts: its further answers hardly change the
-    difference. 1 if both scores are known.
+    difference. 1 for models of the sources, and with `fixed_items` if both scores are known: after
+    all items only a verdict on the models has an error that earlier looks add to.
 
     Parameters
     ----------
@@ -163,8 +246,9 @@ def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> floa
     level : float
     least : int
         As it would be after so many answers of each side, where it has fewer.
+    fixed_items : bool
     """
-    open_ = [side for side in sides if not side.is_known]
+    open_ = _looked_at(sides, fixed_items=fixed_items)
     answers = [max(len(side.items), least) for side in open_]
     shares = [n / side.budget for n, side in zip(answers, open_, strict=True)]
     most = AHEAD * min(shares, default=0.0)
@@ -175,12 +259,24 @@ def looks_factor(sides: Sequence[Operand], level: float, least: int = 0) -> floa
     return max(factors, default=1.0)
 
 
-def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
+def _looked_at(sides: Sequence[Operand], *, fixed_items: bool) -> list[Operand]:
+    """Return the operands whose errors hang on how often one looks."""
+    return [
+        side for side in sides if not (side.is_known if fixed_items else side.evaluation is None)
+    ]
+
+
+def task_contrasts(
+    one: Operand, other: Operand, *, fixed_items: bool = False
+) -> "list[Contrast | None]":
     """Return the difference of every task; None where nothing is known of one."""
     correlation, pairs = _correlation(one, other), _paired_by_task(one, other)
+    errors = _in_common(one, other).of_tasks(fixed_items=fixed_items)
     return [
-        None if a is None or b is None else Contrast(a, b, correlation, paired=paired)
-        for a, b, paired in zip(one.tasks, other.tasks, pairs, strict=True)
+        None
+        if a is None or b is None
+        else Contrast(a, b, correlation, paired=paired, questions=questions)
+        for a, b, paired, questions in zip(one.tasks, other.tasks, pairs, errors, strict=True)
     ]
 
 
@@ -196,12 +292,12 @@ def judged(
 
     It is better or worse if the p value that is adjusted for their number is at most 1 - level.
     `difference` is in [0, 1]; the interval is on the scale of the scores, None if nothing is known.
-    The p values are None where nothing is tested: then, or if both scores are known.
+    The p values are None where nothing is tested: then, or for a difference without error.
     """
     verdict = "undecided"
     if p_adjusted is not None and p_adjusted <= 1 - level + 1e-12 and difference != 0:
         verdict = "better" if difference > 0 else "worse"
-    is_tested = pair is not None and not pair.is_known
+    is_tested = pair is not None and not pair.is_certain
     return {
         "difference": float(scale.difference_from_unit(difference)),
         "interval": None
@@ -342,9 +438,9 @@ def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
     )
 
 
-def checked_at(*operands: Operand) -> tuple[int, ...]:
+def checked_at(*operands: Operand, fixed_items: bool = False) -> tuple[int, ...]:
     """Return the numbers of answers after which the longest evaluation is checked."""
-    budgets = [side.budget for side in operands if not side.is_known]
+    budgets = [side.budget for side in _looked_at(operands, fixed_items=fixed_items)]
     return looks_of(max(budgets)) if budgets else ()
 
 
@@ -398,7 +494,9 @@ def _same_benchmark(first: Scores, other: Scores) -> bool:
     )
 
 
-def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Operand:
+def operand(
+    given: Given, scores: Scores, others: Sequence[Given] = (), *, of_table: bool = False
+) -> Operand:
     """Return an operand from what a user gives.
 
     Parameters
@@ -408,6 +506,8 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         The sources.
     others : sequence of Given
         Evaluations that a name may be a target of, or a checkpoint beside.
+    of_table : bool
+        Whether models of one table are compared, which may lack up to half of the items.
 
     Raises
     ------
@@ -430,7 +530,7 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         if given in evaluation.targets:
             return _estimated(evaluation, given, scores)
     if given in scores.models.index:
-        return _known(given, scores)
+        return _known(given, scores, of_table=of_table)
     if (beside := checkpoint_beside(given, evaluations)) is not None:
         return _estimated(beside, given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
@@ -455,14 +555,19 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
             f"{counted(n_open, 'asked item')} not answered yet: the interval is for the "
             f"{counted(len(answers.items), 'answer')} so far",
         )
-    return Operand(target, score.estimates, answers, evaluation, score, notes)
+    return Operand(target, score.estimates, answers, scores, evaluation, score, notes)
 
 
-def _known(name: str, scores: Scores) -> Operand:
+def _known(name: str, scores: Scores, *, of_table: bool) -> Operand:
     row = int(scores.model_positions([name])[0])
     values = scores.cells[row]
     missing = float(np.isnan(values).mean())
-    if not is_known(scores.take(models=[row]))[0]:
+    if of_table and missing > MOST_MISSING:
+        raise EvaluationError(
+            f"{name!r} ran less than half of the items, too few for its score",
+            hint="run more of them, or compare models that ran most items",
+        )
+    if not of_table and not is_known(scores.take(models=[row]))[0]:
         raise EvaluationError(
             f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
             "known",
@@ -474,13 +579,17 @@ def _known(name: str, scores: Scores) -> Operand:
         notes = (f"{missing:.1%} of the answers are missing and were filled in",)
     estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
     items = np.flatnonzero(~np.isnan(values))
-    return Operand(name, estimates, Answers(items, values[None, items]), notes=notes)
+    answers = Answers(items, values[None, items])
+    if (repeats := scores.repeats) is not None:
+        counts = repeats.counts[[row]][:, items].astype(np.float64)
+        answers = replace(answers, counts=counts, variances=repeats.variances[[row]][:, items])
+    return Operand(name, estimates, answers, scores, notes=notes)
 
 
 def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = Answers(np.empty(0, dtype=np.intp), np.empty((1, 0)))
-    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing)
+    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, scores)
 
 
 def frame_of(

@@ -3,20 +3,20 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from fewbench._json import Frozen
-from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms import ties
 from fewbench.decide.operands import Operand, if_paired, looks_factor
 from fewbench.scores import Scores
-from fewbench.uncertainty.contrast import Contrast, common_answers, variance_of
+from fewbench.uncertainty.contrast import Contrast, common_answers
 from fewbench.uncertainty.intervals import Uncertainty
+from fewbench.uncertainty.questions import nearest, variance_of
 
-PAIRS = 20
-"""Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
+MOST = 100.0
+"""Times as many questions as there are items, from which their number says nothing."""
 
 
 class RandomPairs(Frozen):
@@ -54,7 +54,7 @@ def random_pairs(
         return None
     n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
     full = whole.full_scores()
-    rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
+    rows = [nearest(full, float(side.estimates[0])) for side in (one, other)]
     cells = whole.filled_cells
     a, b = cells[rows[0]], cells[rows[1]]
     variances = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
@@ -68,77 +68,129 @@ def random_pairs(
         is_random = all(evaluation.method.plain_sampling for evaluation in evaluations)
         variance = seen if is_random else min(variance, seen)
     variance = max(variance, 1 / n_items)
-    half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
+    normal = float(ndtri(0.5 + level / 2))
+    half = normal * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
+    of_questions = 0.0 if made.questions is None else normal * math.sqrt(variance / n_items)
     low, high = made.interval(level)
+    left = math.sqrt(max(((high - low) / 2) ** 2 - of_questions**2, 0.0))
     return RandomPairs(
         items=n,
-        half_width=scores.scale.span * half,
-        items_needed=items_of_width(half, (high - low) / 2, n, n_items),
+        half_width=scores.scale.span * math.hypot(half, of_questions),
+        items_needed=items_of_width(half, left, n, n_items),
     )
 
 
-def _nearest(full: FloatArray, score: float) -> IntArray:
-    return ties.argsort(np.abs(full - score), scale=1.0)[:PAIRS]
-
-
 def items_needed(
-    half: float, distance: float, n: int, n_items: int, wider: Callable[[int], float] | None = None
-) -> int:
+    half: float,
+    distance: float,
+    n: int,
+    n_items: int,
+    wider: Callable[[int], float] | None = None,
+    of_questions: float = 0.0,
+) -> int | None:
     """Return how many items make a half width as small as a distance, more than the n so far.
 
-    Half widths shrink with sqrt(1/n - 1/N).
+    Half widths shrink with sqrt(1/n - 1/N), without the part that does not hang on items not run.
+    None if that part alone is as wide: then even all items would not do.
 
     Parameters
     ----------
-    half, distance : float
+    half : float
+        The half width that the items not run leave, at one look.
+    distance : float
     n, n_items : int
     wider : callable, optional
         Of several looks: how much wider the interval is than that of one look, by the number of
         items.
+    of_questions : float
+        The half width that is left after all items, at one look.
 
     Examples
     --------
     >>> items_needed(0.06, 0.03, 50, 1000)
     174
+    >>> [items_needed(0.06, 0.03, 50, 1000, of_questions=left) for left in (0.02, 0.04)]
+    [275, None]
     """
+    at_end = of_questions if wider is None else of_questions * wider(n_items)
+    if of_questions and at_end >= distance:
+        return None
     if wider is None:
-        return min(n_items, max(n + 1, items_of_width(half, distance, n, n_items)))
+        left = math.sqrt(distance**2 - of_questions**2)
+        return min(n_items, max(n + 1, items_of_width(half, left, n, n_items)))
 
     def decides(items: int) -> bool:
         shrunk = math.sqrt((1 / items - 1 / n_items) / (1 / n - 1 / n_items))
-        return half * shrunk * wider(items) / wider(n) <= distance
+        return wider(items) * math.hypot(half * shrunk, of_questions) <= distance
 
     return bisect_left(range(n_items), True, lo=n + 1, key=decides)
 
 
+class ToDecide(Frozen):
+    """What would decide a contrast, if it stays as it is.
+
+    Attributes
+    ----------
+    items_needed, items_if_known : int or None
+        About how many items, and how many if the second score were known.
+    is_decidable : bool
+        Whether all items would decide it.
+    questions_needed : int or None
+        If not: about how many questions like these would. None if they are more than `MOST` times
+        as many as there are items.
+    """
+
+    items_needed: int | None = None
+    items_if_known: int | None = None
+    is_decidable: bool = True
+    questions_needed: int | None = None
+
+
 def items_to_decide(
     made: Contrast, sides: tuple[Operand, Operand], level: float, distance: float, n_items: int
-) -> tuple[int | None, int | None]:
-    """Return how many items would decide a contrast, and how many if the other score were known.
+) -> ToDecide:
+    """Return what would decide a contrast.
 
     `distance` is how far the difference is above the bound that it must clear, or below it if
-    negative. None if both scores are known, so that more items change nothing.
+    negative.
     """
     n = min((len(side.items) for side in sides if not side.is_known), default=0)
+    is_fixed = made.questions is None
+    looks = None
+    if made.wider != 1.0:
+        looks = partial(looks_factor, sides, level, fixed_items=is_fixed)
+    of_questions = 0.0
+    if made.questions is not None:
+        questions = made.questions
+        if questions.answers is not None:  # of a sample: then of all
+            questions = replace(questions, answers=n_items)
+        below, above = questions.reaches(level)
+        of_questions = below if distance > 0 else above
+        at_end = of_questions * (1.0 if looks is None else looks(n_items))
+        if at_end >= abs(distance):
+            times = (at_end / abs(distance)) ** 2 if distance else math.inf
+            needed = math.ceil(times * n_items) if times <= MOST else None
+            return ToDecide(is_decidable=False, questions_needed=needed)
     if not n:
-        return None, None
-    low, high = made.interval(level)
+        return ToDecide()
     pairs = if_paired(made, *sides)
-    half = pairs.half(level)
+    half = pairs.half_of_items(level)
     if pairs is made:  # exact intervals are longer towards the middle of the scale
-        half = made.difference - low if distance > 0 else high - made.difference
-    looks = None if made.wider == 1.0 else partial(looks_factor, sides, level)
-    needed = items_needed(half, abs(distance), n, n_items, looks)
+        low, high = made.ends_of_items(level)
+        half = (made.difference - low if distance > 0 else high - made.difference) / made.wider
+    needed = items_needed(half, abs(distance), n, n_items, looks, of_questions)
     one, other = made.one, made.other
     if not isinstance(one, Uncertainty) or not isinstance(other, Uncertainty):
-        return needed, None
+        return ToDecide(items_needed=needed)
     alone, n = sides[:1], len(sides[0].items)
-    wider = 1.0 if looks is None else looks_factor(alone, level)
-    left = Contrast(one, other.estimate, wider=wider).half(level)
-    if left >= made.half(level):
-        return needed, None
-    looks = None if looks is None else partial(looks_factor, alone, level)
-    return needed, items_needed(left, abs(distance), n, n_items, looks)
+    left = Contrast(one, other.estimate)
+    wider = 1.0 if looks is None else looks_factor(alone, level, fixed_items=is_fixed)
+    if replace(left, wider=wider, questions=made.questions).half(level) >= made.half(level):
+        return ToDecide(items_needed=needed)
+    looks = None if looks is None else partial(looks_factor, alone, level, fixed_items=is_fixed)
+    half = left.half_of_items(level)
+    if_known = items_needed(half, abs(distance), n, n_items, looks, of_questions)
+    return ToDecide(items_needed=needed, items_if_known=if_known)
 
 
 def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:

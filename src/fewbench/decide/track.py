@@ -1,6 +1,7 @@
 """Track: the scores of a run's checkpoints, which changes are real, and which is the best."""
 
 import itertools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -44,15 +45,20 @@ def track(
     steps: Mapping[str, float] | None = None,
     scores: Scores | None = None,
     level: float = 0.9,
+    fixed_items: bool = False,
     half_width: float | None = None,
     change: float | None = None,
 ) -> Track:
     """Follow the checkpoints of a training run.
 
     The result is the score of each checkpoint with its interval, which changes are real, and which
-    checkpoint is probably the best. Checkpoints that ran all items join the source models; the
-    others are estimated. If you run one checkpoint in full every few steps, the others are tested
-    against it, which finds more of the real changes.
+    checkpoint is probably the best. Scores and their intervals are of these items. A change is real
+    if it holds for the checkpoints, on questions like these and if they run again, or with
+    `fixed_items` for exactly these items.
+
+    Checkpoints that ran all items join the source models; the others are estimated. If you run one
+    checkpoint in full every few steps, the others are tested against it, which finds more of the
+    real changes.
 
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column step
     of the models, or from `steps`.
@@ -70,6 +76,8 @@ def track(
         Scores file of the source models if it was moved.
     level : float
         Level of each interval, and of all verdicts together.
+    fixed_items : bool
+        Compare the scores on exactly these items, of these runs, and not the checkpoints.
     half_width : float, optional
         Print how many items the next checkpoint needs for an interval of this half width, on the
         scale of the scores.
@@ -112,7 +120,7 @@ def track(
             )
     if half_width is not None and change is not None:
         raise EvaluationError("a half width and a change are given", hint="give one of the two")
-    tracked = _Tracker(training_run, level).track(half_width, change)
+    tracked = _Tracker(training_run, level, fixed_items=fixed_items).track(half_width, change)
     issue(tracked.warnings)
     return tracked
 
@@ -120,8 +128,9 @@ def track(
 class _Tracker:
     """Estimates the checkpoints of a run and compares them; scores in [0, 1], 1 being best."""
 
-    def __init__(self, run: TrainingRun, level: float) -> None:
+    def __init__(self, run: TrainingRun, level: float, *, fixed_items: bool) -> None:
         self.run, self.level, self.scores = run, level, run.scores
+        self.fixed_items = fixed_items
         self.names = [checkpoint.name for checkpoint in run.checkpoints]
         targets: list[Given] = [
             (run.evaluations[name], name) if name in run.evaluations else name
@@ -133,7 +142,7 @@ class _Tracker:
     def track(self, half_width: float | None, change: float | None) -> Track:
         """Return the result."""
         scale = self.scores.scale
-        chances = self._chances()
+        chances, needed = self._chances(), self._needed(half_width, change)
         points = []
         for at, (checkpoint, side) in enumerate(
             zip(self.run.checkpoints, self.operands, strict=True)
@@ -154,17 +163,19 @@ class _Tracker:
             scale=scale,
             average=self.scores.average,
             level=self.level,
+            fixed_items=self.fixed_items,
             points=tuple(points),
             changes=self._changes(),
             best=self.names[int(np.argmax(np.round(chances, 9)))],
-            items_needed=self._needed(half_width, change),
+            items_needed=needed,
+            is_findable=needed is not None or change is None or not self._partial,
             items_total=self.scores.n_items,
             sources=self.scores.n_models,
             warnings=self._warnings(),
         )
 
     def _contrast(self, before: int, after: int) -> Contrast:
-        return contrast(self.operands[after], self.operands[before])
+        return contrast(self.operands[after], self.operands[before], fixed_items=self.fixed_items)
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
@@ -199,8 +210,8 @@ class _Tracker:
         if len(pairs) > n - 1 + (n > 2):  # the best before was chosen among all before
             p_values[-1] = min(1.0, float(p_values[-1]) * (n - 1))
         tested = np.array(
-            [not difference.is_known for difference in contrasts]
-        )  # two known scores need no test
+            [not difference.is_certain for difference in contrasts]
+        )  # a difference without error needs no test
         adjusted = p_values.copy()
         adjusted[tested] = adjusted_p_values(p_values[tested])
         return tuple(
@@ -214,23 +225,36 @@ class _Tracker:
             )
         )
 
+    @property
+    def _partial(self) -> list[int]:
+        """The checkpoints that did not run all items."""
+        return [at for at, side in enumerate(self.operands) if not side.is_known]
+
     def _needed(self, half_width: float | None, change: float | None) -> int | None:
-        """Return how many items the next checkpoint needs, by the last one that ran a part."""
+        """Return how many items the next checkpoint needs, by the last one that ran a part.
+
+        None if even all items would not find such a change.
+        """
         from scipy.special import ndtri
 
         wanted = half_width or change
-        partial = [at for at, side in enumerate(self.operands) if not side.is_known]
-        if wanted is None or not partial:
+        if wanted is None or not self._partial:
             return None
-        last = partial[-1]
+        last, wanted = self._partial[-1], wanted / self.scores.scale.span
         n, n_items = len(self.run.checkpoints[last].items), self.scores.n_items
         score = self.operands[last].score
         assert isinstance(score, Uncertainty)
         half = score.half(self.level)
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
-            half = times * self._contrast(last - 1 if last else 1, last).standard_error
-        return items_of_width(half, wanted / self.scores.scale.span, n, n_items)
+            half, of_questions = (
+                times * error
+                for error in self._contrast(last - 1 if last else 1, last).standard_errors
+            )
+            if of_questions and of_questions >= wanted:
+                return None
+            wanted = math.sqrt(wanted**2 - of_questions**2)
+        return items_of_width(half, wanted, n, n_items)
 
     def _warnings(self) -> tuple[str, ...]:
         texts = [*warnings_of(self.operands)]

@@ -8,6 +8,7 @@ from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import p_value, probability
 from fewbench.decide.operands import frame_of
+from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
 from fewbench.scores.benchmark import average_notes
@@ -24,9 +25,9 @@ class Point(Frozen):
     ----------
     checkpoint, step
     score, interval
-        Its score and interval, for this checkpoint alone.
+        Its score on these items and the interval, for this checkpoint alone.
     is_known : bool
-        Whether it ran all items: its score has no error.
+        Whether it ran all items, so that the score on these items is not estimated.
     items_run : int
     chance_best : float
         Probability that it is the best of all.
@@ -50,9 +51,9 @@ class Change(Frozen):
     difference, interval
         The interval is of this change alone.
     p_value, p_adjusted : float or None
-        Two-sided, by itself and adjusted by Holm for the number of changes; None if both scores are
-        known. For the best checkpoint against the last one it is times the number of those that
-        could have been the best.
+        Two-sided, by itself and adjusted by Holm for the number of changes; None if both ran all of
+        exactly these items. For the best checkpoint against the last one it is times the number of
+        those that could have been the best.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -77,6 +78,9 @@ class Track(Shown, Frozen):
     average : str
         What a full score is: the mean over items (micro) or over task scores (macro).
     level : float
+    fixed_items : bool
+        Whether changes and probabilities are about exactly these items, of these runs. If not, they
+        are about the checkpoints, on questions like these and if they run again.
     points : tuple of Point
     changes : tuple of Change
         Each checkpoint against the last one before it that ran all items, else against the one
@@ -85,6 +89,8 @@ class Track(Shown, Frozen):
         The checkpoint that is most probably the best.
     items_needed : int or None
         Items that the next checkpoint needs for the wanted half width or change.
+    is_findable : bool
+        Whether all items would find the wanted change in 80% of cases.
     items_total, sources : int
         Items of the benchmark, and source models, with the checkpoints among them.
     warnings : tuple of str
@@ -96,10 +102,12 @@ class Track(Shown, Frozen):
     scale: Scale
     average: Average
     level: float
+    fixed_items: bool = False
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     best: str
     items_needed: int | None = None
+    is_findable: bool = True
     items_total: int
     sources: int
     warnings: tuple[str, ...] = ()
@@ -145,7 +153,7 @@ class Track(Shown, Frozen):
         rows = [
             [
                 *(point.checkpoint, f"{point.step:,.10g}", unit.score(point.score)),
-                "known" if point.is_known else unit.scores(point.interval),
+                "all items ran" if point.is_known else unit.scores(point.interval),
                 *(f"{point.items_run:,}", probability(point.chance_best)),
             ]
             for point in self.points
@@ -159,17 +167,30 @@ class Track(Shown, Frozen):
         }
         if self.items_needed is not None:
             facts["Items that the next checkpoint needs"] = f"about {self.items_needed:,}"
+        if not self.is_findable:
+            facts["Items that the next checkpoint needs"] = (
+                f"even all {self.items_total:,} items would not find such a change in 80% of "
+                "cases; more such questions would"
+            )
         shown = unit.score(best.score), probability(best.chance_best)
         leading = [
             point.checkpoint
             for point in self.points
             if (unit.score(point.score), probability(point.chance_best)) == shown
         ]
+        names, estimated = ", ".join(leading), "" if best.is_known else "an estimated "
+        about = "On exactly these items," if self.fixed_items else f"As models, {AS_MODELS}:"
+        if len(leading) == 1:
+            seen = f"{names} scores {estimated}{shown[0]}"
+            found = f"it is the best with probability {shown[1]}"
+        else:
+            seen = f"{names} score {estimated}{shown[0]} each"
+            found = f"they are the best with probability {shown[1]} each"
         lesser = []
         if last.checkpoint not in leading:
             ends = f"{self.level:.0%} interval {unit.scores(last.interval)}"
             score = unit.score(last.score)
-            score_or_ends = "known" if last.is_known else ends
+            score_or_ends = "all items ran" if last.is_known else ends
             lesser.append(f"The last one, {last.checkpoint}, scores {score} ({score_or_ends}).")
         real = len(self.real_changes)
         lesser.append(
@@ -189,10 +210,7 @@ class Track(Shown, Frozen):
         return Page(
             "track",
             self.run or "A training run",
-            f"{best.checkpoint} is the best with probability {shown[1]}: it scores {shown[0]}"
-            if len(leading) == 1
-            else f"{', '.join(leading)} are the best with probability {shown[1]} each: they score "
-            f"{shown[0]}",
+            f"{on_these(self.items_total)}, {seen}. {about} {found}",
             lesser,
             self.warnings,
             [

@@ -23,13 +23,14 @@ from fewbench.decide.operands import (
     task_contrasts,
     warnings_of,
 )
-from fewbench.decide.random_pairs import items_to_decide, random_pairs
+from fewbench.decide.random_pairs import ToDecide, items_to_decide, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.interval import Interval
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, Unit
 from fewbench.uncertainty.contrast import common_answers
+from fewbench.uncertainty.reruns import RunNoise, noise_of_difference
 from fewbench.uncertainty.sampling import check_level
 
 NARROWER = 0.9
@@ -45,16 +46,18 @@ def versus(
     margin: float | None = None,
     adjust: Adjust = "holm",
     sequential: bool = False,
+    fixed_items: bool = False,
     next_items: int | None = None,
     ask: bool = False,
     warn: bool = True,
 ) -> Versus:
-    """Compare the full scores of two models.
+    """Compare two models by their full scores.
 
     The result is the difference with its interval, the probability that A is better, and what
-    random sampling of as many items would give. Targets are estimated; the full score of a source
-    model is known. If you can, run the reference model in full: a decision against a known score
-    needs fewer items.
+    random sampling of as many items would give. The verdict holds for the models, on questions like
+    these and if they run again, or with `fixed_items` for exactly these items. Targets are
+    estimated; a source model ran all items. If you can, run the reference model in full: the
+    comparison then needs fewer items of the other one.
 
     Parameters
     ----------
@@ -73,6 +76,8 @@ def versus(
     sequential : bool
         Allow for checks after 10, 20, 40, … answers up to the budget, until there is a verdict: the
         interval is valid for all of these checks together.
+    fixed_items : bool
+        Compare the scores on exactly these items, of these runs, and not the models.
     next_items : int, optional
         Number of items that both run next (default: as many as would decide, at most 200).
     ask : bool
@@ -90,9 +95,11 @@ def versus(
     --------
     >>> from fewbench.testing import simulate
     >>> table = simulate(30, 200, seed=1)
-    >>> found = versus("model-00", "model-01", scores=table, margin=0.1)
-    >>> round(found.difference, 3), found.verdict, found.kind
-    (0.06, 'better', 'known')
+    >>> found = versus("model-00", "model-01", scores=table)
+    >>> round(found.difference, 3), found.verdict, found.questions_needed
+    (0.06, 'undecided', 379)
+    >>> versus("model-00", "model-01", scores=table, fixed_items=True).verdict
+    'better'
     """
     check_level(level)
     check_number("next_items", next_items, 0)
@@ -100,10 +107,15 @@ def versus(
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
     sources = scores_of(a, b, scores=scores)
     check_margin(margin, sources)
-    first, other = operand(a, sources, (b,)), operand(b, sources, (a,))
+    of_table = isinstance(a, str) and isinstance(b, str)
+    first = operand(a, sources, (b,), of_table=of_table)
+    other = operand(b, sources, (a,), of_table=of_table)
     if (first.name, first.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
-    result = _result(first, other, sources, level, margin, adjust, sequential, next_items)
+    result = _result(
+        first, other, sources, level, margin, adjust, next_items,
+        sequential=sequential, fixed_items=fixed_items,
+    )  # fmt: skip
     if ask:
         ask_items((first, other), result.next_items)
         notes = () if sequential else (ONE_LOOK,)
@@ -130,10 +142,12 @@ def _result(
     level: float,
     margin: float | None,
     adjust: Adjust,
-    sequential: bool,
     wanted: int | None,
+    *,
+    sequential: bool,
+    fixed_items: bool,
 ) -> Versus:
-    difference = contrast(first, other, level=level, sequential=sequential)
+    difference = contrast(first, other, level=level, sequential=sequential, fixed_items=fixed_items)
     scale = scores.scale
     low, high = difference.interval(level)
     unit_margin = None if margin is None else margin / scale.span
@@ -152,17 +166,15 @@ def _result(
     # Where all answers of a pair are equal, no number of items decides a difference that stays.
     is_paired = margin is None and difference.paired is not None
     is_equal = is_paired and np.array_equal(of_a, of_b)
-    needed = if_known = None
+    to_decide = ToDecide()
     open_ = [side for side in (first, other) if not side.is_known]
-    if verdict in ("undecided", "not worse") and open_ and not is_equal:
+    if verdict in ("undecided", "not worse") and not (fixed_items and (is_equal or not open_)):
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         distance = difference.difference - edge
-        needed, if_known = items_to_decide(
-            difference, (first, other), level, distance, scores.n_items
-        )
+        to_decide = items_to_decide(difference, (first, other), level, distance, scores.n_items)
     a, b = labels(first, other)
     random, warnings = random_pairs(first, other, difference, scores, level), []
-    half, paired = (high - low) / 2, difference.paired
+    half, paired = difference.wider * difference.half_of_items(level), difference.paired
     # Chosen items tell models apart better than others do, so this is the most that random ones
     # would give.
     of_random = math.inf if paired is None else paired.halves(difference.difference, level)[0]
@@ -189,22 +201,30 @@ def _result(
         equivalent=equivalent,
         kind=difference.kind,
         sources=difference.sources,
-        checked_at=checked_at(first, other) if sequential else (),
+        fixed_items=fixed_items,
+        checked_at=checked_at(first, other, fixed_items=fixed_items) if sequential else (),
         items_a=len(first.items),
         items_b=len(other.items),
         items_common=len(common),
         items_total=scores.n_items,
         random=random,
-        items_needed=needed,
-        items_if_known=if_known,
-        next_items=_next_items(open_, needed, wanted, scores),
-        tasks=_tasks(first, other, scores, level, adjust) if len(scores.tasks) > 1 else (),
+        next_items=_next_items(open_, to_decide.items_needed, wanted, scores),
+        tasks=_tasks(first, other, scores, level, adjust, fixed_items=fixed_items),
         adjust=adjust,
         deciding=_deciding(common, of_a, of_b, scores),
         pairing=pairing((first, other)),
         is_limited=any(side.is_limited for side in open_),
+        repeats=_noise(first, other, scores, level),
         warnings=(*warnings_of((first, other)), *warnings),
+        **dict(to_decide),
     )
+
+
+def _noise(first: Operand, other: Operand, scores: Scores, level: float) -> RunNoise | None:
+    noise = noise_of_difference(first.answers, other.answers, scores.item_weights, level)
+    if noise is None:
+        return None
+    return noise.model_copy(update={"half_width": noise.half_width * scores.scale.span})
 
 
 def _next_items(
@@ -222,9 +242,17 @@ def _next_items(
 
 
 def _tasks(
-    first: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust
+    first: Operand,
+    other: Operand,
+    scores: Scores,
+    level: float,
+    adjust: Adjust,
+    *,
+    fixed_items: bool,
 ) -> tuple[TaskDifference, ...]:
-    differences = task_contrasts(first, other)
+    if len(scores.tasks) < 2:
+        return ()
+    differences = task_contrasts(first, other, fixed_items=fixed_items)
     p_values = [None if task is None else task.p_value for task in differences]
     tested = np.array([p_value for p_value in p_values if p_value is not None])
     left = iter(adjusted_p_values(tested, adjust).tolist())

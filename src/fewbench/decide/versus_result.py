@@ -1,6 +1,5 @@
 """What `versus` returns: the difference of two models, its tasks and the items that decide it."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import ConfigDict
@@ -11,14 +10,18 @@ from fewbench._names import p_value, probability
 from fewbench.decide.multiple import ADJUSTS, Adjust
 from fewbench.decide.operands import Pairing, frame_of
 from fewbench.decide.random_pairs import RandomPairs
+from fewbench.decide.words import AS_MODELS, beyond, looks, more_items, needed, on_these, seen
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit
 from fewbench.scores.benchmark import average_notes
 from fewbench.show.charts import deciding
 from fewbench.show.page import Page, Section, Shown, Table
 from fewbench.uncertainty.intervals import basis
+from fewbench.uncertainty.reruns import RunNoise
 
 SHOWN_NEXT = 5
+BESIDE = "; and how far items vary, for other questions and another run"
+"""What the interval of a verdict on models rests on as well."""
 Verdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 
 
@@ -32,7 +35,7 @@ class TaskDifference(Frozen):
         A minus B. The interval is of this task alone; None if too little is known of the task.
     p_value, p_adjusted : float or None
         Two-sided, by itself and adjusted for the number of tasks; None without an
-        interval, or if both scores are known.
+        interval, or if both ran all of exactly these items.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -68,9 +71,12 @@ class Versus(Shown, Frozen):
     average : str
         What a full score is: the mean over items (micro) or over task scores (macro).
     score_a, score_b : float
-        Their full scores, estimated or known.
+        Their full scores on these items, estimated if they did not run all.
     difference, interval, level
         A minus B, and its interval at the stated level.
+    fixed_items : bool
+        Whether interval, probability and verdicts are about exactly these items, of these runs. If
+        not, they are about the models, on questions like these and if they run again.
     chance_a_better : float
         Probability that A is better.
     verdict : str
@@ -81,8 +87,9 @@ class Versus(Shown, Frozen):
         Whether A is worse by less than the margin, and whether they differ by less; None without
         a margin.
     kind, sources
-        What the interval rests on, of the less sure side (see `Estimate.interval_kind`), or known;
-        and the number of independent source models behind it if there are any.
+        What the interval rests on, of the less sure side (see `Estimate.interval_kind`); answers if
+        both ran all items, or known for exactly these items; and the number of independent source
+        models behind it if there are any.
     checked_at : tuple of int
         Numbers of answers after which you may check the verdict; the level applies to all of these
         checks together. Empty for a single check.
@@ -94,8 +101,12 @@ class Versus(Shown, Frozen):
         About how many items, the same ones for both, would decide it if the difference stays as it
         is.
     items_if_known : int or None
-        About how many items of A would decide it if B ran all items once, so that its score is
-        known. None if one of the scores is known, or if that does not decide sooner.
+        About how many items of A would decide it if B ran all items once. None if one of the two
+        did, or if that does not decide sooner.
+    is_decidable : bool
+        Whether all items, run by both, would decide it if the difference stays as it is.
+    questions_needed : int or None
+        If not: about how many questions like these would; None if more than 100 times as many.
     next_items : tuple of str
         Items that both run next to decide it, the most informative first: as many as `items_needed`
         says, at most 200. Targets only: a source model has run all.
@@ -109,6 +120,9 @@ class Versus(Shown, Frozen):
         How to run both on the same items if they share few.
     is_limited : bool
         Whether a limit on cost leaves no further items.
+    repeats : RunNoise or None
+        How far the difference on the common items varies from run to run; None unless both
+        answered items several times.
     warnings : tuple of str
     """
 
@@ -123,6 +137,7 @@ class Versus(Shown, Frozen):
     difference: float
     interval: Interval
     level: float
+    fixed_items: bool = False
     chance_a_better: float
     verdict: Verdict
     margin: float | None = None
@@ -138,12 +153,15 @@ class Versus(Shown, Frozen):
     random: RandomPairs | None
     items_needed: int | None = None
     items_if_known: int | None = None
+    is_decidable: bool = True
+    questions_needed: int | None = None
     next_items: tuple[str, ...] = ()
     tasks: tuple[TaskDifference, ...] = ()
     adjust: Adjust = "holm"
     deciding: tuple[ItemDifference, ...] = ()
     pairing: Pairing | None = None
     is_limited: bool = False
+    repeats: RunNoise | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -155,8 +173,27 @@ class Versus(Shown, Frozen):
             "worse": f"{self.a} is worse than {self.b}",
             "equivalent": f"{self.a} and {self.b} differ by less than {margin}",
             "not worse": f"{self.a} is not worse than {self.b} by {margin} or more",
-            "undecided": f"undecided between {self.a} and {self.b}",
+            "undecided": "undecided",
         }[self.verdict]
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether both ran all items, or as good as all."""
+        return self.kind in ("known", "answers")
+
+    @property
+    def finding(self) -> str:
+        """What was seen on these items, and then what holds for the models."""
+        unit, difference = Unit(self.scale), self.difference
+        text = seen(self.a, self.b, difference, unit, is_estimated=not self._is_whole)
+        text = f"{on_these(self.items_total)}, {text}"
+        ends = f"{self.level:.0%} interval {unit.differences(self.interval)}"
+        if self.kind == "known":  # nothing is left to infer
+            return f"{text}: all items ran, and only these answers are compared."
+        if self.fixed_items:
+            return f"{text} ({ends}): {self.answer}."
+        found = f"{unit.difference(difference)} ({ends}): {self.answer}."
+        return f"{text}. As models, {AS_MODELS}: {found}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for the full score and one per task: difference, interval, p values."""
@@ -213,30 +250,38 @@ class Versus(Shown, Frozen):
         if self.next_items:
             listed = [", ".join(self.next_items)]
             sections.append(Section("next", self._next_for, lines=listed, detail=True))
-        answer = self.answer
-        if self.verdict == "undecided":
-            answer = f"It is undecided whether {self.a} or {self.b} is better"
         more = []
         if self.verdict == "undecided" and self.items_needed is not None:
             n = self.items_needed - min(self.items_a, self.items_b)
             more = [more_items(n, is_limited=self.is_limited)]
-        ends = f" ({self.level:.0%} interval {unit.differences(self.interval)})"
-        sure = f"{self.a} is better with probability {probability(self.chance_a_better)}"
-        if self.kind == "known":
-            ends, sure = "", "both scores are known, so it has no error on these items"
+        if self._is_chosen and more and not self.is_limited:
+            more = [
+                f"run {self.b} on all items once, or both on a random sample (-m random): chosen "
+                "items do not tell close models apart sooner"
+            ]
+        chance = probability(self.chance_a_better)
+        lesser = [f"{self.a} is better with probability {chance}."] * (self.kind != "known")
+        if not self.is_decidable:
+            lesser.append(beyond(self.items_total, self.questions_needed, all_ran=self._is_whole))
+        if (noise := self.repeats) is not None:
+            half = unit.points(noise.half_width)
+            lesser.append(noise.sentence("their difference", half, self.level))
         return Page(
             "versus",
             f"{self.a} against {self.b}",
-            answer,
-            [
-                f"The difference is {unit.difference(self.difference)}{ends}; {sure}.",
-                *average_notes(self.average),
-            ],
+            self.finding,
+            [*lesser, *average_notes(self.average)],
             self.warnings,
             sections,
             [self.pairing.command] if self.pairing else more,
             first=self.pairing.note if self.pairing else "",
         )
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether both are estimated, and by items that a method chose."""
+        is_partial = max(self.items_a, self.items_b) < self.items_total
+        return is_partial and self.kind in ("held-out", "random") and not self.fixed_items
 
     def _facts(self, unit: Unit) -> dict[str, str]:
         """Return what the difference rests on."""
@@ -245,7 +290,8 @@ class Versus(Shown, Frozen):
             f"Score of {self.b}": unit.score(self.score_b),
             "Items": f"{self.a} {self.items_a:,}, {self.b} {self.items_b:,}, both "
             f"{self.items_common:,}, of {self.items_total:,}",
-            f"{self.level:.0%} interval": basis(self.kind, self.sources),
+            f"{self.level:.0%} interval": basis(self.kind, self.sources)
+            + BESIDE * (not self.fixed_items and self.kind != "answers"),
         }
         if self.checked_at:
             run = (n for n in (self.items_a, self.items_b) if n < self.items_total)
@@ -285,31 +331,3 @@ class Versus(Shown, Frozen):
         counts = {self.a: self.items_a, self.b: self.items_b}
         open_ = [name for name, n_items in counts.items() if n_items < self.items_total]
         return f"Next items for {'both' if len(open_) == 2 else open_[0]}"
-
-
-def more_items(items: int, *, is_limited: bool) -> str:
-    """Say how to ask for more items of an evaluation, or how to afford them."""
-    if is_limited:
-        return "rerun the command of fewbench run with a larger --cost: it keeps all answers"
-    return (
-        f"repeat the command with --next-items {max(items, 1)} --ask, and with --sequential from "
-        "now on: it asks for as many more items, and keeps all answers"
-    )
-
-
-def looks(checked_at: Sequence[int], n: int) -> str:
-    """Say after which answers one may check a verdict that rests on n answers."""
-    text = f"{', '.join(map(str, checked_at))} answers"
-    # See `look_factor`: 12% in place of 10%.
-    more = (
-        ", and after every doubling beyond, which makes wrong verdicts about a fifth more frequent"
-    )
-    return f"{text}{more}" if n > checked_at[-1] else text
-
-
-def needed(items: int, n_items: int, *, is_paired: bool) -> str:
-    """Say how many items decide; `is_paired` if two targets run the same ones."""
-    if items >= n_items:
-        return f"only all {n_items:,} items decide it"
-    same = ", the same for both," if is_paired else ""
-    return f"about {items:,} of {n_items:,} items{same} decide it"

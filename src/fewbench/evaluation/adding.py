@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.answers import spread_of
 from fewbench.evaluation.journal import Header, Journal, Told, targets_of
+from fewbench.methods import Answers, Record
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.families import FAMILY, stated_families
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import NO_TASK, RUN
 
@@ -73,7 +77,8 @@ def add(
     Warns
     -----
     EstimateWarning
-        If runs are in the table already, with the same answers, or differences are accepted.
+        If runs are in the table already, with the same answers, differences are accepted, or
+        answers are left out, as the table does not have their items.
 
     Examples
     --------
@@ -115,6 +120,7 @@ def add(
             f"{started.place}: accepted as answers to the same items: {difference}"
             for difference in differences
         ]
+    accepted += [note for started in read for note in _left_out(table, started)]
     if family is not None:
         added = {f"{run.header.id}:{target}" for run in read for target in run.targets}
         stated = pd.Series(stated_families(table), index=table.models.index, dtype=object)
@@ -126,6 +132,10 @@ def add(
         accepted.append(f"no new answers of {some(again)}: the table has them all")
     issue(accepted)
     return table
+
+
+Spread = tuple[NDArray[Any], FloatArray]
+"""Numbers of answers, and their variances about the item's mean, shape (models, items)."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +192,17 @@ class _Run:
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_sources(path) if is_there and path is not None else None
 
+    def answers(self, target: str) -> tuple[list[str], Answers]:
+        """Return the answered items, and the answers to them with all repeats."""
+        told = self.told[target]
+        items = list(dict.fromkeys(item for entry in told for item in entry.items))
+        place, record = {item: at for at, item in enumerate(items)}, Record([target], len(items))
+        for entry in told:
+            at = np.array([place[item] for item in entry.items])
+            answers = Answers(at, np.array([entry.scores]), None, *spread_of(entry))
+            record.tell(target, answers, entry.repeat)
+        return items, record.answers(target, np.arange(len(items)))
+
     def last(self, target: str, values: str) -> dict[str, Any]:
         """Return a field of the answers by item."""
         latest: dict[str, Any] = {}
@@ -230,8 +251,9 @@ def _with_run(
     """
     differences, kept, is_new = list(_other_items(table, run)), list[str](), False
     for target in run.targets:
-        answers = run.last(target, "scores")
-        items = table.items.index.intersection(pd.Index(list(answers)), sort=False)
+        answered_items, told = run.answers(target)
+        answers = dict(zip(answered_items, told.scores[0].tolist(), strict=True))
+        items = table.items.index.intersection(pd.Index(answered_items), sort=False)
         if not len(items):
             raise EvaluationError(
                 f"{run.place}: none of the answered items is in the table",
@@ -246,7 +268,8 @@ def _with_run(
                 hint=f"give the target another name: --name {run.place_of(target)}=NAME "
                 f"(in Python names={{{run.place_of(target)!r}: NAME}})",
             )
-        if at is not None and np.array_equal(table.cells[at], row[0], equal_nan=True):
+        repeats = _repeats_of(table, answered_items, told)
+        if at is not None and _is_same(table, at, row, repeats):
             kept.append(f"{table.model_ids[at]} ({run.place})")
             continue
         is_new = True
@@ -264,9 +287,21 @@ def _with_run(
                 "--accept-differences (in Python accept_differences=True)",
             )
         options = _options(table, run, target)
-        table = with_conditions(_with_row(table, row, name, source, at, options), answered)
+        table = with_conditions(_with_row(table, row, name, source, at, options, repeats), answered)
     again += [] if is_new else kept
     return table, list(dict.fromkeys(differences))
+
+
+def _left_out(table: Scores, run: _Run) -> Iterator[str]:
+    """Say of how many answers the table has no item."""
+    for target in run.targets:
+        answers = run.last(target, "scores")
+        others = pd.Index(list(answers)).difference(table.items.index, sort=False)
+        if len(others):
+            yield (
+                f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} "
+                f"are left out: the table does not have these items: {some(others)}"
+            )
 
 
 def _row_of(table: Scores, source: str) -> int | None:
@@ -283,6 +318,7 @@ def _with_row(
     source: str,
     at: int | None,
     options: np.ndarray[Any, Any] | None,
+    repeats: Spread,
 ) -> Scores:
     """Return the table with a row in the place of another, or at its end."""
     end = table.n_models
@@ -301,7 +337,37 @@ def _with_row(
         every = [*probabilities.by_model(), options]
         probabilities = OptionProbabilities(np.stack([every[item] for item in order]))
     values = np.vstack([table.values, row])[order]
-    return table.changed(values=values, models=models, probabilities=probabilities)
+    counts, variances = (
+        np.vstack([before, now])[order]
+        for before, now in zip(_answers_of(table), repeats, strict=True)
+    )
+    kept = Repeats.of(counts, variances)
+    return table.changed(values=values, models=models, probabilities=probabilities, repeats=kept)
+
+
+def _answers_of(table: Scores) -> Spread:
+    """Return how often each item was answered, and how far the answers vary."""
+    if table.repeats is not None:
+        return table.repeats.counts, table.repeats.variances
+    return table.run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
+
+
+def _repeats_of(table: Scores, items: Sequence[str], told: Answers) -> Spread:
+    """Return the same of a run's answers, by the items of the table, shape (1, items)."""
+    counts = np.ones(len(items)) if told.counts is None else told.counts[0]
+    variances = np.full(len(items), np.nan) if told.variances is None else told.variances[0]
+    of_item = {item: at for at, item in enumerate(items)}
+    at = np.array([of_item.get(item, -1) for item in table.items.index])
+    is_run = at >= 0
+    whole = np.where(is_run, counts[at], 0), np.where(is_run, variances[at], np.nan)
+    return whole[0].astype(np.uint32)[None], whole[1][None]
+
+
+def _is_same(table: Scores, at: int, row: FloatArray, repeats: Spread) -> bool:
+    """Whether a row of the table has these answers."""
+    counts = _answers_of(table)[0][at]
+    same = np.array_equal(table.cells[at], row[0], equal_nan=True)
+    return same and np.array_equal(counts, repeats[0][0])
 
 
 def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | None:

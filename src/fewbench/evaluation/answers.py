@@ -1,6 +1,7 @@
 """Check targets' answers and bring them to the form of the record."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -82,7 +83,9 @@ class AnswerBook:
         """Return a warning if fractions were accepted where the sources have none."""
         answers = self._record.answers(target)
         answered = dict(zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True))
-        fractions = [at for at, score in answered.items() if self._is_odd(at, score)]
+        times = _counts_of(answers)
+        pairs = zip(answered.items(), times, strict=True)
+        fractions = [at for (at, score), n in pairs if self._is_odd(at, score, n)]
         if not fractions:
             return ()
         return (
@@ -91,8 +94,10 @@ class AnswerBook:
             "answers there. If the metric differs, the estimate is wrong",
         )
 
-    def _is_odd(self, at: int, score: float) -> bool:
-        return 0.0 < score < 1.0 and bool(self._whole_items[at])
+    def _is_odd(self, at: int, score: float, n: float) -> bool:
+        """Whether a score is a fraction but no mean of n right or wrong answers."""
+        is_mean = n > 1 and abs(score * n - round(score * n)) < 1e-6
+        return 0.0 < score < 1.0 and not is_mean and bool(self._whole_items[at])
 
     @cached_property
     def _whole_items(self) -> BoolArray:
@@ -106,17 +111,27 @@ class AnswerBook:
         return np.asarray(whole[sources.task_of], dtype=bool)
 
     def check(
-        self, target: str, answers: Answers, *, accept_fractions: bool, correct: bool = False
+        self,
+        target: str,
+        answers: Answers,
+        *,
+        accept_fractions: bool,
+        correct: bool = False,
+        repeat: int = 1,
     ) -> None:
         """Raise AnswersError for a score out of range, an item not asked, or another earlier score.
 
         Also for a fraction where the sources have none, unless accepted. `correct` lets answers
-        replace earlier ones.
+        replace earlier ones. With `repeat` 2, these are the second answers to their items.
         """
         scale = self._sources.scale
-        before = self._record.scores(target)
+        before = self._record.scores_of(target, repeat)
+        first = self._record.first_scores(target)
         asked = set(self._record.asked(target).tolist())
-        for at, score in zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True):
+        told = zip(
+            answers.items.tolist(), answers.scores[0].tolist(), _counts_of(answers), strict=True
+        )
+        for at, score, n in told:
             name = f"{target!r}: item {self._sources.item_ids[at]!r}"
             if np.isnan(score):
                 raise AnswersError(
@@ -128,22 +143,29 @@ class AnswerBook:
                     f"{name} has a score outside {scale.low:g}..{scale.high:g}",
                     hint=f"give scores from {scale.low:g} to {scale.high:g}",
                 )
-            if self._is_odd(at, score) and not accept_fractions:
+            if self._is_odd(at, score, n) and not accept_fractions:
                 raise AnswersError(
                     f"{name} has the score {float(scale.from_unit(score)):g}; the source models' "
                     f"answers are right ({scale.from_unit(1.0):g}) or wrong "
                     f"({scale.from_unit(0.0):g})",
-                    hint="use the metric of the source models; for means over runs of an item, "
-                    "pass --accept-fractions (in Python accept_fractions=True)",
+                    hint="use the metric of the source models; record several runs of an item "
+                    "one by one, with --repeat 2 and so on (in Python repeat=2); or pass "
+                    "--accept-fractions (in Python accept_fractions=True)",
                 )
             if at not in asked:
                 raise AnswersError(
                     f"{name} was not asked", hint="give answers only to items that ask lists"
                 )
+            if repeat > 1 and np.isnan(first[at]):
+                raise AnswersError(
+                    f"{name} has no first answer",
+                    hint="record the first answers without --repeat (in Python without repeat=)",
+                )
             if not correct and not np.isnan(before[at]) and before[at] != score:
                 raise AnswersError(
                     f"{name} already has another score",
-                    hint="pass --correct to replace the answer (in Python correct=True)",
+                    hint="pass --correct to replace the answer (in Python correct=True); or, for "
+                    "another answer beside it, --repeat 2 (in Python repeat=2)",
                 )
 
     def odd_replies(
@@ -164,14 +186,20 @@ class AnswerBook:
             )
         return odd
 
-    def to_record(self, target: str, answers: Answers) -> Told:
+    def to_record(self, target: str, answers: Answers, repeat: int = 1) -> Told:
         """Return answers as a line of the journal."""
-        options = answers.probabilities
+        options, variances = answers.probabilities, None
+        if answers.variances is not None:  # JSON has no NaN
+            listed = answers.variances[0].tolist()
+            variances = tuple(None if math.isnan(value) else value for value in listed)
         return Told(
             target=target,
             items=tuple(self._sources.item_ids[answers.items]),
             scores=tuple(answers.scores[0].tolist()),
             probabilities=None if options is None else tuple(map(tuple, options[0].tolist())),
+            repeat=repeat,
+            counts=None if answers.counts is None else tuple(map(int, answers.counts[0])),
+            variances=variances,
         )
 
     def from_record(self, told: Told) -> Answers:
@@ -179,7 +207,8 @@ class AnswerBook:
         options = None
         if told.probabilities is not None:
             options = np.array([told.probabilities], dtype=np.float64)
-        return Answers(self._sources.positions(told.items), np.array([told.scores]), options)
+        positions = self._sources.positions(told.items)
+        return Answers(positions, np.array([told.scores]), options, *spread_of(told))
 
     def from_table(self, table: Scores, row: int, target: str) -> Answers:
         """Return a table row's answers to the items that a target was asked."""
@@ -190,7 +219,12 @@ class AnswerBook:
         if table.probabilities is not None:
             rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
             options = self.options(list(rows))
-        return Answers(positions[columns].astype(np.intp), table.cells[[row]][:, columns], options)
+        counts = variances = None
+        if table.repeats is not None and (table.repeats.counts[row, columns] > 1).any():
+            counts = table.repeats.counts[[row]][:, columns].astype(np.float64)
+            variances = table.repeats.variances[[row]][:, columns]
+        scores = table.cells[[row]][:, columns]
+        return Answers(positions[columns].astype(np.intp), scores, options, counts, variances)
 
     def given(
         self,
@@ -249,9 +283,9 @@ class AnswerBook:
                 padded[0, i] = np.nan
         return padded
 
-    def check_skipped(self, target: str, items: IntArray) -> None:
-        """Raise AnswersError unless the items are open: asked and not answered."""
-        left = set(self._record.open(target).tolist())
+    def check_skipped(self, target: str, items: IntArray, again: Collection[int] = ()) -> None:
+        """Raise AnswersError unless the items are open, or are asked `again`."""
+        left = set(self._record.open(target).tolist()) | set(again)
         wrong = [str(self._sources.item_ids[at]) for at in items.tolist() if at not in left]
         if wrong:
             raise AnswersError(
@@ -330,14 +364,15 @@ class AnswerBook:
                 self._record.unskip(entry.target, items.tolist())
                 return
             self._restore_asked(entry.target, items)
-            left = items[np.isnan(self._record.scores(entry.target)[items])]
-            self._record.skip(entry.target, left.tolist())
+            self._record.skip(entry.target, items.tolist())
         else:
             answers = self.from_record(entry)
             self._restore_asked(entry.target, answers.items)
             # The last answer counts: a repair may have dropped a correction in between.
-            self.check(entry.target, answers, accept_fractions=True, correct=True)
-            self._record.tell(entry.target, answers)
+            self.check(
+                entry.target, answers, accept_fractions=True, correct=True, repeat=entry.repeat
+            )
+            self._record.tell(entry.target, answers, entry.repeat)
 
     def from_led(self, led: Led) -> Lead:
         """Return the run of an entry whose items another target is asked first, by position."""
@@ -392,6 +427,21 @@ class AnswerBook:
             for name in record.targets
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
+
+
+def spread_of(told: Told) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return the numbers of answers and their variances in a line of the journal, one row each."""
+    counts, variances = (
+        None if values is None else np.array([values], dtype=np.float64)
+        for values in (told.counts, told.variances)
+    )
+    return counts, variances
+
+
+def _counts_of(answers: Answers) -> list[float]:
+    """Return how many answers each score is the mean of."""
+    n_items = len(answers.items)
+    return [1.0] * n_items if answers.counts is None else answers.counts[0].tolist()
 
 
 def whole_tasks(sources: Scores) -> BoolArray:

@@ -23,6 +23,8 @@ from fewbench.methods.needs import obstacle
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores
 
+NOTHING = np.empty(0, dtype=np.intp)
+
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
 
@@ -122,6 +124,7 @@ class Choosing:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
         self.reported_costs: dict[str, float] = {}
+        self._waiting: list[str] = []
 
     @cached_property
     def method(self) -> Method:
@@ -207,11 +210,13 @@ class Choosing:
     def advance(self) -> list[str]:
         """Choose items for targets without open ones; return the targets that must wait."""
         if self._is_on_record():
-            return []  # no method needed
+            self._waiting = []  # no method needed
+            return []
         with self.ledger.alone(), self._working():
             asked = self.session.ask()
             self.ledger.note_rounds()
-        return [name for name, items in asked.items() if not len(items)]
+        self._waiting = [name for name, items in asked.items() if not len(items)]
+        return self._waiting
 
     def _is_on_record(self) -> bool:
         """Whether every target has open items or a given subset, and what was asked is noted."""
@@ -223,35 +228,68 @@ class Choosing:
             for target in record.targets
         )
 
-    def affordable(self, target: str) -> IntArray:
-        """Return the positions of a target's open items that the limit on cost allows.
+    def due(self, target: str) -> IntArray:
+        """Return the positions of the items that a target is to answer next.
+
+        Once it has no open ones, and waits for no other target: those that it is to answer again.
+        """
+        open_ = self.ledger.record.open(target)
+        return open_ if len(open_) or target in self._waiting else self.due_again(target)
+
+    def due_again(self, target: str) -> IntArray:
+        """Return the positions of answered items that are to be run once more, in their order."""
+        record, wanted = self.ledger.record, self.settings.stop.repeats
+        if wanted == 1:
+            return NOTHING
+        answered = record.answered(target)
+        answered = answered[~np.isin(answered, list(record.given_up(target)))]
+        times = record.times(target)[answered]
+        least = int(times.min(initial=wanted))
+        return answered[times == least] if least < wanted else NOTHING
+
+    def affordable(self, target: str, items: IntArray | None = None) -> IntArray:
+        """Return the positions of a target's due items, or of these, that the cost limit allows.
 
         Up to the first one that it does not allow.
         """
-        items, most = self.ledger.record.open(target), self.settings.stop.cost
+        items, most = self.due(target) if items is None else items, self.settings.stop.cost
         if most is None or (costs := self._costs(target)) is None:
             return items
         spent, each = costs
-        return items[spent + np.cumsum(each[items]) <= most * (1 + 1e-9)]
+        cumulated = np.cumsum(self._calls_at_a_time(target) * each[items])
+        return items[spent + cumulated <= most * (1 + 1e-9)]
 
     def cost(self, target: str) -> Cost | None:
         """Return what a target cost; None if no cost is known."""
         if (costs := self._costs(target)) is None:
             return None
         spent, each = costs
-        record, stop = self.ledger.record, self.settings.stop
+        stop = self.settings.stop
+        wanted = stop.repeats * self._calls_at_a_time(target)
         return Cost(
             spent=spent,
-            full=spent + float(np.delete(each, record.answered(target)).sum()),
+            full=spent + float(each @ np.maximum(wanted - self._calls(target), 0)),
             limit=stop.cost,
-            is_limit=len(record.open(target)) > 0 and not len(self.affordable(target)),
+            is_limit=len(self.due(target)) > 0 and not len(self.affordable(target)),
             unit=stop.unit,
             is_fixed=not (self.method.extends and self.method.targets_apart),
         )
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:
-        answered = self.ledger.record.answered(target)
-        return expected_costs(self.scores, answered, self.reported_costs.get(target, 0.0))
+        reported = self.reported_costs.get(target, 0.0)
+        return expected_costs(self.scores, self._calls(target), reported)
+
+    def _calls(self, target: str) -> FloatArray:
+        """Return how many answers each item was given, also those without a score."""
+        record, epochs = self.ledger.record, self.settings.stop.epochs
+        return np.maximum(record.calls(target), epochs * record.times(target))
+
+    def _calls_at_a_time(self, target: str) -> float:
+        """Return how many answers an item is given each time that it is run."""
+        record = self.ledger.record
+        times = int(record.times(target).sum())
+        so_far = float(self._calls(target).sum()) / times if times else 1.0
+        return max(float(self.settings.stop.epochs), so_far)
 
     def predict(self, targets: list[str], *, tasks: bool) -> Prediction:
         """Return what the method predicts of the targets, in [0, 1], one row each.

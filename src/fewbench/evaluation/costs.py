@@ -2,7 +2,8 @@
 
 Costs are those that the runner reports; without any, those of the items' column `cost`. A further
 item is expected to cost what the column says, in proportion to the reported costs, or the mean of
-the items that ran.
+the items that ran. Each answer to an item costs: of an item that is run three times, or in three
+epochs, three times what the column says.
 
 A limit on cost ends a run at the first item that it does not allow. That item is not replaced by a
 cheaper one, so that the items that ran stay a sample: whatever their order, they would have been
@@ -20,7 +21,7 @@ import numpy as np
 
 from fewbench._journal import Lines
 from fewbench._json import Frozen, loads
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 from fewbench.evaluation.opening import COST, costs_of
 from fewbench.scores import Scores
@@ -80,21 +81,21 @@ Rerun with a larger --cost to go on.'
 
 
 def expected_costs(
-    scores: Scores, answered: IntArray, reported: float
+    scores: Scores, calls: FloatArray, reported: float
 ) -> tuple[float, FloatArray] | None:
-    """Return what was spent, and what each item is expected to cost, shape (items,).
+    """Return what was spent, and what an answer to each item is expected to cost, shape (items,).
 
-    None if no cost is known.
+    None if no cost is known. `calls`, shape (items,), are the numbers of answers so far.
     """
     each = None
     if COST in scores.items:
         with suppress(ScoresError):  # a column of something else
             each = costs_of(scores)
     if not reported:
-        return None if each is None else (float(each[answered].sum()), each)
-    if each is None or not each[answered].sum() > 0:
+        return None if each is None else (float(each @ calls), each)
+    if each is None or not each @ calls > 0:
         each = np.ones(scores.n_items)
-    return reported, each * (reported / (float(each[answered].sum()) or 1.0))
+    return reported, each * (reported / (float(each @ calls) or 1.0))
 
 
 def reported_costs(folder: Path) -> Mapping[str, float]:

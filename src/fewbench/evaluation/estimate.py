@@ -16,6 +16,11 @@ from fewbench.methods.subset import Provenance
 from fewbench.scores import Scale, Scores, Unit
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Chart, Shown
+from fewbench.uncertainty.reruns import RunNoise
+
+WIDER = 1.25
+"""So much wider than the interval on these items is that of the model, to be shown beside it: where
+there are few items, or most of them ran."""
 
 
 class Estimate(Shown, Frozen):
@@ -26,7 +31,10 @@ class Estimate(Shown, Frozen):
     scale : Scale
         The scale of the scores.
     score, interval, level
-        The estimate and its interval at the stated level.
+        The estimate of the score on exactly these items, and its interval at the stated level.
+    as_model
+        Interval of the score on questions like these and if the model runs again. None in old
+        files.
     tasks, task_intervals
         Estimated score of every task, and its interval; None where too little is known of the task.
         The score is the tasks' mean, weighted as the average says.
@@ -56,6 +64,9 @@ class Estimate(Shown, Frozen):
         give none.
     cost
         What running the target cost; None if no cost is known.
+    repeats
+        How far the mean of the answers varies from run to run; None unless items were answered
+        several times.
     warnings
         Reasons to doubt the estimate.
     """
@@ -65,6 +76,7 @@ class Estimate(Shown, Frozen):
     score: float
     interval: Interval
     level: float
+    as_model: Interval | None = None
     tasks: dict[str, float]
     task_intervals: dict[str, Interval | None] = Field(default_factory=dict)
     rank: int | None = None
@@ -82,6 +94,7 @@ class Estimate(Shown, Frozen):
     interval_sources: int | None = None
     before: float | None = None
     cost: Cost | None = None
+    repeats: RunNoise | None = None
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 
@@ -92,6 +105,14 @@ class Estimate(Shown, Frozen):
             mean = Unit(self.scale).score(self.answers_mean)
             return f"{counted(self.items_run, 'answer')} with a mean of {mean}"
         return f"{self.answers_right} of {self.items_run} right"
+
+    @property
+    def is_wider_as_model(self) -> bool:
+        """Whether the items leave so much open that the interval on these items misleads."""
+        if self.as_model is None:
+            return False
+        on_these, as_model = (ends.high - ends.low for ends in (self.interval, self.as_model))
+        return as_model > WIDER * on_these
 
     @property
     def interval_basis(self) -> str:
@@ -178,6 +199,7 @@ class Estimates(Shown, dict[str, Estimate]):
                 "warnings": in_cell(estimate.warnings),
             }
             | ({} if estimate.before is None else {"before": estimate.before})
+            | ({} if estimate.repeats is None else {"run_noise": estimate.repeats.half_width})
             for name, estimate in self.items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
@@ -17,12 +17,16 @@ from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Unit
-from fewbench.scores.conditions import disagreements
+from fewbench.scores import Scores, Unit
+from fewbench.scores.conditions import disagreements, passes_of
+from fewbench.scores.table import SETTINGS
 from fewbench.uncertainty.bounds import Past, past_scores, places
+from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Scored, Uncertainty, stricter
 from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.question_error import of_one_score
+from fewbench.uncertainty.reruns import noise_of_score
 from fewbench.uncertainty.sampling import error_within, sampling_effect
 
 OUTSIDE = (
@@ -102,11 +106,13 @@ class Estimating:
             score = Scored.of(prediction, row, record.answers(name), scores)
             uncertainty = self.judge.of(score)
             self._narrow[name] = uncertainty.ends_run
+            gaps = gap_notes(record, name, scores)
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
-                is_narrow=self._narrow[name], is_sampled=score.is_sampled,
+                is_narrow=self._narrow[name], is_sampled=score.is_sampled and not gaps,
             )  # fmt: skip
+            notes += gaps
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not score.is_sampled:
                 general = self.method_notes() if general is None else general
@@ -115,7 +121,7 @@ class Estimating:
                 notes.append(SWITCHED)
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
-            notes += [*choosing.notes, *self._mixed_sources]
+            notes += [*choosing.notes, *self._mixed_sources, *self._other_trials(name)]
             estimate = make_estimate(
                 name, score, uncertainty, self.judge, level, choosing.provenance, past, notes
             )  # fmt: skip
@@ -131,6 +137,18 @@ class Estimating:
             estimates[name] = estimate
         self._kept[key] = (state, estimates)
         return Estimates(estimates)
+
+    def _other_trials(self, target: str) -> list[str]:
+        """Return a warning if the source models' scores are pass@K and a target's are not."""
+        items = self._choosing.scores.items
+        wanted = passes_of(items[SETTINGS].astype(str).unique()) if SETTINGS in items else ""
+        told = [entry.conditions.get(SETTINGS, {}) for entry in self._ledger.told(target)]
+        if not wanted or all(passes_of(texts) == wanted for texts in told):
+            return []
+        return [
+            f"the source models' scores are {wanted}, and the target's are not known to be: record "
+            f"its answers with --trials {wanted}; means of single answers make the estimate too low"
+        ]
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the run ends."""
@@ -185,6 +203,8 @@ def make_estimate(
     low, high = uncertainty.interval(level)
     score, tasks = float(scored.estimates[0]), scored.estimates[1:]
     n, n_items = len(items), scores.n_items
+    questions = of_one_score(scores, items, replies, uncertainty)
+    as_model = Contrast(uncertainty, 0.0, questions=questions).interval(level)
     scale, span = scores.scale, scores.scale.span
     plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
@@ -203,12 +223,16 @@ def make_estimate(
         }
     run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
     names = scores.tasks
+    noise = noise_of_score(scored.answers, scores.item_weights, level)
+    if noise is not None:
+        noise = noise.model_copy(update={"half_width": noise.half_width * span})
     return Estimate(
         target=target,
         scale=scale,
         score=float(scale.from_unit(score)),
         interval=Interval.between(scale.from_unit((low, high))),
         level=level,
+        as_model=Interval.between(scale.from_unit(as_model)),
         tasks=dict(zip(names, scale.from_unit(tasks).tolist(), strict=True)),
         task_intervals={
             name: None if task is None else Interval.between(scale.from_unit(task.interval(level)))
@@ -227,6 +251,7 @@ def make_estimate(
         expected_error=None if error is None else error * span,
         interval_kind=uncertainty.kind,
         interval_sources=uncertainty.sources,
+        repeats=noise,
         warnings=tuple(dict.fromkeys((*uncertainty.warnings, *warnings))),
         provenance=provenance,
     )
@@ -290,3 +315,35 @@ def progress_notes(
             "for it, the estimate is too high"
         )
     return notes
+
+
+def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
+    """Return warnings if answers are missing that make a sample of the rest.
+
+    Every first part of a sample is a sample; other parts, such as a file's first rows, may be of
+    one task, or of the items that a model answers at all.
+    """
+    answered, left = record.answered(target), record.open(target)
+    if not len(answered):
+        return []
+    skipped = np.array(sorted(record.skipped(target)), dtype=np.intp)
+    tasks_of = scores.task_of
+    of_answers = np.union1d(tasks_of[answered], tasks_of[left])
+    notes = []
+    if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
+        notes.append(
+            f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "
+            "is known of the target there"
+        )
+    asked = record.asked(target)
+    asked = asked[np.isin(asked, skipped, invert=True)]
+    if not len(left) or set(answered) == set(asked[: len(answered)]):
+        return notes
+    lacking = [scores.tasks[at] for at in np.setdiff1d(tasks_of[asked], tasks_of[answered])]
+    tasks = f"; tasks without an answer: {some(lacking)}" if lacking else ""
+    return [
+        *notes,
+        f"the {len(answered)} answers are not to the first of the {len(asked)} items asked, so "
+        f"the estimate is valid only if the others are missing by chance{tasks}. Record the "
+        "missing answers: fewbench ask lists the items",
+    ]

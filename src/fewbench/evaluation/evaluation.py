@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._lazy import pandas as pd
+from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
@@ -255,7 +256,9 @@ class Evaluation:
                 f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
                 hint="change only the cost, the number of tokens or the time",
             )
-        stop = stop.model_copy(update={"unit": stop.unit or self.stop.unit})
+        kept: dict[str, Any] = {"unit": stop.unit or self.stop.unit}
+        kept |= {"repeats": max(stop.repeats, self.stop.repeats), "epochs": self.stop.epochs}
+        stop = stop.model_copy(update=kept)
         header = journal.header().model_copy(update={"stop": stop})
         before, budget = header.provenance, 0
         if self.method.extends and self.method.targets_apart:
@@ -279,6 +282,8 @@ class Evaluation:
     ) -> dict[str, list[str]]:
         """Return the items to run next: ids of asked items without an answer, by target.
 
+        Then, with `Stop.repeats`, those to run once more (see `next_repeat`).
+
         Finished and waiting targets (see `waiting`) are left out. Asking again returns the same.
 
         Parameters
@@ -291,15 +296,29 @@ class Evaluation:
         self._choosing.advance()
         asked = {}
         for target in self.targets if targets is None else targets:
-            items = self._choosing.affordable(target)
-            if self.stop.half_width is not None and len(items):
-                if self.is_narrow(target):
-                    continue
+            items = self._choosing.affordable(target, self._due(target))
+            if self.stop.half_width is not None and self.next_repeat(target) == 1:
                 answered = len(self.record.answered(target))
                 items = items[: max(FEWEST, round(STEP * answered))]
             if len(items):
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
+
+    def due(self, target: str) -> list[str]:
+        """Return the items that a target is to answer next, whatever they cost."""
+        return [str(item) for item in self.scores.item_ids[self._due(target)]]
+
+    def _due(self, target: str) -> IntArray:
+        is_done = len(self.record.open(target)) > 0 and self.is_narrow(target)
+        return self._choosing.due_again(target) if is_done else self._choosing.due(target)
+
+    def next_repeat(self, target: str) -> int:
+        """Return which answers the items that `ask` lists for a target are to have: 1 for first.
+
+        2 once all its items ran, and are to run again (`Stop.repeats`).
+        """
+        due = self._due(target)
+        return 1 + int(self.record.times(target)[due].min()) if len(due) else 1
 
     def ask_more(self, items: Mapping[str, Sequence[str]]) -> None:
         """Ask targets for further items, in addition to those that the method chooses.
@@ -439,6 +458,7 @@ class Evaluation:
         accept_fractions: bool = False,
         correct: bool = False,
         strict: bool = False,
+        repeat: int = 1,
     ) -> int:
         """Record a target's answers, all at once or in parts.
 
@@ -462,6 +482,9 @@ class Evaluation:
             Replace earlier answers that differ. The folder keeps the old ones.
         strict : bool
             Refuse such replies, unless they are right and only cut or filtered.
+        repeat : int
+            2 for second answers to items that have first ones, and so on. An item's score is the
+            mean of its answers.
 
         Returns
         -------
@@ -485,6 +508,7 @@ class Evaluation:
             answered,
             accept_fractions=accept_fractions,
             correct=correct,
+            repeat=repeat,
             replies=odd,
             texts=dict(texts or {}),
         )
@@ -501,6 +525,7 @@ class Evaluation:
         accept_fractions: bool = False,
         correct: bool = False,
         strict: bool = False,
+        repeat: int = 1,
     ) -> Taken:
         """Record answers from a table of scores, such as a harness log.
 
@@ -517,8 +542,8 @@ class Evaluation:
         accept_differences : bool
             Accept answers that were asked or scored in another way than the sources', or of other
             tasks, as far as the logs or the table record that. Estimates then carry a warning.
-        accept_fractions, correct, strict : bool
-            As in `tell`.
+        accept_fractions, correct, strict, repeat
+            As in `tell`. A table with several answers to an item brings all of them at once.
 
         Returns
         -------
@@ -539,7 +564,7 @@ class Evaluation:
         taken = self._ledger.tell_table(
             table, matched, replies or {}, dict(texts or {}), accept_differences=accept_differences,
             accept_fractions=accept_fractions, correct=correct, strict=strict,
-            is_named=target is not None,
+            is_named=target is not None, repeat=repeat,
         )  # fmt: skip
         for name in matched:
             self._check_open(name)
@@ -554,7 +579,7 @@ class Evaluation:
         self._ledger.check_target(target)
         at = self.scores.positions(list(items))
         self._check_open(target)
-        self._ledger.skip(target, at)
+        self._ledger.skip(target, at, self._choosing.due_again(target).tolist())
         return self._left(target)
 
     def unskip(self, target: str, items: Iterable[str]) -> None:

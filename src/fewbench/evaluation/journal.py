@@ -59,7 +59,9 @@ class Told(Frozen):
     `corrects` marks answers that replace earlier ones of the same items. Unknown
     probabilities are null in the file. `conditions` say how the items were asked and scored, as
     far as the answers' table does (see `fewbench.scores.conditions`): column → value → places in
-    `items`.
+    `items`. `repeat` is 2 for second answers to items, beside the first ones; a line without it has
+    first answers. `counts` and `variances` say how many answers each score is the mean of, and how
+    far they vary (see `fewbench.scores.repeats`).
     """
 
     target: str
@@ -72,12 +74,15 @@ class Told(Frozen):
     model: str = ""
     corrects: bool = False
     conditions: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
+    repeat: int = Field(default=1, ge=1)
+    counts: tuple[int, ...] | None = None
+    variances: tuple[float | None, ...] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "Told":
-        options = self.scores if self.probabilities is None else self.probabilities
-        if not len(self.items) == len(self.scores) == len(options):
-            raise ValueError("items, scores and probabilities are of different numbers")
+        beside = (self.scores, self.probabilities, self.counts, self.variances)
+        if any(part is not None and len(part) != len(self.items) for part in beside):
+            raise ValueError("items, scores, probabilities and counts are of different numbers")
         return self
 
 
@@ -222,6 +227,26 @@ class Journal:
                     hint=f"restore {ANSWERS} from a backup, or run fewbench repair {self.folder} "
                     "to drop damaged lines",
                 ) from error
+
+    def forget(self, target: str) -> None:
+        """Remove a target with all its answers; another target stays.
+
+        Targets that were asked its items first keep them.
+        """
+        header = self.header()
+        left = [name for name in targets_of(header, self.fresh()) if name != target]
+
+        def without(line: bytes) -> bytes | None:
+            entry = _parse(line)
+            if not isinstance(entry, Asked):
+                return None if entry.target == target else line
+            names = tuple(name for name in entry.targets if name != target)
+            entry = entry.model_copy(update={"targets": names})
+            return entry.model_dump_json(exclude_defaults=True).encode() if names else None
+
+        self._lines.rewrite(without)
+        named = tuple(name for name in header.targets if name != target)
+        self.write(header.model_copy(update={"targets": named or tuple(left[:1])}))
 
     def repair(self) -> int:
         """Drop damaged lines of the answers; return how many there were.

@@ -1,7 +1,7 @@
 """What an evaluation asked and was told: in memory, and in its folder once it has one."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -143,15 +143,17 @@ class Ledger:
         *,
         accept_fractions: bool,
         correct: bool,
+        repeat: int = 1,
         **known: Any,
     ) -> None:
         """Check and record answers; `known` sets further fields of `Told`."""
+        accepted = {"accept_fractions": accept_fractions, "correct": correct}
         with self.alone():
-            self.book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
+            self.book.check(target, answers, **accepted, repeat=repeat)
             if len(answers.items):
-                entry = self.book.to_record(target, answers)
+                entry = self.book.to_record(target, answers, repeat)
                 self._note(entry.model_copy(update={**known, "corrects": correct}))
-                self.record.tell(target, answers)
+                self.record.tell(target, answers, repeat)
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
         """Raise AnswersError for another scale, another model, or ids in another Unicode form.
@@ -194,6 +196,7 @@ class Ledger:
         correct: bool,
         strict: bool,
         is_named: bool,
+        repeat: int = 1,
     ) -> Taken:
         """Check and record a table's answers, all or none; see `Evaluation.tell_table`."""
         book, given_as = self.book, {"accept_fractions": accept_fractions, "correct": correct}
@@ -201,7 +204,7 @@ class Ledger:
         every = {name: book.from_table(table, row, name) for name, row in matched.items()}
         odd: dict[str, dict[str, str]] = {}
         for name, answers in every.items():  # before any is recorded
-            book.check(name, answers, **given_as)
+            book.check(name, answers, **given_as, repeat=repeat)
             reply_texts = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
             odd[name] = book.odd_replies(name, answers, reply_texts, strict=strict)
         taken, repeated, corrected, asked = 0, 0, 0, set[str]()
@@ -209,7 +212,7 @@ class Ledger:
         for name, answers in every.items():
             again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
             unskipped |= dict.fromkeys(self._item_ids[again].tolist())
-            before = self.record.scores(name)[answers.items]
+            before = self.record.scores_of(name, repeat)[answers.items]
             is_new, repeats = np.isnan(before), answers.scores[0] == before
             taken += int(is_new.sum())
             repeated += int(repeats.sum())
@@ -220,7 +223,7 @@ class Ledger:
             left = self._item_ids[np.setdiff1d(self.record.open(name), answers.items)].tolist()
             empty |= dict.fromkeys(item for item in left if item in table.items.index)
             self.tell(
-                name, answers, **given_as, conditions=conditions,
+                name, answers, **given_as, repeat=repeat, conditions=conditions,
                 differences=compared.differences, replies=odd[name], texts=texts, model=model,
             )  # fmt: skip
         rows = set(matched.values())
@@ -238,10 +241,10 @@ class Ledger:
             corrected,
         )
 
-    def skip(self, target: str, items: IntArray) -> None:
-        """Record that a target cannot answer these items."""
+    def skip(self, target: str, items: IntArray, again: Collection[int] = ()) -> None:
+        """Record that a target cannot answer these items, or not `again`."""
         with self.alone():
-            self.book.check_skipped(target, items)
+            self.book.check_skipped(target, items, again)
             self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
             self.record.skip(target, items.tolist())
 
@@ -281,7 +284,7 @@ class Ledger:
     def unskip(self, target: str, items: IntArray) -> None:
         """Record that those of these items that were skipped are to be asked again."""
         with self.alone():
-            again = [at for at in items.tolist() if at in self.record.skipped(target)]
+            again = [at for at in items.tolist() if at in self.record.given_up(target)]
             if again:
                 ids = tuple(self._item_ids[again])
                 self._note(Skipped(target=target, items=ids, again=True))
@@ -323,6 +326,7 @@ class Ledger:
             self.record.follow(target, lead)
         for items in other.record.rounds(target):
             self.record.add_round(target, items)
-        self.record.tell(target, other.record.answers(target))
-        self.record.skip(target, sorted(other.record.skipped(target)))
+        for repeat, answers in other.record.told(target):
+            self.record.tell(target, answers, repeat)
+        self.record.skip(target, sorted(other.record.given_up(target)))
         self.entries += other.told(target)

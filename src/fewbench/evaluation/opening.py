@@ -54,6 +54,11 @@ class Stop(Frozen):
         Most tokens per target; for runs only.
     seconds : float, optional
         Longest time of all targets together, over all runs in the folder; for runs only.
+    repeats : int
+        How many times each item is run: a new round over the items begins once all of them ran.
+        Its score is the mean of its answers.
+    epochs : int
+        How many answers a runner gives to an item at a time, each at the cost of one.
 
     Examples
     --------
@@ -70,6 +75,8 @@ class Stop(Frozen):
     unit: str = ""
     tokens: int | None = Field(default=None, gt=0)
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    repeats: int = Field(default=1, ge=1)
+    epochs: int = Field(default=1, ge=1)
 
     @model_validator(mode="before")
     @classmethod
@@ -93,7 +100,7 @@ class Stop(Frozen):
 
     @property
     def kept(self) -> tuple[int | None, float | None, float | None]:
-        """The limits that an evaluation keeps; its cost, tokens and time may become others.
+        """The limits that an evaluation keeps; its cost, tokens, time, repeats may become others.
 
         These end an evaluation whatever the answers are. A half width does not.
         """
@@ -123,7 +130,8 @@ class Stop(Frozen):
             limits.append(f"at most {self.seconds / 60:,.3g} minutes")
         if self.half_width is not None:
             limits.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
-        return ", or ".join(limits)
+        times = f", each run {self.repeats} times" if self.repeats > 1 else ""
+        return ", or ".join(limits) + times
 
     def budget(self, method: Method, scores: Scores) -> int:
         """Return how many items a method may choose.
@@ -152,7 +160,7 @@ class Stop(Frozen):
             check_budget(self.items, n_items)
             return self.items
         if self.cost is not None and COST in scores.items:
-            costs = costs_of(scores)
+            costs = self.epochs * costs_of(scores)
             costs = np.sort(costs) if method.extends else np.full(n_items, costs.mean())
             return max(1, int((np.cumsum(costs) <= self.cost * (1 + 1e-9)).sum()))
         if not method.extends:

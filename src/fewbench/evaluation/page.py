@@ -16,6 +16,7 @@ from fewbench.scores import Scores, Unit
 from fewbench.scores.benchmark import AVERAGES, average_notes
 from fewbench.show.charts import estimating as figures
 from fewbench.show.page import Page, Section, Table, page_of
+from fewbench.uncertainty.questions import AS_MODELS
 
 MOST_SOURCES, MOST_ITEMS = 1000, 2000
 """Most rows of the tables of source models and of items; more would make a page heavy."""
@@ -62,10 +63,13 @@ def estimates_page(
     unit = Unit(first.scale)
     score = f"{unit.score(first.score)} ({first.level:.0%} interval {unit.scores(first.interval)})"
     if _is_whole(first):
-        score = f"{unit.score(first.score)} (exact: all items ran)"
+        score = f"{unit.score(first.score)} (all items ran)"
     answer, lesser = f"{first.target} scores {score}", [_run(first)]
     if several:
         answer, lesser = f"{first.target} is first of {len(ranked)} targets with {score}", []
+    if not several and first.as_model is not None and first.is_wider_as_model:
+        ends = f"{first.level:.0%} interval {unit.scores(first.as_model)}"
+        lesser.append(f"As a model, {AS_MODELS}: {unit.score(first.score)} ({ends}).")
     lesser += average_notes(first.provenance.average)
     by_cost: dict[Cost, list[str]] = {}
     for estimate in ranked:
@@ -75,6 +79,11 @@ def estimates_page(
         cost.sentences(f" of {some(names, quotes=False)}" if several else "")
         for cost, names in by_cost.items()
     ]
+    for estimate in ranked:
+        if (noise := estimate.repeats) is not None:
+            whose = f" of {estimate.target}" if several else ""
+            half = unit.points(noise.half_width)
+            lesser.append(noise.sentence(f"the mean of the answers{whose}", half, estimate.level))
     lesser += [
         f"Before, {estimate.target} scored {unit.score(estimate.before)}: it moved by "
         f"{unit.difference(estimate.score - estimate.before)}."
@@ -232,7 +241,7 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
         rows.append(["random sampling", width, unit.points(estimate.random.expected_error)])
     facts = {"Interval": f"{estimate.level:.0%}: {estimate.interval_basis}"}
     if _is_whole(estimate):
-        facts["Interval"] = "none needed: all items ran, so the score is exact"
+        facts["Interval"] = "none needed on exactly these items: all of them ran"
     if evaluation is not None:
         if n_models := evaluation.scores.n_models:
             facts["Source models"] = counted(n_models, "model")

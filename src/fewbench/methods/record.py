@@ -1,12 +1,15 @@
 """What each target was asked and answered."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.scores.repeats import pool_answers
+
+Part = tuple[FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,11 +19,16 @@ class Answers:
     - `items`, shape (n,): Positions of the items in the source scores.
     - `scores`, shape (targets, n): Scores in [0, 1].
     - `probabilities`, shape (targets, n, options)
+    - `counts`, `variances`, shape (targets, n): If items were answered several times, how often,
+      and the variance of an answer about the item's own mean (see `fewbench.scores.repeats`).
+      Scores are then means.
     """
 
     items: IntArray
     scores: FloatArray
     probabilities: FloatArray | None = None
+    counts: FloatArray | None = None
+    variances: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +66,9 @@ class Record:
     >>> record.skip("new", [1])
     >>> record.open("new").tolist()
     []
+    >>> record.tell("new", Answers(np.array([3]), np.array([[0.0]])), repeat=2)
+    >>> record.scores("new")[3].item(), record.times("new").tolist()
+    (0.5, [0, 0, 0, 2, 0])
     """
 
     def __init__(self, targets: Sequence[str], n_items: int) -> None:
@@ -65,6 +76,8 @@ class Record:
         self._rounds: dict[str, list[IntArray]] = {}
         self._asked: dict[str, IntArray] = {}
         self._scores: dict[str, FloatArray] = {}
+        # By number of the answer, its scores, counts and variances; empty without repeats.
+        self._repeats: dict[str, dict[int, Part]] = {}
         self._options: dict[str, dict[int, FloatArray]] = {}
         self._skipped: dict[str, set[int]] = {}
         self._leads: dict[str, Lead] = {}
@@ -76,6 +89,7 @@ class Record:
         self._rounds[target], self._options[target], self._skipped[target] = [], {}, set()
         self._asked[target] = np.empty(0, dtype=np.intp)
         self._scores[target] = np.full(self._n_items, np.nan)
+        self._repeats[target] = {}
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -105,21 +119,74 @@ class Record:
 
     def skipped(self, target: str) -> frozenset[int]:
         """Return the items that the target cannot answer."""
+        scores = self._scores[target]
+        return frozenset(at for at in self._skipped[target] if np.isnan(scores[at]))
+
+    def given_up(self, target: str) -> frozenset[int]:
+        """Return the items that the target cannot answer, or not once more."""
         return frozenset(self._skipped[target])
 
     def scores(self, target: str) -> FloatArray:
-        """Return a target's scores, shape (items,), NaN where it gave no answer."""
+        """Return a target's scores, shape (items,), NaN where it gave no answer.
+
+        Of an item that was answered several times, the mean.
+        """
         return self._scores[target]
+
+    def first_scores(self, target: str) -> FloatArray:
+        """Return a target's first answers, shape (items,), by which its rounds were chosen."""
+        return self.scores_of(target, 1)
+
+    def scores_of(self, target: str, repeat: int) -> FloatArray:
+        """Return a target's first answers, second ones, …, shape (items,), NaN where none."""
+        if repeat in self._repeats[target]:
+            return self._repeats[target][repeat][0]
+        nothing = np.full(self._n_items, np.nan)
+        return self._scores[target] if repeat == 1 and not self._repeats[target] else nothing
+
+    def has_repeats(self, target: str) -> bool:
+        """Whether a target answered items several times."""
+        return bool(self._repeats[target])
+
+    def times(self, target: str) -> IntArray:
+        """Return how many times each item was run and told, shape (items,)."""
+        parts = [part[0] for part in self._repeats[target].values()] or [self._scores[target]]
+        return np.asarray((~np.isnan(np.stack(parts))).sum(axis=0))
+
+    def calls(self, target: str) -> FloatArray:
+        """Return how many answers each item has, shape (items,): each of them costs."""
+        parts = self._repeats[target]
+        if not parts:
+            return (~np.isnan(self._scores[target])).astype(np.float64)
+        return pool_answers([*parts.values()])[1]
+
+    def told(self, target: str) -> Iterator[tuple[int, Answers]]:
+        """Yield a target's answers, the first ones to all items, then the second ones, ….
+
+        Without option probabilities if there are several.
+        """
+        if not self._repeats[target]:
+            yield 1, self.answers(target)
+        for repeat, part in self._repeats[target].items():
+            items = np.flatnonzero(~np.isnan(part[0]))
+            scores, counts, variances = (array[items][None] for array in part)
+            yield repeat, Answers(items, scores, None, counts, variances)
 
     def answers(self, target: str, items: IntArray | None = None) -> Answers:
         """Return a target's answers, by default all; with probabilities if all have them."""
         items = self.answered(target) if items is None else items
         options = self._options[target]
         rows = [options[at] for at in items.tolist() if at in options] if options else []
+        counts = variances = None
+        if parts := [*self._repeats[target].values()]:
+            of_items = [(part[0][items], part[1][items], part[2][items]) for part in parts]
+            _, counts, variances = (array[None] for array in pool_answers(of_items))
         return Answers(
             items,
             self._scores[target][items][None],
             np.array([rows]) if rows and len(rows) == len(items) else None,
+            counts,
+            variances,
         )
 
     def lead(self, target: str) -> Lead | None:
@@ -135,7 +202,9 @@ class Record:
         for items in self._rounds[target]:
             left = most - sum(map(len, rounds))
             rounds += [items[:left]] if left > 0 else []
-        return Lead(tuple(rounds), self._scores[target].copy(), budget, self._leads.get(target))
+        return Lead(
+            tuple(rounds), self.first_scores(target).copy(), budget, self._leads.get(target)
+        )
 
     def follow(self, target: str, lead: Lead) -> None:
         """Record that a target, which may be new, is asked the items of another run first."""
@@ -158,16 +227,39 @@ class Record:
         _, first = np.unique(every, return_index=True)
         self._asked[target] = every if len(first) == len(every) else every[np.sort(first)]
 
-    def tell(self, target: str, answers: Answers) -> None:
-        """Record a target's answers; they replace earlier answers and option probabilities."""
+    def tell(self, target: str, answers: Answers, repeat: int = 1) -> None:
+        """Record a target's answers; they replace earlier answers and option probabilities.
+
+        With `repeat` 2, they are the second answers to these items, beside the first ones.
+        """
+        self._skipped[target].difference_update(answers.items.tolist())
+        if repeat > 1 or answers.counts is not None or self._repeats[target]:
+            self._tell_again(target, answers, repeat)
+            return
         changed = answers.items[self._scores[target][answers.items] != answers.scores[0]]
         for at in changed.tolist():
             self._options[target].pop(at, None)
         self._scores[target][answers.items] = answers.scores[0]
-        self._skipped[target].difference_update(answers.items.tolist())
         if answers.probabilities is not None:
             rows = zip(answers.items.tolist(), answers.probabilities[0], strict=True)
             self._options[target].update((at, row) for at, row in rows if not np.isnan(row).any())
+
+    def _tell_again(self, target: str, answers: Answers, repeat: int) -> None:
+        """Record answers beside others to the same items; the score is then their mean."""
+        parts, items = self._repeats[target], answers.items
+        if not parts:
+            scores = self._scores[target]
+            parts[1] = (scores.copy(), np.ones(len(scores)), np.full(len(scores), np.nan))
+        if repeat not in parts:
+            nothing = np.full(self._n_items, np.nan)
+            parts[repeat] = (nothing, np.ones(self._n_items), nothing.copy())
+        told = (answers.scores, answers.counts, answers.variances)
+        for array, values, unknown in zip(parts[repeat], told, (np.nan, 1.0, np.nan), strict=True):
+            array[items] = unknown if values is None else values[0]
+        of_items = [(part[0][items], part[1][items], part[2][items]) for part in parts.values()]
+        self._scores[target][items] = pool_answers(of_items)[0]
+        for at in items.tolist():  # probabilities are of one answer
+            self._options[target].pop(at, None)
 
     def skip(self, target: str, items: Sequence[int]) -> None:
         """Record that a target cannot answer these items; they are not asked again."""

@@ -42,7 +42,7 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.roles import as_sources, source_models
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -51,7 +51,7 @@ from fewbench.uncertainty.sampling import sampling_effect
 
 KEPT_COLUMNS = (
     *("task", "group", "harness", "doc_id", "sample_id", "metric", "filter"),
-    *(PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "content_hash"),
+    *(PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, KEY_FIELD, "content_hash"),
 )
 """Columns of the items that say which items they are; others are kept if they are numbers."""
 MOST_BYTES = 8 * 2**20

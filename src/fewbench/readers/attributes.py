@@ -4,12 +4,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, some
+from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.tables import TEXT, load_table, require_columns
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Scores
+from fewbench.scores.benchmark import CLUSTER
 
 
 def join_attributes(
@@ -129,3 +132,29 @@ def _column(column: "pd.Series[Any]", name: str) -> "pd.Series[Any]":
             hint="positions are 0, 1, 2, …; leave unknown ones empty",
         )
     return numbers.astype("Int64" if numbers.isna().any() else "int64")
+
+
+def in_clusters(scores: Scores, by: str) -> Scores:
+    """Return scores whose items hang together by a column; ReaderError if it does not say so.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> table = from_arrays([[1, 0, 1]], models=["a"])
+    >>> table = table.changed(items=table.items.assign(passage=["p1", "p1", "p2"]))
+    >>> in_clusters(table, "passage").cluster_of.tolist()
+    [0, 0, 1]
+    """
+    if by not in scores.items:
+        raise ReaderError(
+            f"the items have no column {by!r}",
+            hint=did_you_mean(by, map(str, scores.items.columns), "add it with --items FILE"),
+        )
+    clustered = scores.changed(items=scores.items.assign(**{CLUSTER: scores.items[by]}))
+    if (clusters := clustered.cluster_of) is None or len(np.unique(clusters)) < 2:
+        what = "the same" if clusters is not None else "different"
+        raise ReaderError(
+            f"column {by!r} is {what} for all items, so it does not say which hang together",
+            hint="name a column with one value for each group of items",
+        )
+    return clustered

@@ -25,7 +25,7 @@ from fewbench.readers.files import state_of
 from fewbench.readers.harness import Harness, LogRun, LogUnit, Wants
 from fewbench.readers.harnesses import HARNESSES
 
-FORMAT = 4
+FORMAT = 5
 SUFFIX = ".part"
 Pairs = tuple[tuple[str, Any], ...]
 Damaged = Literal["stop", "skip", "rows"]
@@ -67,7 +67,7 @@ def part_of(unit: LogUnit, harness: str, wants: Wants, folder: Path) -> Path:
     """Return the path of a unit's part; it changes with the files and settings."""
     states = [[str(path.absolute()), state_of(path)] for path in (unit.path, *unit.beside)]
     names = [field.name for field in fields(LogRun)]
-    inputs = [FORMAT, __version__, names, harness, wants.key, wants.salvage, states]
+    inputs = [FORMAT, __version__, names, harness, wants.key, wants.salvage, wants.trials, states]
     return folder / f"{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:32]}{SUFFIX}"
 
 
@@ -106,6 +106,7 @@ def _run(header: dict[str, Any], path: Path, at: int) -> LogRun:
         "scorers": _mapping(tuple(header["scorers"].items())),
         "unfit": {name: (place, what) for name, (place, what) in header["unfit"].items()},
         "higher_is_better": _mapping(tuple(header["higher_is_better"].items())),
+        "aggregated": _mapping(tuple(header["aggregated"].items())),
     }
     return LogRun(**header)
 

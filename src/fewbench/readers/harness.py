@@ -21,8 +21,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
-from fewbench.readers.options import OptionTable
-from fewbench.readers.values import as_number, describe, is_unicode
+from fewbench.readers.options import OptionTable, unrated
+from fewbench.readers.values import as_number, describe, is_unicode, mean_of
 from fewbench.scores import Scores
 from fewbench.scores.conditions import UNKNOWN_FORM
 
@@ -45,11 +45,13 @@ class LogRun:
         within its task), `position` (int, in the task's split; negative if unknown), `own_id`
         (the harness's id, or ""), `prompt` (uint64 hash of the prompt; 0 if unknown), `key` (uint64
         of `key_of`), `place` (line or row, for messages), `score:METRIC` (float; NaN if not a
-        number). If every row is multiple choice, also `options`, `counts` and `right` (see
+        number). If items were run several times, also `trial` (int, from 0 for each item). If every
+        row is multiple choice, also `options`, `counts` and `right` (see
         `fewbench.readers.options`). If a reply is cut, also `reply` (see
         `fewbench.scores.replies`).
     metrics : tuple of str
-    n_rows : int
+    n_rows, n_items : int
+        Number of rows, and of items: fewer if rows repeat an item.
     harness : str
         Name of the harness.
     filter : str or None
@@ -81,6 +83,8 @@ class LogRun:
         Version of the harness, or "".
     higher_is_better : mapping of str to bool
         Metric → direction, where the file states it.
+    aggregated : mapping of str to str
+        Metric → how the harness aggregates its rows, where that is not their mean.
     layout : str
         Hash of the items in order.
     digests : mapping of str to str
@@ -95,6 +99,7 @@ class LogRun:
     columns: Columns = field(repr=False)
     metrics: tuple[str, ...]
     n_rows: int
+    n_items: int
     harness: str = ""
     filter: str | None = None
     stamp: str = ""
@@ -112,6 +117,7 @@ class LogRun:
     prompt_form: str = UNKNOWN_FORM
     harness_version: str = ""
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
+    aggregated: Mapping[str, str] = field(default_factory=dict)
     layout: str = ""
     digests: Mapping[str, str] = field(default_factory=dict)
     has_options: bool = False
@@ -121,7 +127,7 @@ class LogRun:
     @property
     def is_whole(self) -> bool:
         """Whether the run has every item of the task."""
-        return self.total is not None and self.total == self.n_rows
+        return self.total is not None and self.total == self.n_items
 
     def numbers(self, metric: str) -> FloatArray:
         """Return a metric of every row; ReaderError unless each is one finite number."""
@@ -170,6 +176,7 @@ class Rows:
     unfit: dict[str, tuple[int, str]] = field(default_factory=dict)
     options: list[OptionTable] | None = field(default_factory=list)
     replies: list[str] = field(default_factory=list)
+    trials: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -177,9 +184,10 @@ class Rows:
     def append(
         self,
         content: str,
-        scores: Mapping[str, Any],
+        scores: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         place: int,
         *,
+        trial: int = 0,
         position: int = UNKNOWN,
         own_id: str = "",
         prompt: str = "",
@@ -188,14 +196,15 @@ class Rows:
         options: OptionTable | None = None,
         reply: str = "",
     ) -> None:
-        """Add a row.
+        """Add a row, or one for each time that the harness ran the item.
 
         Parameters
         ----------
         content : str
             Text that identifies the item within its task; see `fewbench.readers.values`.
-        scores : mapping of str to anything
-            Metric → raw value. A value that is not a number is an error only if its metric is used.
+        scores : mapping of str to anything, or sequence of these
+            Metric → raw value; several if the harness ran the item so often. A value that is not a
+            number is an error only if its metric is used.
         place : int
             Line or row in the file, from 1.
         prompt : str
@@ -209,6 +218,17 @@ class Rows:
         reply : str
             Whether the reply is cut, filtered or another model's.
         """
+        if not isinstance(scores, Mapping):
+            described: dict[str, Any] = {
+                "position": position,
+                "own_id": own_id,
+                "prompt": prompt,
+                "answer": answer,
+            }
+            described |= {"choices": choices, "options": options if len(scores) == 1 else None}
+            for number, of_trial in enumerate(_alike(scores)):
+                self.append(content, of_trial, place, trial=number, **described)
+            return
         for metric in self.values.keys() - scores.keys():
             self.values[metric].append(math.nan)
             self.unfit.setdefault(metric, (place, "absent"))
@@ -230,6 +250,7 @@ class Rows:
         self.keys.append(key_of(answer, choices))
         self.places.append(place)
         self.replies.append(reply)
+        self.trials.append(trial)
         if self.options is not None:
             if options is None:
                 self.options = None
@@ -257,11 +278,8 @@ class Rows:
                     "not valid Unicode",
                     hint="the id contains half of a surrogate pair; write the file as UTF-8",
                 )
-        if copies := self._copies():
-            known["notes"] = (
-                *known.get("notes", ()),
-                f"{counted(copies, 'row')} repeated, with the same scores",
-            )
+        if self.options:
+            known |= self._without_unrated(known)
         columns: dict[str, NDArray[Any]] = {
             "content": np.array(self.contents),
             "position": np.array(self.positions, dtype=np.int64),
@@ -275,6 +293,8 @@ class Rows:
             columns |= OptionTable.columns(self.options)
         if any(self.replies):
             columns["reply"] = np.array(self.replies)
+        if any(self.trials):
+            columns["trial"] = np.array(self.trials, dtype=np.int64)
         run = LogRun(
             path=self.path,
             model=model,
@@ -282,41 +302,73 @@ class Rows:
             columns=columns,
             metrics=tuple(self.values),
             n_rows=len(self),
+            n_items=self.n_items,
             group=str(self.path.absolute().parent),
             unfit=self.unfit,
             numeric=frozenset(self.numeric),
-            layout=_digest(columns, "content", "position", "own_id"),
+            layout=_digest(columns, "content", "position", "own_id", "trial"),
             digests={name: _digest(columns, name) for name in ("prompt", "key")},
             has_options=bool(self.options),
             place_word=self.place_word,
         )
         return replace(run, **known)
 
-    def _copies(self) -> int:
-        """Return how many rows are copies of others; ReaderError if scores of copies differ."""
+    def _without_unrated(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """Drop rows whose options the model did not rate; return fields that change.
+
+        ReaderError if none is left.
+        """
+        assert self.options is not None
+        reasons = unrated([row.likelihoods for row in self.options])
+        if not reasons:
+            return {}
+        first, why = next(iter(reasons.items()))
+        where = f"{self.place_word} {self.places[first]}"
+        if len(reasons) == len(self):
+            raise ReaderError(
+                f"{self.path}: the model rated no options: {why} ({where}, and all others)",
+                hint="check the model's weights; leave the file out, or pass --damaged skip",
+            )
+        kept = [at for at in range(len(self)) if at not in reasons]
+        for name in _PER_ROW:
+            column = getattr(self, name)
+            setattr(self, name, [column[at] for at in kept])
+        self.values = {name: [column[at] for at in kept] for name, column in self.values.items()}
+        note = (
+            f"{self.path}: {counted(len(reasons), 'item')} count as not run, as the model rated no "
+            f"options: {why} ({where})"
+        )
+        ran = known.get("ran")
+        changed = {"notes": (*known.get("notes", ()), note)}
+        return changed if ran is None else changed | {"ran": ran - len(reasons)}
+
+    @property
+    def n_items(self) -> int:
+        """How many items the rows are of: rows of one place, and trials, are of one item."""
         distinct = set(self.positions)
         if len(distinct) == len(self) and min(distinct) >= 0:  # nearly always
-            return 0
-        first: dict[tuple[str, int | str], int] = {}
-        copies = 0
-        for at, content in enumerate(self.contents):
-            position, own_id = self.positions[at], self.own_ids[at]
-            if position < 0 and not own_id:  # equal documents are told apart by these
-                continue
-            before = first.setdefault((content, position if position >= 0 else own_id), at)
-            if before == at:
-                continue
-            copies += 1
-            for metric, scores in self.values.items():
-                both = scores[before], scores[at]
-                if both[0] != both[1] and not all(map(math.isnan, both)):
-                    raise ReaderError(
-                        f"{self.path}: item {own_id or position} has two answers, with {metric!r} "
-                        f"{both[0]:g} ({self.place_word} {self.places[before]}) and {both[1]:g} "
-                        f"({self.place_word} {self.places[at]})",
-                        hint="keep one of them",
-                    )
-        return copies
+            return len(self)
+        places = zip(self.contents, self.positions, self.own_ids, self.trials, strict=True)
+        firsts = [place[:3] for place in places if not place[3]]
+        known = {(text, at if at >= 0 else own_id) for text, at, own_id in firsts
+                 if at >= 0 or own_id}  # fmt: skip
+        # Equal documents of unknown place are told apart by their order.
+        return len(known) + sum(at < 0 and not own_id for _, at, own_id in firsts)
+
+
+def _alike(trials: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the trials of an item if they have the same metrics, else the mean of each metric."""
+    metrics = dict.fromkeys(name for of_trial in trials for name in of_trial)
+    if all(metrics.keys() == of_trial.keys() for of_trial in trials):
+        return trials
+    every = {name: [each[name] for each in trials if name in each] for name in metrics}
+    return [{name: mean_of(values) for name, values in every.items()}]
+
+
+_PER_ROW = (
+    *("contents", "positions", "own_ids", "trials"),
+    *("prompts", "keys", "places", "options", "replies"),
+)
 
 
 def key_of(answer: str | None, choices: Sequence[str] = ()) -> int:
@@ -365,7 +417,7 @@ def _hashed(text: str) -> int:
 
 def _digest(columns: Columns, *names: str) -> str:
     digest = hashlib.sha256()
-    for name in names:
+    for name in [name for name in names if name in columns]:
         column = columns[name]
         digest.update(f"{column.dtype} {len(column)}".encode())
         digest.update(np.ascontiguousarray(column).data)
@@ -393,11 +445,14 @@ class Wants:
         Whether to read the whole rows of a truncated file.
     replies : bool
         Whether to see how each reply ended, which may take long.
+    trials : bool
+        Whether all answers to an item are wanted, and not what the log reduces them to.
     """
 
     key: str | None = None
     salvage: bool = False
     replies: bool = False
+    trials: bool = False
 
 
 class Harness(Protocol):

@@ -14,12 +14,12 @@ from fewbench.readers.reading import are_logs
 from fewbench.readers.tables import TEXT, load_table, table_columns
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
-from fewbench.scores.benchmark import WEIGHT
+from fewbench.scores.benchmark import CLUSTER, WEIGHT
 from fewbench.scores.table import NO_TASK
 
 IDS = ("id", "item")
 COST = "cost"
-KNOWN = ("task", WEIGHT, COST, "content", "text", "question", "input")
+KNOWN = ("task", WEIGHT, COST, CLUSTER, "content", "text", "question", "input")
 """Columns that tables of items have, and tables of scores do not."""
 
 
@@ -31,7 +31,8 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
     path : path
         A .csv, .tsv, .parquet, .jsonl or .ndjson file with one row per item: a column `id` (or
         `item`), and, if there are any, `task`, `weight` (in the full score; above 0), `cost` (of
-        running the item; 0 or more) and others, which are kept. Lists and objects become JSON text.
+        running the item; 0 or more), `cluster` (items of one cluster hang together, such as
+        questions on one passage) and others, which are kept. Lists and objects become JSON text.
 
     Raises
     ------

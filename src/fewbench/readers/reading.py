@@ -23,6 +23,8 @@ from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
+from fewbench.scores.repeats import answers_needed, repeats_notes
+from fewbench.scores.table import key_field_of, one_sided
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -53,6 +55,8 @@ class LogOptions:
     accept_differences : bool
         Read models that were not scored alike: with another answer key, filter, metric or other
         arguments of these.
+    trials : str, optional
+        What several answers to an item become: mean, first, or pass@K.
     """
 
     metric: str | None = None
@@ -64,8 +68,11 @@ class LogOptions:
     same_model: SameModel = "stop"
     only_model: str | None = None
     accept_differences: bool = False
+    trials: str | None = None
 
     def __post_init__(self) -> None:
+        if self.trials is not None:
+            answers_needed(self.trials)
         for option, value, allowed in (
             ("damaged", self.damaged, DAMAGED),
             ("same-model", self.same_model, SAME_MODEL),
@@ -82,9 +89,9 @@ class LogOptions:
 
     @property
     def given(self) -> list[str]:
-        """The options that differ from their defaults, as command-line options."""
+        """The options for logs alone that differ from their defaults, as command-line options."""
         default = LogOptions()
-        names = [option.name for option in fields(self)]
+        names = [option.name for option in fields(self) if option.name != "trials"]
         changed = [name for name in names if getattr(self, name) != getattr(default, name)]
         return [f"--{name.replace('_', '-')}" for name in changed]
 
@@ -108,6 +115,7 @@ def read(
     missing: Sequence[str] = (),
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
+    trials: str | None = None,
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -151,11 +159,17 @@ def read(
         Logs: import models with different prompts, settings, answer keys or scoring. Estimates then
         carry a warning.
     missing : sequence of str
-        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
+        Table: texts for items that were not run, as in 'n/a,-', besides empty cells. With 'wrong',
+        empty cells and null count as the worst score.
     right : sequence of str
         Table: texts for the best score, such as PASS.
     wrong : sequence of str
         Table: texts for the worst score, such as FAIL.
+    trials : str, optional
+        Long table or logs: what several answers of a model to an item become: mean, first, or
+        pass@K, the chance that one of K answers is right. The table keeps how far the answers vary.
+        Logs of one model with the same settings are then further answers, and no newer run
+        replaces an older one.
     like : Scores, optional
         The scores of the source models if you read a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
@@ -186,6 +200,8 @@ def read(
     for source in sources:
         if not source.exists():
             raise MissingFileError(f"{source}: no such file or folder")
+    if like is not None:
+        key = key or key_field_of(like.items)
     options = LogOptions(
         metric,
         filter,
@@ -196,6 +212,7 @@ def read(
         same_model,
         only_model,
         accept_differences,
+        trials,
     )
     words = CellWords(missing, right, wrong)
     of_tables = _table_options(columns, transposed, words)
@@ -213,7 +230,7 @@ def read(
     form = form or _file_form(source)
     _refuse(source, form, options.given)
     if form != "table":
-        _refuse(source, form, of_tables)
+        _refuse(source, form, [*of_tables, *(["--trials"] if trials else [])])
     if form == "scores":
         scores = load_scores(source)
         if scale not in (None, scores.scale):
@@ -229,6 +246,7 @@ def read(
     from fewbench.readers.tables import options_that_keep, read_table, table_columns
 
     layout = columns or Columns()
+    notes: list[str] = []
     table = read_table(
         source,
         layout,
@@ -236,15 +254,30 @@ def read(
         scale=scale,
         has_tasks=like is not None,
         words=words,
+        trials=trials,
+        notes=notes,
     )
-    notes = []
+    notes += repeats_notes(table.repeats, trials)
+    notes += _one_sided(table, source) if like is None else []
     if like is None and layout.item and layout.score:
         names = (str(name) for name in table_columns(source))
         unused = [x for x in names if x not in layout.named and not x.startswith("__index")]
         if unused:
             keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
-            notes = [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]
+            notes.append(f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})")
     return Reading(table, tuple(notes))
+
+
+def _one_sided(scores: Scores, source: Path) -> list[str]:
+    """Return a note on a table in which every answer is wrong, or every answer is right."""
+    which = one_sided(scores)
+    if not which:
+        return []
+    rest, worst = ("right", "worst") if which == "worst" else ("wrong", "best")
+    return [
+        f"{source}: every score is the {worst} one. If the file lists only such answers, add the "
+        f"{rest} ones: scores of a part are no scores of the benchmark"
+    ]
 
 
 def _table_options(columns: Columns | None, transposed: bool, words: CellWords) -> list[str]:
@@ -346,7 +379,12 @@ def _read_logs(
     with context as folder:
         runs, left_out = gather(
             units,
-            Wants(options.key, options.damaged == "rows", replies=like is not None),
+            Wants(
+                options.key,
+                options.damaged == "rows",
+                replies=like is not None,
+                trials=options.trials is not None,
+            ),
             work=None if folder is None else Path(folder),
             workers=workers,
             executor=executor,
@@ -370,11 +408,12 @@ def _read_logs(
             scale=scale,
             same_model=options.same_model,
             key=options.key,
+            trials=options.trials or "",
             accept_differences=options.accept_differences,
             work=work,
             progress=progress,
         )
-    notes = list(reading.notes)
+    notes = [*repeats_notes(reading.scores.repeats, options.trials), *reading.notes]
     if totals := _totals_only(others):
         notes.insert(0, f"{totals[0]}: these models are left out; {totals[1]}")
     if left_out:

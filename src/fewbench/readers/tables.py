@@ -16,7 +16,7 @@ from fewbench._content import other_separator, refuse_pointer, text_encoding, wh
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_long_memory, check_table_memory
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ColumnError, FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.cell_words import EMPTY, CellWords
@@ -73,6 +73,8 @@ def read_table(
     scale: Scale | None = None,
     has_tasks: bool = False,
     words: CellWords | None = None,
+    trials: str | None = None,
+    notes: list[str] | None = None,
 ) -> Scores:
     """Read a long or wide table of scores; the columns named say which it is.
 
@@ -91,6 +93,10 @@ def read_table(
         Whether a column `task` of a long table contains the tasks if `columns` names none.
     words : CellWords, optional
         Texts for missing, right and wrong scores.
+    trials : str, optional
+        For a long table: what several rows of a model and item become; see `from_long`.
+    notes : list of str, optional
+        Receives a note on rows without a score.
 
     Raises
     ------
@@ -103,7 +109,7 @@ def read_table(
     label = columns.item if transposed else columns.model
     if not long and label is None:
         raise _no_columns_named(source)
-    _check_layout(source, columns, long, transposed)
+    _check_layout(source, columns, long, transposed, trials)
     own_task = (
         has_tasks
         and columns.task is None
@@ -115,6 +121,14 @@ def read_table(
     frame = load_table(source, columns.ids, columns if long else None, words)
     if own_task and "task" not in frame.columns:
         columns = replace(columns, task=None)
+    is_asked = notes is not None and long and not words.missing
+    n_empty = int(frame[columns.score].isna().sum()) if is_asked and columns.score in frame else 0
+    if notes is not None and n_empty:
+        notes.append(
+            f"{source}: {counted(n_empty, 'row')} of {len(frame):,} without a score "
+            f"{'counts' if n_empty == 1 else 'count'} as not run; if the benchmark counts "
+            "them as wrong, pass --missing wrong (in Python missing=['wrong'])"
+        )
     try:
         if not long:
             return from_wide(
@@ -139,6 +153,7 @@ def read_table(
             item_columns=columns.keep_item,
             model_columns=columns.keep_model,
             scale=scale,
+            trials=trials,
             **asdict(words),
         )
     except FewbenchError as error:
@@ -206,7 +221,9 @@ def _no_columns_named(source: Path) -> ReaderError:
     )
 
 
-def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) -> None:
+def _check_layout(
+    source: Path, columns: Columns, long: bool, transposed: bool, trials: str | None
+) -> None:
     """Raise ReaderError for columns that the layout does not use."""
     if long:
         if transposed:
@@ -225,6 +242,7 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
         "--family": columns.family,
         "--keep-item": columns.keep_item,
         "--keep-model": columns.keep_model,
+        "--trials": trials,
     }
     useless = [option for option, column in named.items() if column]
     if not transposed and useless and (columns.item is None) != (columns.score is None):

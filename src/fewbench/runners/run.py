@@ -16,14 +16,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench._text import plain
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.opening import COST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
-from fewbench.runners.batches import Batch, Batches
+from fewbench.runners.batches import Batch, Batches, names_model
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.runners.run_folder import limits_of, locked
@@ -92,13 +92,14 @@ class Run:
         self._limited: dict[str, str] = {}
         self._report_costs()
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
+        self._repeat = dict.fromkeys(self.targets, 1)  # which answers these items are to have
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
         self._own = 0.0  # fewbench's own seconds since the last line
         self._is_timed = False
         self._since = time.monotonic()  # of the last line
-        self._n_before = self._n_answers()
+        self._n_before = self._n_answers()  # by target
 
     @classmethod
     def open(
@@ -122,6 +123,8 @@ class Run:
         strict: bool = False,
         retry_skipped: bool = False,
         average: Average | None = None,
+        repeats: int = 1,
+        epochs: int = 1,
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
@@ -166,6 +169,11 @@ class Run:
             Ask again for the items that were skipped.
         average : {"micro", "macro"}, optional
             Full score: mean over items, or over task scores (default: that of the scores).
+        repeats : int
+            How many times to run each item: a new round begins once all items ran. A run in the
+            folder goes on to a larger number.
+        epochs : int
+            How many answers the runner gives to an item at a time.
 
         Raises
         ------
@@ -178,10 +186,15 @@ class Run:
         scores = as_sources(scores)
         scores = scores.averaged(average or scores.average)
         stop = limits_of(stop, scores, folder, items_of)
+        for name, value in (("repeats", repeats), ("epochs", epochs)):
+            if value < 1:
+                raise RunError(f"{name}={value} is too low", hint="give 1 or more")
         if scores.origin is not None:
             provenance = provenance_of(scores.origin, scores.n_items)
             method, stop, seed = check_settings(provenance, method, stop, seed)
         assert stop is not None  # a pack's are in it
+        times = {"repeats": max(repeats, stop.repeats), "epochs": max(epochs, stop.epochs)}
+        stop = stop.model_copy(update=times)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
@@ -211,7 +224,7 @@ class Run:
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
             for name in run.targets if retry_skipped else ():
-                run._retry(name, evaluation.scores.item_ids[sorted(record.skipped(name))])
+                run._retry(name, evaluation.scores.item_ids[sorted(record.given_up(name))])
             run._since, run._own = started, time.monotonic() - started
             run._held = locks.pop_all()
         return run
@@ -254,6 +267,7 @@ class Run:
             if self._is_over(target):
                 return []
             items = self.evaluation.ask(targets=[target]).get(target, [])
+            self._repeat[target] = self.evaluation.next_repeat(target)
             if (note := leaving_note(self.evaluation, target)) is not None:
                 self._note_once(note)
             if not items and len(self._silent[target]) >= LAST:
@@ -304,7 +318,7 @@ class Run:
             As for `Evaluation.tell` and `Evaluation.tell_table`.
         """
         with self._timed():
-            left = set(self._open(target))
+            left, repeat = set(self._open(target)), self._repeat[target]
             failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
@@ -313,18 +327,25 @@ class Run:
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
                 taken = self.evaluation.tell_table(
-                    answers, target, replies=replies, texts=texts, **accepted
+                    answers, target, replies=replies, texts=texts, repeat=repeat, **accepted
                 )
                 self.notes += [note for note in taken.notes if note not in self.notes]
                 for note, items in taken.uncompared.items():
                     self._uncompared.setdefault(note, set()).update(items)
             elif answers:
                 self.evaluation.tell(
-                    target, answers, probabilities, replies=replies, texts=texts, **self._accept
-                )
+                    target, answers, probabilities, replies=replies, texts=texts, repeat=repeat,
+                    **self._accept,
+                )  # fmt: skip
             self._skip_failed(target)
             left = set(self._open(target)) - set(failed)
+            if self.evaluation.next_repeat(target) > repeat:  # a new round has begun
+                left = set()
             self._out[target] = [item for item in self._out[target] if item in left]
+
+    def repeat(self, target: str) -> int:
+        """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
+        return self._repeat[target]
 
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
@@ -332,8 +353,11 @@ class Run:
             self.stopped, self.is_failed = plain(why), is_failure
 
     def _open(self, target: str) -> list[str]:
-        record = self.evaluation.record
-        return [str(item) for item in self.evaluation.scores.item_ids[record.open(target)]]
+        return self.evaluation.due(target)
+
+    def _n_runs(self, target: str) -> int:
+        """Return how many times a target ran an item."""
+        return int(self.evaluation.record.times(target).sum())
 
     def _most(self, target: str, n_open: int) -> int | None:
         """Return how many of the items may be run at once, so that limits are kept.
@@ -342,9 +366,8 @@ class Run:
         twice as many as were run, and one standard deviation less than the limit allows, if costs
         differ as much as their mean.
         """
-        stop, record = self.stop, self.evaluation.record
-        of_all = sum(len(record.answered(name)) for name in self.targets)
-        answered, spent = len(record.answered(target)), self._spent([target])
+        stop, of_all = self.stop, sum(self._n_answers().values())
+        answered, spent = self._n_runs(target), self._spent([target])
         most = [] if self._batch is None else [self._batch]
         if not answered:  # a first batch may show that scores are on another scale
             most.append(FEWEST)
@@ -366,7 +389,7 @@ class Run:
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             minutes = f"{stop.seconds / 60:,.3g} minutes"
             self.halt(f"the limit of {minutes} was reached (to go on: more --minutes)")
-        answered = max(1, len(self.evaluation.record.answered(target)))
+        answered = max(1, self._n_runs(target))
         if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
             self._limited[target] = (
                 f"the limit of {stop.tokens:,} tokens was reached (to go on: more --tokens)"
@@ -470,7 +493,7 @@ class Run:
         An interval takes long on large tables, a score alone a moment, counts no time.
         """
         record = self.evaluation.record
-        answered = len(record.answered(target))
+        answered, times = self._n_runs(target), self.stop.repeats
         estimate, value = None, None
         with self._timed():
             if interval and answered:
@@ -482,8 +505,8 @@ class Run:
             scale=self.evaluation.scores.scale,
             target=target,
             answered=answered,
-            of=max(self.evaluation.provenance.budget, len(record.asked(target))),
-            total=self.evaluation.scores.n_items,
+            of=times * max(self.evaluation.provenance.budget, len(record.asked(target))),
+            total=times * self.evaluation.scores.n_items,
             score=value,
             estimate=estimate,
             spent=self._spent([target]),
@@ -500,13 +523,12 @@ class Run:
                 estimates = self.evaluation.estimate(self._level, named, warn=False)
         self._note_limits()
         self._note_narrow(named)
-        if self._n_before == self._n_answers() > 0 and self.stopped is None:
-            note = (
-                f"nothing was run: {counted(self._n_before, 'answer')} came from an earlier run; "
-                "to start anew, pass --fresh (in Python use another folder)"
-            )
-            self._note_once(note)
         ids = self.evaluation.scores.item_ids
+        for name in self.targets:
+            if again := record.given_up(name) - record.skipped(name):
+                items = f"{counted(len(again), 'item')} failed when run again"
+                self._note_once(f"{name}: {items}, and {'has' if len(again) == 1 else 'have'} fewer"
+                                " answers than the others")  # fmt: skip
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._batches.failures(name) for name in self.targets}
         failed = {
@@ -522,11 +544,31 @@ class Run:
             stopped=self.stopped,
             is_failed=self.is_failed,
             notes=[*self.notes, *count_uncompared(self._uncompared)],
+            reused=self._reused(),
             folder=self.folder,
         )
 
-    def _n_answers(self) -> int:
-        return sum(len(self.evaluation.record.answered(name)) for name in self.targets)
+    def _n_answers(self) -> dict[str, int]:
+        return {name: self._n_runs(name) for name in self.targets}
+
+    def _reused(self) -> list[str]:
+        """Return which answers came from an earlier run, where they may be another model's."""
+        now, reused = self._n_answers(), []
+        idle = [name for name, n in self._n_before.items() if n and n == now[name]]
+        if idle and self.stopped is None:
+            of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
+            answers = counted(sum(now[name] for name in idle), "answer")
+            reused.append(
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                "--fresh (in Python use another folder)"
+            )
+        for name, n in self._n_before.items():
+            if 0 < n < now[name] and not names_model(self._batches.facts(name) or {}):
+                reused.append(
+                    f"{name} goes on from {counted(n, 'earlier answer')}: if this is another "
+                    "model, name it in targets"
+                )
+        return reused
 
     def _note_narrow(self, targets: Sequence[str]) -> None:
         """Note the targets whose interval became narrow enough before the items ended."""

@@ -23,6 +23,10 @@ WEIGHT = "weight"
 a macro average."""
 
 
+CLUSTER = "cluster"
+"""Column of the items that says which of them hang together, such as questions on one passage."""
+
+
 def average_notes(average: Average) -> list[str]:
     """Return a sentence that says what a full score is, unless it is the mean over items.
 
@@ -69,6 +73,20 @@ class ItemTable:
     def tasks(self) -> list[str]:
         """Task names, in order of first appearance."""
         return [str(task) for task in pd.unique(self.items["task"])]
+
+    @cached_property
+    def cluster_of(self) -> IntArray | None:
+        """Each item's cluster as a number, shape (items,); None if no two items hang together.
+
+        An item without a cluster is one by itself.
+        """
+        if CLUSTER not in self.items:
+            return None
+        codes, names = pd.factorize(self.items[CLUSTER].replace("", None))
+        alone = np.flatnonzero(codes < 0)
+        codes = codes.astype(np.intp)
+        codes[alone] = len(names) + np.arange(len(alone))
+        return codes if len(np.unique(codes)) < self.n_items else None
 
     @cached_property
     def task_of(self) -> IntArray:

@@ -14,9 +14,11 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
+from fewbench.scores.conditions import join_settings
 from fewbench.scores.probabilities import OptionProbabilities
+from fewbench.scores.repeats import TRIALS, TRIALS_HINT, Repeats, answers_needed, reduce_answers
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import NO_TASK, Scores
+from fewbench.scores.table import NO_TASK, SETTINGS, Scores
 
 
 def from_long(
@@ -34,8 +36,9 @@ def from_long(
     missing: Sequence[str] = (),
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
+    trials: str | None = None,
 ) -> Scores:
-    """Build Scores from a table with one row per model and item.
+    """Build Scores from a table with one row per model and item, or per answer.
 
     Parameters
     ----------
@@ -52,11 +55,16 @@ def from_long(
     missing, right, wrong : sequences of str
         Texts in place of scores: for items that were not run (besides empty cells), for the best
         and for the worst score.
+    trials : str, optional
+        What several rows of a model and item become: `mean`, `first`, or `pass@K`, the chance that
+        one of K answers is right. `Scores.repeats` keeps how far they vary. By default such rows
+        are an error.
 
     Raises
     ------
     ScoresError
-        If a column is missing, a cell appears twice, an item has two tasks, or a value is invalid.
+        If a column is missing, a cell appears twice without `trials`, an item has two tasks, or a
+        value is invalid.
 
     Examples
     --------
@@ -64,7 +72,11 @@ def from_long(
     >>> table = pd.DataFrame({"llm": ["a", "a", "b"], "q": ["1", "2", "1"], "ok": [1, 0, 1]})
     >>> from_long(table, model="llm", item="q", score="ok").values.tolist()
     [[1.0, 0.0], [1.0, nan]]
+    >>> again = pd.concat([table, table.assign(ok=[0, 0, 1])])
+    >>> from_long(again, model="llm", item="q", score="ok", trials="mean").values.tolist()
+    [[0.5, 0.0], [1.0, nan]]
     """
+    needed = None if trials is None else answers_needed(trials)
     named = [model, item, score, task, *item_columns, date, family, *model_columns]
     columns_used = [name for name in named if name]
     require_columns(table, columns_used)
@@ -89,7 +101,8 @@ def from_long(
     cell = np.ravel_multi_index((rows, columns), shape)
     filled = np.zeros(shape[0] * shape[1], dtype=bool)
     filled[cell] = True
-    if np.count_nonzero(filled) < len(cell):
+    is_repeated = np.count_nonzero(filled) < len(cell)
+    if is_repeated and trials is None:
         cells = pd.Series(cell)
         twice = cells.duplicated().to_numpy()
         agree = table[score].astype(str).groupby(cells.to_numpy()).nunique().max() == 1
@@ -98,15 +111,23 @@ def from_long(
             f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
             f"{'the same score' if agree else 'another score'}, first: "
             f"model {model_ids[rows[at]]!r}, item {item_ids[columns[at]]!r}",
-            hint="delete the repeated rows"
+            hint=f"delete the repeated rows; or, {TRIALS_HINT}"
             if agree
-            else "keep one row per model and item, or use an item column with more distinct ids",
+            else f"{TRIALS_HINT}; if the rows are different items, use an item column with more "
+            "distinct ids",
         )
-    values = np.full(shape, np.nan)
-    reader = CellReader(CellWords(missing, right, wrong), scale or Scale())
-    values.reshape(-1)[cell] = reader.numbers(table[score])
+    scale = scale or Scale()
+    reader = CellReader(CellWords(missing, right, wrong), scale)
+    numbers = reader.numbers(table[score])
     reader.refuse(f"column {score!r}", "is this the score column? If it is, ")
-    del cell, filled  # more memory than the table
+    values, repeats = np.full(shape, np.nan), None
+    if trials is not None and (is_repeated or needed is not None):
+        unit, counts, variances = reduce_answers(cell, scale.to_unit(numbers), filled.size, trials)
+        values.reshape(-1)[filled] = scale.from_unit(unit[filled])
+        repeats = Repeats.of(counts.reshape(shape), variances.reshape(shape))
+    else:
+        values.reshape(-1)[cell] = numbers
+    del cell, filled, numbers  # more memory than the table
 
     def per_item(name: str) -> "pd.Series[Any]":
         return _per(table, columns, len(item_ids), name, "item")
@@ -124,8 +145,10 @@ def from_long(
         scale=scale,
     )
     items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
+    if needed is not None:
+        items = items.assign(**{SETTINGS: join_settings([{TRIALS: str(trials)}])})
     models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
-    return built.changed(items=items, models=models)
+    return built.changed(items=items, models=models, repeats=repeats)
 
 
 def from_wide(

@@ -1,8 +1,10 @@
 """Scores on disk: one Parquet file.
 
 It has one row per model and item (model, item, score in [0, 1], attributes); an empty score was
-not run. A table of more than 8 million cells, with option probabilities or without models has one
-row per item (see `item_files`). The table of models is also in the file's metadata.
+not run. Where items were answered several times, `answers` and `answer_variance` say how often and
+how differently (see `repeats`). A table of more than 8 million cells, with option probabilities or
+without models has one row per item (see `item_files`). The table of models is also in the file's
+metadata.
 """
 
 import base64
@@ -25,9 +27,18 @@ from fewbench._memory import check_table_memory
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingFileError, ScoresError, first_line
 from fewbench.scores.cells import Unread, frozen
+from fewbench.scores.item_files import (
+    COUNTS,
+    VARIANCES,
+    layout,
+    read_cells,
+    read_options,
+    read_repeats,
+    write_by_items,
+)
 from fewbench.scores.item_files import FORMAT as BY_ITEMS
-from fewbench.scores.item_files import layout, read_cells, read_options, write_by_items
 from fewbench.scores.pack_files import is_pack, open_packed
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.roles import as_scores
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
@@ -70,6 +81,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         "digest": scores.digest,
         "fingerprint": scores.fingerprint,
         "missing_shares": scores.missing_shares.tolist(),
+        "repeats": scores.repeats is not None,
     } | (layout(scores) if by_items else {})
     metadata = {b"fewbench": json.dumps(meta).encode(), MODELS: _packed(scores.models)}
     if by_items:
@@ -94,6 +106,10 @@ def _long(scores: Scores) -> Any:
         "item": _repeated(scores.items.index, item_codes),
         "score": pa.array(flat, mask=np.isnan(flat)),
     }
+    if scores.repeats is not None:
+        spread = scores.repeats.variances.ravel()
+        columns[COUNTS] = pa.array(scores.repeats.counts.ravel())
+        columns[VARIANCES] = pa.array(spread, mask=np.isnan(spread))
     for table, codes in ((scores.items, item_codes), (scores.models, model_codes)):
         for name in table.columns:
             if name in columns:
@@ -199,6 +215,7 @@ def _opened(
                 "probabilities": read_options(file, source, meta) if by_items else None,
                 "scale": Scale(low, high, lower_is_better),
                 "average": meta["average"],
+                "repeats": _repeats(file, meta) if meta.get("repeats") else None,
             }
             cells = None
             if with_cells:
@@ -236,6 +253,15 @@ def _cells(file: Any, meta: dict[str, Any]) -> FloatArray:
     column = file.read(columns=["score"])["score"]
     values: FloatArray = column.to_numpy().astype(np.float64).reshape(meta["shape"])
     return frozen(values)  # so that Scores shares it
+
+
+def _repeats(file: Any, meta: dict[str, Any]) -> Repeats | None:
+    """Read how often each item was answered, and how far the answers vary."""
+    if meta["format"] == BY_ITEMS:
+        return read_repeats(file, meta)
+    table = file.read(columns=[COUNTS, VARIANCES])
+    counts, spread = (table[name].to_numpy().reshape(meta["shape"]) for name in (COUNTS, VARIANCES))
+    return Repeats.of(counts, spread)
 
 
 def _check_format(meta: dict[str, Any]) -> None:

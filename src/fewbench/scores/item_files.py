@@ -1,7 +1,8 @@
 """Scores on disk that are large, have option probabilities or no models: one row per item.
 
 A row has the item's id, its attributes and the scores of all models as one value of bytes: a code
-per model (see `Cells`), or float64 for other tables. Option probabilities are further values of
+per model (see `Cells`), or float64 for other tables; where items were answered several times, also
+the numbers of answers and their variances. Option probabilities are further values of
 bytes: a column has those of some models, the first model's first. Row groups of some hundred items
 are compressed on their own, so that a block of items, or of models, is read alone.
 
@@ -31,10 +32,12 @@ from fewbench.scores.probabilities import (
     column_of,
     read_group,
 )
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.table import Scores
 
 FORMAT = 2
 SCORES, CHECKS = "scores", b"fewbench.checks"
+COUNTS, VARIANCES = "answers", "answer_variance"
 
 
 def write_by_items(
@@ -48,6 +51,9 @@ def write_by_items(
     described |= {name: scores.items[name] for name in scores.items.columns}
     items = pa.table({name: pa.array(col, from_pandas=True) for name, col in described.items()})
     widths = {SCORES: _width(meta)} if scores.n_models else {}
+    if meta["repeats"]:
+        widths |= {COUNTS: 4 * scores.n_models, VARIANCES: 8 * scores.n_models}
+    starts: list[int] = []
     if meta["probabilities"] is not None:
         _, kind, n_options, starts = meta["probabilities"]
         size = n_options * np.dtype(kind).itemsize
@@ -76,7 +82,7 @@ def write_by_items(
                 table = table.append_column(name, column)
                 sums.append(zlib.crc32(raw))
             file.write_table(table.cast(schema))
-            checks.append(sums[1:])
+            checks.append(sums[len(sums) - len(starts) :])
         file.add_key_value_metadata({CHECKS: json.dumps(checks).encode()})
 
 
@@ -87,12 +93,17 @@ def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[Any, ...]]
     values = matrix if meta["levels"] is None else matrix.codes
     if not n_models:
         yield from ((part,) for part in blocks(n_items, 1))
-    elif scores.probabilities is None:
-        yield from ((part, values[:, part]) for part in blocks(n_items, n_models))
+        return
+    whole = [values]
+    if scores.repeats is not None:
+        whole += [scores.repeats.counts, scores.repeats.variances]
+    if scores.probabilities is None:
+        parts: Any = ((part, []) for part in blocks(n_items, n_models))
     else:
-        starts = meta["probabilities"][3]
-        for part, options in scores.probabilities.by_items():
-            yield part, values[:, part], *np.split(options, starts[1:])
+        starts = meta["probabilities"][3][1:]
+        parts = ((at, np.split(part, starts)) for at, part in scores.probabilities.by_items())
+    for part, options in parts:
+        yield part, *(array[:, part] for array in whole), *options
 
 
 def layout(scores: Scores) -> dict[str, Any]:
@@ -127,6 +138,18 @@ def read_cells(file: Any, meta: dict[str, Any]) -> FloatArray:
                for part in blocks(n_items, n_models)):  # fmt: skip
         raise ValueError("a code without a score")
     return coded_cells(values, levels)  # type: ignore[return-value]
+
+
+def read_repeats(file: Any, meta: dict[str, Any]) -> Repeats | None:
+    """Return how often items were answered, of an open Parquet file, and how far answers vary."""
+    groups = range(file.num_row_groups)
+    counts, variances = (
+        np.concatenate([read_group(file, group, name).view(kind) for group in groups]).T
+        for name, kind in ((COUNTS, np.uint32), (VARIANCES, np.float64))
+    )
+    if counts.shape != tuple(meta["shape"]):
+        raise ValueError(f"numbers of answers of {counts.shape}")
+    return Repeats.of(counts, variances)
 
 
 def read_options(file: Any, source: Path, meta: dict[str, Any]) -> OptionProbabilities | None:

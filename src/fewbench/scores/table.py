@@ -17,17 +17,35 @@ from fewbench.errors import PackError, RangeError, ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
 from fewbench.scores.cells import Cells, ChosenAnswers, Unread, compact, filled_cells, frozen
 from fewbench.scores.probabilities import OptionProbabilities
+from fewbench.scores.repeats import Repeats
 from fewbench.scores.scale import Scale
 
 MODEL_ATTRIBUTES = ("date", "family", "role")
 # Columns of items that say how they were asked and scored; estimates do not depend on them.
 PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
 HARNESS_VERSION = "harness_version"
+KEY_FIELD = "key_field"
+"""Column of the items with the field that their documents are named by; empty for their content."""
+POSITION = "doc_id"
+"""Column of the items with their positions in the harness's tasks; also a field to name them by."""
 RUN = "run"
 """Column of the models with the evaluation that a row was added from; empty for others."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran less than this share of the items is no whole source: few methods can use it."""
+
+
+def key_field_of(items: "pd.DataFrame") -> str | None:
+    """Return the field of a document that all items are named by; None if there is no such field.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> key_field_of(pd.DataFrame({"key_field": ["id", "id"]})), key_field_of(pd.DataFrame())
+    ('id', None)
+    """
+    names = set(items[KEY_FIELD]) if KEY_FIELD in items else set()
+    return str(names.pop()) if len(names) == 1 and names != {""} else None
 
 
 @dataclass(frozen=True)
@@ -91,6 +109,9 @@ class Scores(ItemTable):
         Full score: the mean over items, or the mean of the task means.
     origin : Origin, optional
         Of scores that come from a pack. Parts of them have none.
+    repeats : Repeats, optional
+        How often items were answered, and how far the answers vary, if any was more than once. Its
+        score is then the mean of its answers, or another reduction of them.
 
     Raises
     ------
@@ -117,6 +138,7 @@ class Scores(ItemTable):
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
     origin: Origin | None = None
+    repeats: Repeats | None = None
     learned: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
     _given: Any = field(init=False)  # what `values` was given as
 
@@ -126,14 +148,19 @@ class Scores(ItemTable):
         check_labels(self.models.index, "model")
         self._check_items()
         if not isinstance(self._given, Unread):
-            _check_cells(self.cells, self.models.index, self.items.index, self.scale)
+            _check_cells(self.cells, self.models.index, self.items, self.scale)
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
                 f"models and items both have columns named {some(shared)}", hint="rename one"
             )
+        shape = self.n_models, self.n_items
+        if self.repeats is not None and self.repeats.counts.shape != shape:
+            raise ScoresError(
+                f"numbers of answers have {self.repeats.counts.shape} models and items, the scores "
+                f"{shape}"
+            )
         if self.probabilities is not None:
-            shape = self.n_models, self.n_items
             if self.probabilities.shape[:2] != shape:
                 raise ScoresError(
                     f"option probabilities have {self.probabilities.shape[:2]} models and items, "
@@ -300,7 +327,7 @@ class Scores(ItemTable):
         return self.changed(average=average)
 
     def changed(self, **parts: Any) -> "Scores":
-        """Return the same scores with other `models`, `items`, `probabilities` or `scale`.
+        """Return the same scores with other `models`, `items`, `probabilities`, `repeats`, `scale`.
 
         As `dataclasses.replace`, which makes the whole array of a large table. The new scores keep
         nothing of what was computed from these.
@@ -356,6 +383,7 @@ class Scores(ItemTable):
             items=self.items.iloc[columns],
             probabilities=kept,
             origin=None,
+            repeats=None if self.repeats is None else self.repeats.take(rows, columns),
         )
 
     @property
@@ -416,6 +444,9 @@ class Scores(ItemTable):
             digest.update(np.ascontiguousarray(values).data)
         if self.probabilities is not None:
             digest.update(self.probabilities.digest().encode())
+        if self.repeats is not None:
+            digest.update(self.repeats.counts.tobytes())
+            digest.update(np.nan_to_num(self.repeats.variances, nan=-1.0).tobytes())
         return digest.hexdigest()[:16]
 
     def to_frame(self) -> "pd.DataFrame":
@@ -442,14 +473,29 @@ class Scores(ItemTable):
         return self.digest == other.digest
 
 
+def one_sided(scores: Scores) -> str:
+    """Return "worst" or "best" if all of several scores are the worst or the best one, else ""."""
+    ends: set[float] = set()
+    n = 0
+    for rows in row_blocks(scores.cells):
+        values = scores.cells[rows]
+        run = values[~np.isnan(values)]
+        n += len(run)
+        ends |= {float(run.min()), float(run.max())} if len(run) else set()
+        if len(ends) > 1:
+            return ""
+    return "" if n < 2 else {0.0: "worst", 1.0: "best"}.get(ends.pop(), "")
+
+
 def _is_binary(values: FloatArray) -> bool:
     run = values[~np.isnan(values)]
     return bool(((run == 0) | (run == 1)).all())
 
 
 def _check_cells(
-    cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]", scale: Scale
+    cells: Matrix, models: "pd.Index[Any]", table: "pd.DataFrame", scale: Scale
 ) -> None:
+    items = table.index
     if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
             f"scores have shape {cells.shape}, but there are {counted(len(models), 'model')} "
@@ -458,7 +504,7 @@ def _check_cells(
         )
     if not len(items):
         raise ScoresError("no scores: the table has no items")
-    outside, first = 0, (0, 0)
+    outside, first, beyond_at = 0, (0, 0), np.zeros(len(items), dtype=bool)
     lacking: list[Any] = []
     for rows in row_blocks(cells):
         if isinstance(cells, Cells) and cells.is_unit:  # all that is not known is who ran what
@@ -478,14 +524,29 @@ def _check_cells(
             row, column = np.argwhere(beyond)[0]
             first = rows.start + row, column
         outside += int(beyond.sum())
+        beyond_at |= beyond.any(axis=0)
         gone = np.isnan(values)
         lacking.append(gone.all(axis=1))
     if outside:
+        tasks = table["task"].astype(str)
+        concerned = list(dict.fromkeys(tasks[beyond_at]))
+        where, hint = (
+            "",
+            (
+                "correct them; or, if all models use another range, state it on import: --range "
+                "0,100 or Scale(0, 100); if only some models do, rescale their scores"
+            ),
+        )
+        if len(concerned) < tasks.nunique():
+            where = f", all in {'task' if len(concerned) == 1 else 'tasks'} {some(concerned)}"
+            hint = (
+                "rescale the scores of these tasks, such as percentages divided by 100: a range, "
+                "as in --range 0,100, is one of all tasks"
+            )
         raise RangeError(
             f"{counted(outside, 'score')} outside the range {scale.low:g} to "
-            f"{scale.high:g}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
-            hint="correct them; or, if all models use another range, state it on import: --range "
-            "0,100 or Scale(0, 100); if only some models do, rescale their scores",
+            f"{scale.high:g}{where}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
+            hint=hint,
         )
     empty = np.flatnonzero(np.concatenate(lacking))
     if len(empty):

@@ -233,7 +233,7 @@ class Backtest:
         if measure == "error":
             return self.expected
         if measure == "difference":
-            return lambda n: self._pair_variance * self.law(n)
+            return lambda n: self.pair_variance * self.law(n)
         targets = np.concatenate([split.targets for split in self.splits])
         spread = self.critical * float(self.scores.filled_cells[targets].std(axis=1).mean())
         return lambda n: spread * math.sqrt(self.law(n))
@@ -282,7 +282,7 @@ class Backtest:
         return pairs
 
     @cached_property
-    def _pair_variance(self) -> float:
+    def pair_variance(self) -> float:
         """Variance of a pair's difference from item to item, mean over the pairs."""
         weights = self.scores.item_weights * self.scores.n_items
         a = weights**2 / self.scores.n_items

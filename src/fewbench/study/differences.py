@@ -10,6 +10,7 @@ import numpy as np
 from fewbench._types import FloatArray
 from fewbench.evaluation.auto import RANDOM
 from fewbench.study.backtest import Backtest
+from fewbench.uncertainty.questions import EXTRA, Questions
 
 DRAWS = 50
 """Quantiles of the chi-square distribution over which power is averaged."""
@@ -44,7 +45,9 @@ class Margins:
     A pair is told apart if its interval excludes 0. The error of a difference is normal, with the
     pairs' mean and a variance that is known only so well: it is s^2 df over a chi-square variable,
     with df = 2 s^4 / var(s^2) and the variance over repeats and models. Between budgets that ran,
-    errors and half widths shrink as those of random sampling.
+    errors and half widths shrink as those of random sampling. Of the models, and not of these items
+    alone, the error of questions and runs comes on top (`fewbench.uncertainty.questions`): all
+    items then tell only larger differences apart, with the power Phi(difference / s - t).
 
     Parameters
     ----------
@@ -54,10 +57,17 @@ class Margins:
         The method; of random sampling the variance is known.
     budgets : sequence of int
         Those that ran.
+    fixed_items : bool
+        Whether exactly these items are meant, and not the models.
     """
 
-    def __init__(self, backtest: Backtest, name: str, budgets: Sequence[int]) -> None:
+    def __init__(
+        self, backtest: Backtest, name: str, budgets: Sequence[int], *, fixed_items: bool
+    ) -> None:
         self._backtest, self._least = backtest, min(budgets)
+        n_items = backtest.scores.n_items
+        variance = (n_items * backtest.pair_variance + EXTRA) / (n_items + 1)
+        self._questions = None if fixed_items else Questions(variance / n_items, n_items - 1.0)
         by_budget = {n: _pairs(backtest, name, n) for n in budgets if name != RANDOM}
         self._pairs = {n: pairs for n, pairs in by_budget.items() if pairs is not None}
 
@@ -65,24 +75,29 @@ class Margins:
         """Return the share of pairs that differ by `wanted` which n items tell apart."""
         from scipy.special import ndtr
 
+        questions, level = self._questions, self._backtest.level
+        half, variance = 0.0, 0.0
+        if questions is not None:
+            half, variance = questions.half(level), questions.variance
         if n >= self._backtest.scores.n_items:
-            return 1.0
+            return 1.0 if questions is None else float(ndtr((wanted - half) / math.sqrt(variance)))
         if not self._pairs:
-            spread = math.sqrt(self._backtest.unit("difference")(n))
+            spread = math.sqrt(self._backtest.unit("difference")(n) + variance)
             return float(ndtr(wanted / max(spread, TINY) - self._backtest.critical))
         powers = []
         for ran, pairs in self._pairs.items():
             smaller = self._backtest.law(n) / self._backtest.law(ran)
-            halves, sd = pairs.halves * math.sqrt(smaller), pairs.sd * math.sqrt(smaller)
+            halves = np.hypot(pairs.halves * math.sqrt(smaller), half)
+            sd = math.hypot(pairs.sd * math.sqrt(smaller), math.sqrt(variance))
             apart = (1 + pairs.slope * smaller) * wanted * pairs.scale[:, None] - halves
             powers.append(float(ndtr(apart / max(sd, TINY)).mean()))
         return float(np.interp(math.log(n), np.log(list(self._pairs)), powers))
 
     def needed(self, wanted: float, power: float) -> int:
-        """Return the least number of items that tell such a difference apart so often."""
+        """Return the least number of items that tell such a difference apart so often, or all."""
         numbers = range(self._least, self._backtest.scores.n_items + 1)
         at = bisect_left(numbers, True, key=lambda n: self.power(n, wanted) >= power - 1e-9)
-        return numbers[at]
+        return numbers[min(at, len(numbers) - 1)]
 
     def margin(self, n: int, power: float) -> float:
         """Return the smallest difference that n items tell apart so often."""

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any, Literal
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, fixed
+from fewbench._names import counted, fixed, rough
 from fewbench.scores import Scale, Unit
 from fewbench.scores.costs import amount
 from fewbench.show.charts import planning as figures
@@ -56,6 +56,8 @@ class Forecast:
         Error over random sampling's; for `difference`, squared errors of differences.
     margin : float or None
         For `difference`: the smallest difference that `items` distinguish.
+    margin_of_all : float or None
+        The smallest one that all items distinguish; 0 on exactly these items.
     n_targets, n_sources : int
         Of a repeat of the backtest.
     is_extrapolated : bool
@@ -86,6 +88,7 @@ class Forecast:
     ratio_low: float
     ratio_high: float
     margin: float | None
+    margin_of_all: float | None
     n_targets: int
     n_sources: int
     is_extrapolated: bool
@@ -154,6 +157,9 @@ class Plan(Shown):
         Level of the intervals.
     power : float
         For `difference`: share of such pairs that are distinguished.
+    fixed_items : bool
+        For `difference`: whether models are told apart on exactly these items, and not on questions
+        like these and if they run again.
     n_items, n_models : int
         Of the table.
     price : float or None
@@ -198,6 +204,7 @@ class Plan(Shown):
     learning: LearningCurve | None = None
     expected: Expected | None = None
     scores: tuple[Expected, ...] = ()
+    fixed_items: bool = False
 
     @property
     def answer(self) -> str:
@@ -205,6 +212,8 @@ class Plan(Shown):
         if self.expected is not None:
             return self._sample_answer(self.expected)
         first, *others = self.forecasts
+        if self.questions_needed is not None:
+            return self._beyond(first, self.questions_needed)
         sentences = [f"Run {self._said(first)}"]
         sentences += [
             f"For a model {TARGETS[forecast.target][1]}, run {self._said(forecast)}"
@@ -212,6 +221,30 @@ class Plan(Shown):
             if forecast.target == "stronger"
         ]
         return " ".join(sentences)
+
+    @property
+    def questions_needed(self) -> int | None:
+        """If all items do not distinguish such models: about how many questions like these do."""
+        least = self.forecasts[0].margin_of_all if self.forecasts else None
+        if self.goal != "difference" or least is None or least <= self.wanted * (1 + 1e-9):
+            return None
+        return math.ceil(self.n_items * (least / self.wanted) ** 2)
+
+    def _beyond(self, forecast: Forecast, questions: int) -> str:
+        unit = Unit(self.scale)
+        wanted = unit.points(self.wanted, exact=True)
+        return (
+            f"Even all {self.n_items:,} items do not distinguish models that differ by {wanted}. "
+            f"{self._least(forecast)} {wanted} needs about {rough(questions)} such questions."
+        )
+
+    def _least(self, forecast: Forecast) -> str:
+        """Say which models all items tell apart."""
+        points = Unit(self.scale).points(forecast.margin_of_all)
+        return (
+            f"All {self.n_items:,} items tell models apart that differ by {points} or more "
+            f"({self.power:.0%} of cases)."
+        )
 
     def _sample_answer(self, expected: Expected) -> str:
         unit = Unit(self.scale)
@@ -390,6 +423,8 @@ class Plan(Shown):
             how = " if both models run the same items" if self.goal == "difference" else ""
             lines[-1] += "."
             lines.append(f"Random sampling needs {needs} for the same{how}.")
+        if forecast.margin_of_all and self.questions_needed is None:
+            lines.append(self._least(forecast))
         if self.goal == "budget":
             lines[-1] += (
                 f" With {forecast.items:,} items its error is {unit.points(forecast.random_error)}."
@@ -436,11 +471,11 @@ class Plan(Shown):
                     for n, e in zip(self.learning.sources, self.learning.errors, strict=True)
                 ],
             }
-        names = ("answer", "goal", "wanted", "level", "power", "forecasts")
+        names = ("answer", "goal", "wanted", "level", "power", "fixed_items", "forecasts")
         return plain(
             {name: getattr(self, name) for name in names}
             | {"curves": self.curves.to_dict("records"), "learning": learning}
-            | {name: getattr(self, name) for name in ("expected", "scores")}
+            | {name: getattr(self, name) for name in ("expected", "scores", "questions_needed")}
             | {name: getattr(self, name) for name in ("price", "notes", "facts")}
         )
 

@@ -36,6 +36,7 @@ from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.planner import Planner
+from fewbench.study.repeating import repeats_advice
 from fewbench.study.sample_plan import plan_sample
 from fewbench.study.splits import count_twins
 from fewbench.uncertainty.sampling import check_level
@@ -99,6 +100,7 @@ def plan(
     expect: Target | None = None,
     level: float = 0.9,
     power: float = 0.8,
+    fixed_items: bool = False,
     repeats: int = 8,
     seed: int = 0,
     workers: int = 1,
@@ -129,7 +131,8 @@ def plan(
         all of a smaller one. The plan says what error to expect.
     difference : float
         Distinguish two models that differ by this, on the scale of the scores. Two models are
-        distinguished if the interval of their difference excludes 0.
+        distinguished if the interval of their difference excludes 0: on questions like these and if
+        they run again.
     cost : float or str
         Most to spend on a run. You can add a unit, as in '75 $'. The plan is for as many items as
         this buys at their mean cost.
@@ -149,6 +152,8 @@ def plan(
         Level of the intervals.
     power : float
         With `difference`: mean share of such pairs that are distinguished.
+    fixed_items : bool
+        With `difference`: distinguish the scores on exactly these items, and not the models.
     repeats : int
         Number of splits that judge the chosen methods, 3 or more. Three other splits choose them.
     seed : int
@@ -240,15 +245,19 @@ def plan(
         return Plan(
             goal, wanted, level, power, scores.n_items, scores.n_models,
             *priced, scores.scale, facts,
-            (*of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts)),
+            (
+                *of_whole, *notes, *unsaid, *_notes(table, goal, power, runs, forecasts),
+                repeats_advice(scores),
+            ),
             tuple(_scaled(forecast, span) for forecast in forecasts), curves, learning,
+            fixed_items=fixed_items,
         )  # fmt: skip
 
     store = Cache(cache)
     with open_pool(executor, workers) as pool:
         planner = Planner(
             table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
-            scores.n_models, seed, pool, store, progress,
+            scores.n_models, seed, pool, store, progress, fixed_items=fixed_items,
         )  # fmt: skip
         needs = planner.choose(choosing)
         first_curves = _curves("choosing", choosing, span)
@@ -360,7 +369,8 @@ def _notes(
 
 def _scaled(forecast: Forecast, span: float) -> Forecast:
     """Return a forecast with errors on the scores' own scale."""
-    names = ("error", "error_low", "error_high", "half_width", "random_error", "margin")
+    errors = ("error", "error_low", "error_high", "half_width", "random_error")
+    names = (*errors, "margin", "margin_of_all")
     values = asdict(forecast)
     scaled = {name: values[name] * span for name in names if values[name] is not None}
     return Forecast(**(values | scaled))

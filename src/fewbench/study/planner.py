@@ -78,13 +78,16 @@ class Planner:
     seed : int
     pool, cache, progress
         How cells are run.
+    fixed_items : bool
+        As of `Plan`.
     """
 
     def __init__(
         self, table: Scores, goal: str, wanted: float, power: float,
         methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, seed: int,
-        pool: Pool, cache: Cache, progress: Progress | None,
+        pool: Pool, cache: Cache, progress: Progress | None, *, fixed_items: bool = False,
     ) -> None:  # fmt: skip
+        self.fixed_items = fixed_items
         self.table, self.goal, self.wanted, self.power = table, goal, wanted, power
         self.methods = split_names(methods) if isinstance(methods, str) else methods
         self.prices, self.n_sources, self.seed = prices, n_sources, seed
@@ -215,11 +218,14 @@ class Planner:
         if self.goal == "budget":
             return int(self.wanted)
         if self.goal == "difference":
-            return Margins(backtest, name, ladder).needed(self.wanted, self.power)
+            return self._margins(backtest, name, ladder).needed(self.wanted, self.power)
         if name == RANDOM and self.goal == "error":
             return backtest.random_needs("error", self.wanted)
         curve = backtest.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
         return self.table.n_items if curve is None else curve.needed(self.wanted)
+
+    def _margins(self, backtest: Backtest, name: str, ladder: Sequence[int]) -> Margins:
+        return Margins(backtest, name, ladder, fixed_items=self.fixed_items)
 
     def _needs(self, backtest: Backtest, names: Sequence[str], ladder: Sequence[int]) -> int:
         """Return what the preferred method needs."""
@@ -306,9 +312,12 @@ class Planner:
             ratio = backtest.ratio(method, items, self.measure, ladder)
             if self.goal == "error":
                 ends = [curve.needed(self.wanted, "low"), curve.needed(self.wanted, "high")]
-        margin = None
+        margin = margin_of_all = None
         if self.goal == "difference":
-            margin = Margins(backtest, method, need.ladder).margin(items, self.power)
+            margins = self._margins(backtest, method, need.ladder)
+            margin, margin_of_all = (
+                margins.margin(n, self.power) for n in (items, self.table.n_items)
+            )
         random_items = items
         if self.goal in ("half_width", "difference"):
             random_items = self.needed(backtest, RANDOM, need.ladder)
@@ -323,6 +332,7 @@ class Planner:
             error_high=error.high, items_low=ends[0], items_high=ends[1],
             half_width=width, coverage=coverage, random_items=random_items, random_error=exact,
             ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high, margin=margin,
+            margin_of_all=margin_of_all,
             n_targets=round(float(np.mean([len(split.targets) for split in backtest.splits]))),
             n_sources=round(float(np.mean([len(split.sources) for split in backtest.splits]))),
             is_extrapolated=max(ladder) < items < self.table.n_items and method != RANDOM,

@@ -22,6 +22,7 @@ from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scores, Unit
 from fewbench.scores.roles import as_sources
 from fewbench.study.forecast import Expected, Plan
+from fewbench.study.repeating import repeats_advice
 from fewbench.uncertainty.intervals import NORMAL, wilson
 from fewbench.uncertainty.sampling import expected_random_error, interval_at
 
@@ -167,7 +168,8 @@ def plan_sample(
     }
     return Plan(
         goal, wanted, level, power, n_items, used.n_models, *priced,
-        scores.scale, facts, _notes(used, answer, without or "nothing is known of the items"),
+        scores.scale, facts,
+        (*_notes(used, answer, without or "nothing is known of the items"), repeats_advice(scores)),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip
 

@@ -16,6 +16,11 @@ answered: the interval that rests on them is at most what the paired answers lea
 (`PairedAnswers`). Of near copies no pair of sources says how far they may differ: their interval is
 at least that of the paired answers, of the full score and of every task.
 
+A verdict on the models, and not on these items alone, has a further error, which does not shrink
+with the items run (`fewbench.uncertainty.questions`): squares of half widths are added,
+
+    half^2 = half_items^2 + half_questions^2
+
 Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
 those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
 """
@@ -31,6 +36,7 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.methods.base import Answers
 from fewbench.uncertainty.held_out import HeldOut, equal_weights, looks_of
 from fewbench.uncertainty.intervals import TINY, Uncertainty, student
+from fewbench.uncertainty.questions import EXTRA, Questions, variance_of
 
 PATIENCE = 0.25
 """Exponent of the looks' bounds, of the share of all answers."""
@@ -44,8 +50,8 @@ FEW_COMMON = 0.5
 COPIES = 0.07, 0.1
 """Near copies differ on up to this share of the common items; from the second one targets are
 none."""
-EXTRA_ITEMS = 2.0
 STEPS = 30
+ONE_SIGMA = 0.6826894921370859
 DIGITS = 12
 """Decimals to which differences are rounded: sums in another order are then equal."""
 
@@ -138,18 +144,8 @@ def paired_answers(
     apart = apart * weights[items] * size / weights.sum()
     error = math.sqrt(variance_of(apart) * (1 / n - 1 / size))
     left = max(size - n, 1)
-    most = math.sqrt(variance_of(apart, 2 * EXTRA_ITEMS) * (1 / n + 1 / left))
+    most = math.sqrt(variance_of(apart, extra=2 * EXTRA) * (1 / n + 1 / left))
     return PairedAnswers(float(apart.mean()), error, most, max(n - 1.0, 1.0), copies)
-
-
-def variance_of(apart: FloatArray, extra: float = EXTRA_ITEMS) -> float:
-    """Return the variance of items' differences, with further items on which the two differ.
-
-    >>> variance_of(np.array([1.0, 0.0, 0.0, -1.0]))
-    0.8
-    """
-    squares = float(((apart - apart.mean()) ** 2).sum())
-    return (squares + extra) / (len(apart) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +162,9 @@ class Contrast:
         Factor of the half width, for one of several looks.
     paired : PairedAnswers, optional
         Of two targets that answered the same items.
+    questions : Questions, optional
+        The error beside that of the items that were not run: of the choice of questions and of
+        another run, and of cells that were filled in. None for a difference on exactly these items.
     """
 
     one: Uncertainty | float
@@ -173,6 +172,7 @@ class Contrast:
     correlation: float = 0.0
     wider: float = 1.0
     paired: PairedAnswers | None = None
+    questions: Questions | None = None
 
     @cached_property
     def difference(self) -> float:
@@ -190,11 +190,18 @@ class Contrast:
         return all(not isinstance(side, Uncertainty) for side in self._sides)
 
     @property
+    def is_certain(self) -> bool:
+        """Whether the difference has no error: both scores are known, and no more is asked."""
+        return self.is_known and self.questions is None
+
+    @property
     def kind(self) -> str:
-        """What the interval rests on: that of the less sure side, or "known"."""
+        """What the interval rests on: that of the less sure side, "answers", or "known"."""
         kinds = [side.kind for side in self._sides if isinstance(side, Uncertainty)]
         order = ("random", "held-out", "sampled", "betting", "exact")
-        return min(kinds, key=order.index) if kinds else "known"
+        if not kinds:
+            return "known" if self.questions is None else "answers"
+        return min(kinds, key=order.index)
 
     @property
     def sources(self) -> int | None:
@@ -204,6 +211,11 @@ class Contrast:
 
     def half(self, level: float) -> float:
         """Return the half width at a level."""
+        of_questions = 0.0 if self.questions is None else self.questions.half(level)
+        return self.wider * math.hypot(self.half_of_items(level), of_questions)
+
+    def half_of_items(self, level: float) -> float:
+        """Return the half width that the items not run leave, at one look."""
         a, b = (side.half(level) if isinstance(side, Uncertainty) else 0.0 for side in self._sides)
         # The variance of a difference, with half widths in place of standard errors: at one level
         # they are nearly in proportion.
@@ -219,14 +231,32 @@ class Contrast:
             if self.kind == "held-out":
                 half = min(half, of_chosen)
             half = max(half, self.paired.copies * of_random)
-        return self.wider * half
+        return half
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of the difference, within what the answers leave possible."""
+        """Return the interval of the difference.
+
+        On exactly these items, it is within what the answers leave possible.
+        """
         low, high = self._ends(level)
         return round(float(low), DIGITS), round(float(high), DIGITS)
 
     def _ends(self, level: float) -> tuple[float, float]:
+        if self.questions is None:
+            return self.ends_of_items(level)
+        if all(isinstance(side, Uncertainty) for side in self._sides):
+            below = above = self.half(level)  # what the answers leave possible is of these items
+        elif self.questions.answers is not None:
+            below, above = (self.wider * reach for reach in self.questions.reaches(level))
+        else:
+            low, high = self.ends_of_items(level)
+            of_items = self.difference - low, high - self.difference
+            of_questions = (self.wider * reach for reach in self.questions.reaches(level))
+            below, above = map(math.hypot, of_items, of_questions)
+        return max(-1.0, self.difference - below), min(1.0, self.difference + above)
+
+    def ends_of_items(self, level: float) -> tuple[float, float]:
+        """Return the interval of the difference on exactly these items."""
         first, other = self._sides
         if isinstance(first, Uncertainty) and not isinstance(other, Uncertainty):
             low, high = _widened(first, self.wider, level)
@@ -236,7 +266,7 @@ class Contrast:
             return first - high, first - low
         if not isinstance(first, Uncertainty) or not isinstance(other, Uncertainty):
             return self.difference, self.difference
-        half = self.half(level)
+        half = self.wider * self.half_of_items(level)
         return (
             max(first.least - other.most, self.difference - half),
             min(first.most - other.least, self.difference + half),
@@ -245,7 +275,7 @@ class Contrast:
     @cached_property
     def p_value(self) -> float:
         """Smallest 1 - level at which the interval excludes 0; two-sided."""
-        if self.is_known:
+        if self.is_certain:
             return 0.0 if self.difference else 1.0
         if not self.difference:
             return 1.0
@@ -273,7 +303,13 @@ class Contrast:
     @property
     def standard_error(self) -> float:
         """Half the width of the interval that a normal distribution has at 68%."""
-        return self.half(0.6826894921370859)
+        return self.half(ONE_SIGMA)
+
+    @property
+    def standard_errors(self) -> tuple[float, float]:
+        """The parts of the standard error: of the items not run, and of questions and runs."""
+        of_questions = 0.0 if self.questions is None else self.questions.half(ONE_SIGMA)
+        return self.wider * self.half_of_items(ONE_SIGMA), self.wider * of_questions
 
 
 def _widened(uncertainty: Uncertainty, wider: float, level: float) -> tuple[float, float]:

@@ -91,7 +91,8 @@ def basis(kind: str, sources: int | None) -> str:
     'errors of the method on 42 independent source models, held out'
     """
     return {
-        "known": "no error: the scores are known",
+        "known": "none needed: all items ran, and only these answers are compared",
+        "answers": "how far items vary, for other questions and another run: all items ran",
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
         "sampled": "a random sample with known probabilities",

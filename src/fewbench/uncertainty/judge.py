@@ -345,6 +345,8 @@ class Judge:
                     estimate, "held-out", half, around(estimate, half), *ends,
                     max(expected, share * plain), of_tasks.groups,
                 )  # fmt: skip
+            if (of_task := uncertainties[-1]) is not None:
+                uncertainties[-1] = reaching_end(of_task, answers)
         return uncertainties
 
 
@@ -390,6 +392,22 @@ def with_equal_answers(
 
     error = error_within(*exact_interval(hits, n, n_items, level), n, n_items)
     return replace(uncertainty, ends=ends, error=max(uncertainty.error or 0.0, error))
+
+
+def reaching_end(uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
+    """Have the interval of a task whose answers are all the best, or the worst, reach that end.
+
+    The other answers and the sources draw the estimate away from it, but nothing refutes it.
+    """
+    if len(answers) < FEWEST_IN_TASK or np.ptp(answers) > 0 or answers[0] not in (0.0, 1.0):
+        return uncertainty
+    end = float(answers[0])
+
+    def ends(level: float) -> tuple[float, float]:
+        low, high = uncertainty.ends(level)
+        return min(low, end), max(high, end)
+
+    return replace(uncertainty, ends=ends)
 
 
 def _not_trusted(why: str, share: float) -> str:

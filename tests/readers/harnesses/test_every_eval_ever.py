@@ -215,7 +215,9 @@ class TestFromInspect:
         epochs.change_rows(by_epoch)
         n = len({row["metadata"]["epoch"] for row in epochs.rows})
         assert n > 1
-        assert runs_in(epochs.folder)[0].numbers("match:accuracy").tolist() == [1 / n, 1 / n]
+        scores = join(runs_in(epochs.folder)[:1], metric="match:accuracy").scores
+        assert scores.values[0].tolist() == [1 / n, 1 / n]
+        assert scores.repeats.counts[0].tolist() == [n, n]
 
     def test_a_letter_stands_for_the_text_of_its_option(self, tmp_path):
         asked = {"raw": " Capital of Norway? ", "choices": ["Bergen", "Oslo "], "reference": ["B"]}

@@ -133,8 +133,10 @@ class TestRuns:
     def test_perturbed_instances_are_not_taken_and_trials_averaged(self, letters):
         run = runs_in(letters)[0]
         assert run.task == JOINT
-        assert run.columns["own_id"].tolist() == ["id4", "id10"]
-        assert run.numbers("exact_match").tolist() == [1, 0]
+        scores = join([run], metric="exact_match").scores
+        assert scores.items["sample_id"].tolist() == ["id4", "id10"]
+        assert scores.values[0].tolist() == [1, 0]
+        assert scores.repeats.counts[0].tolist() == [2, 2]
         assert noted(run, r"4 rows of perturbed instances \('lowercase'\) skipped")
         assert noted(run, "2 instances were run in several trials, which are averaged")
 
@@ -144,7 +146,8 @@ class TestRuns:
             statistic(entry, "exact_match")["mean"] = 0.0
 
         change(letters / "per_instance_stats.json", half)
-        assert runs_in(letters)[0].numbers("exact_match").tolist() == [0.5, 0]
+        run = runs_in(letters)[0]
+        assert join([run], metric="exact_match").scores.values[0].tolist() == [0.5, 0]
 
     def test_only_perturbed_instances(self, letters):
         def perturbed(entries):

@@ -141,7 +141,9 @@ class TestUnanswered:
 class TestScores:
     def test_epochs_are_averaged(self):
         run = only("epochs")
-        assert run.numbers("match").tolist() == [0.0, 0.5]
+        scores = join([run], metric="match").scores
+        assert scores.values[0].tolist() == [0.0, 0.5]
+        assert scores.repeats.counts[0].tolist() == [2, 2]
         assert run.notes == ("scores are means over 2 epochs",)
 
     def test_letters_names_and_lists(self):
@@ -192,7 +194,7 @@ class TestScores:
             (["mypackage/own"], 0.5, f"{means}mypackage/own, fewer for some items"),
         ):
             run = read_one(changed_json(tmp_path, repeat))
-            assert run.numbers("choice").tolist() == [score, 0.0]
+            assert join([run], metric="choice").scores.values[0].tolist() == [score, 0.0]
             assert run.notes == (note,)
             reducer = reducers[0] if len(reducers) == 1 else "mean"
             assert dict(run.task_settings)["scoring epochs"] == f"3 ({reducer})"

@@ -14,6 +14,7 @@ from fewbench.errors import ReaderError
 from fewbench.readers import read
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.opencompass import OpenCompass
+from fewbench.readers.join.table import join
 
 from ..toy import A, B, capitals, noted, sums
 
@@ -118,9 +119,11 @@ class TestForms:
 
     def test_repeats_are_averaged(self):
         (run,) = runs_of(NEW / "twice")
-        assert run.numbers("correct").tolist() == [0.5, *sums(A)[1:]]
+        scores = join([run]).scores
+        assert scores.values[0].tolist() == [0.5, *sums(A)[1:]]
+        assert scores.repeats.counts[0].tolist() == [2] * 8
         assert noted(run.notes, "run 2 times")
-        assert run.n_rows == run.total == 8
+        assert run.n_items == run.total == 8
 
     def test_a_prompt_of_messages_is_the_same_item(self, copy):
         folder = copy("main")
@@ -201,7 +204,8 @@ class TestWhatIsAsked:
     def test_a_field_as_key(self):
         unit = OpenCompass().find([results(NEW / "twice", task="toy_sums_twice")])[0]
         (run,) = OpenCompass().read(unit, Wants(key="example_abbr"))
-        assert run.columns["content"].tolist() == [f"toy_sums_twice_{i}" for i in range(8)]
+        named = [f"toy_sums_twice_{i}" for i in range(8) for _ in range(2)]
+        assert run.columns["content"].tolist() == named
         with pytest.raises(
             ReaderError, match="entry 1: the item has no text or number 'id'"
         ) as error:

@@ -150,8 +150,22 @@ class FewbenchSession(Session):
         runs = []
         for name in targets:
             group = self._group(name)
-            runs.append(self._runs(group)[group.index(name)])
+            run = self._runs(group)[group.index(name)]
+            runs.append(self._heard_again(name, run) if self.record.has_repeats(name) else run)
         return prediction_of(self._scores, runs[0].model, runs, tasks)
+
+    def _heard_again(self, target: str, run: SampledRun) -> SampledRun:
+        """Return a run that hears the means of several answers.
+
+        Its sample stays that which the first answers chose, with their chances.
+        """
+        again, places = _begin(run.model), run.model.candidates
+        for items in self.record.rounds(target):
+            scores = self.record.scores(target)[items]
+            has = np.isfinite(scores)
+            again.hear(np.searchsorted(places, items[has]), scores[has])
+        again.draws, again.checked = run.draws, run.checked
+        return again
 
     def _group(self, target: str) -> tuple[str, ...]:
         """Return the targets that run the same items."""
@@ -212,7 +226,7 @@ class FewbenchSession(Session):
             if not is_whole:  # what is kept is of whole rounds
                 runs = [run.copy() for run in runs]
             for name, run, items in zip(group, runs, rounds[at], strict=True):
-                answers = record.scores(name)[items]
+                answers = record.first_scores(name)[items]
                 has = np.isfinite(answers)
                 run.hear(np.searchsorted(model.candidates, items[has]), answers[has])
             if not is_whole:
@@ -243,7 +257,7 @@ class FewbenchSession(Session):
         """Return the first rounds without open items, and the target's scores."""
         open_, rounds = self.record.open(target), self.record.rounds(target)
         whole = takewhile(lambda items: not np.isin(items, open_).any(), rounds)
-        return list(whole), self.record.scores(target)
+        return list(whole), self.record.first_scores(target)
 
     def _n_followed(
         self, model: SampleModel, lead: Lead, rounds: Sequence[IntArray], scores: FloatArray
@@ -287,8 +301,9 @@ class FewbenchSession(Session):
 
     def _told(self, group: tuple[str, ...], items: Sequence[IntArray]) -> bytes:
         """Return a round's items and answers."""
-        pairs = zip(group, items, strict=True)
-        return b"".join(at.tobytes() + self.record.scores(name)[at].tobytes() for name, at in pairs)
+        scores = (self.record.first_scores(name)[at] for name, at in zip(group, items, strict=True))
+        pairs = zip(items, scores, strict=True)
+        return b"".join(at.tobytes() + answers.tobytes() for at, answers in pairs)
 
 
 def _begin(model: SampleModel) -> SampledRun:

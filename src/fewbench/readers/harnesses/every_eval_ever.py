@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -333,7 +333,8 @@ def _run(
     for at, sample in enumerate(samples):
         rows.append(
             sample.content,
-            {name: mean_of(values) for name, values in sample.scores.items()},
+            # HELM's converter writes one row per request.
+            _trials_of(sample.scores, is_one=record.library == "helm"),
             sample.place,
             position=places[at] if places else unknown,
             own_id=sample.own_id,
@@ -350,11 +351,17 @@ def _run(
         evaluation.task,
         filter=evaluation.filter or "none",
         stamp=record.stamp,
-        # HELM's converter writes one row per request.
         task_settings=((f"{SCORING}repeats", str(max(times))),) if record.library != "helm" else (),
         higher_is_better={name: up for name, up in directions.items() if name in rows.values},
         notes=notes,
     )
+
+
+def _trials_of(scores: Mapping[str, Sequence[Any]], *, is_one: bool) -> list[dict[str, Any]]:
+    """Return the scores of each trial; means if it is one, or metrics have different numbers."""
+    if is_one or len(set(map(len, scores.values()))) > 1:
+        return [{name: mean_of(values) for name, values in scores.items()}]
+    return [dict(zip(scores, values, strict=True)) for values in zip(*scores.values(), strict=True)]
 
 
 def _notes(unit: LogUnit, record: _EvalRecord, count: int, errors: list[str]) -> list[str]:

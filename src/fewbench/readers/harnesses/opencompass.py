@@ -318,8 +318,7 @@ def _scores_of(
         values = [item.detail.get(named) for item in items]
         most = max((len(value) for value in values if isinstance(value, list)), default=1)
         notes = [f"each item was run {most} times; scores are means"] if most > 1 else []
-        means = [_mean(value) for value in values]
-        return [None if value is None else {METRIC: value} for value in means], notes
+        return [None if _only(value) is None else _trials_of(value) for value in values], notes
     if all({"predictions", "references"} <= item.detail.keys() for item in items):
         return _compared(path, items, results)
     metrics = [
@@ -335,12 +334,12 @@ def _scores_of(
     return [{name: _only(item.detail[name]) for name in metrics} for item in items], []
 
 
-def _mean(value: Any) -> Any:
+def _trials_of(value: Any) -> list[dict[str, Any]]:
+    """Return the score of each trial of an item: numbers of a list, or the value alone."""
     numbers = [as_number(entry) for entry in value] if isinstance(value, list) else []
-    valid = [number for number in numbers if number is not None]
-    if not valid or len(valid) < len(numbers):
-        return _only(value)
-    return sum(valid) / len(valid)
+    if not numbers or None in numbers:
+        return [{METRIC: _only(value)}]
+    return [{METRIC: number} for number in numbers]
 
 
 def _compared(

@@ -40,13 +40,21 @@ def notes_on(
             for run, gone in zip(task.runs, task.merged.replaced, strict=True)
             if gone
         ),
+        *_cut(
+            f"model {task.runs[at].model!r}, task {task.name!r}: {task.runs[at].path.name} is not "
+            f"used, a run of {task.runs[at].n_rows} items with other settings than those of the "
+            "whole run"
+            for task in tasks
+            for at in task.merged.set_aside
+        ),
         *_cut(_parts(tasks)),
         *_cut(_not_run(tasks, values, list(models))),
-        *_of_files(runs),
+        *_of_files(tasks),
         *_settings(runs),
         *_cut(_task_settings(tasks, scoring=False)),
         *_versions(tasks),
         *_cut(_strangers(tasks, values, list(models))),
+        *_cut(_by_order(tasks)),
         *_prompts(tasks, models),
         *_cut(_positions(tasks)),
     ]
@@ -82,14 +90,14 @@ def _taken(tasks: list[JoinedTask]) -> Iterator[str]:
 def _parts(tasks: list[JoinedTask]) -> Iterator[str]:
     for task in tasks:
         for run in task.runs:
-            if run.ran is not None and run.ran != run.n_rows:
+            if run.ran is not None and run.ran != run.n_items:
                 yield (
-                    f"{run.path} has {counted(run.n_rows, 'document')}, but its results file says "
+                    f"{run.path} has {counted(run.n_items, 'document')}, but its results file says "
                     f"{run.ran}: an incomplete copy, or a run with --samples"
                 )
-            elif run.total is not None and run.n_rows < run.total:
+            elif run.total is not None and run.n_items < run.total:
                 yield (
-                    f"model {run.model!r} ran {run.n_rows} of {run.total} items of task "
+                    f"model {run.model!r} ran {run.n_items} of {run.total} items of task "
                     f"{task.name!r} ({run.path.name})"
                 )
 
@@ -103,11 +111,12 @@ def _not_run(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -> 
             yield f"model {model!r} did not run {counted(len(lacking), 'task')}: {some(lacking)}"
 
 
-def _of_files(runs: list[LogRun]) -> Iterator[str]:
+def _of_files(tasks: list[JoinedTask]) -> Iterator[str]:
     by_note: dict[str, dict[str, None]] = defaultdict(dict)
-    for run in runs:
-        for note in run.notes:
-            by_note[note][str(run.path)] = None
+    for task in tasks:
+        for run in task.runs:
+            for note in filter(None, (*run.notes, task.copies(run))):
+                by_note[note][str(run.path)] = None
     yield from _cut(f"{some(paths)}: {note}" for note, paths in by_note.items())
 
 
@@ -226,6 +235,16 @@ def _strangers(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -
                 f"task {task.name!r}: {len(named)} groups of models have (nearly) no items in "
                 f"common ({listed}): the versions differ, or items are identified by a prompt; "
                 "pass --key FIELD with a field that identifies items in all logs"
+            )
+
+
+def _by_order(tasks: list[JoinedTask]) -> Iterator[str]:
+    for task in tasks:
+        if task.items.by_order:
+            yield (
+                f"task {task.name!r}: {counted(task.items.by_order, 'item')} have the text of "
+                "other items, and the logs do not tell which is which, so they are joined by their "
+                "order; pass --key FIELD with a field that is different for every item"
             )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fewbench._files import reserve
 from fewbench._lazy import pandas as pd
+from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import LogRun, key_text
@@ -18,7 +19,17 @@ from fewbench.readers.join.merge import Items, Merged, SameModel, Used, merge, n
 from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.scores import Scale
 from fewbench.scores.conditions import PARTS, SCORING, join_hashes, join_settings
+from fewbench.scores.repeats import (
+    FIRST,
+    MEAN,
+    TRIALS,
+    TRIALS_HINT,
+    answers_needed,
+    reduce_answers,
+)
 
+LIKELIHOODS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
+"""Metrics whose rows hold log-likelihoods, in every harness that logs them."""
 ALL_BITS = np.uint64(2**64 - 1)
 KEY_HALVES = (np.uint64((2**32 - 1) << 32), np.uint64(2**32 - 1))
 
@@ -27,7 +38,8 @@ KEY_HALVES = (np.uint64((2**32 - 1) << 32), np.uint64(2**32 - 1))
 class JoinedTask:
     """One task: its runs under the chosen filter, its items, and the rows used of each run.
 
-    `derived` counts runs whose metric is computed from log-likelihoods.
+    `derived` counts runs whose metric is computed from log-likelihoods. `trials` says what several
+    answers to an item become, "" if the user did not say (see `fewbench.scores.repeats`).
     """
 
     name: str
@@ -37,16 +49,79 @@ class JoinedTask:
     items: Items
     merged: Merged
     derived: int
+    trials: str = ""
 
     def numbers(self, run: LogRun) -> FloatArray:
         """Return the metric of every row of a run."""
         return metric_of(run, self.metric)
 
-    def fill(self, values: FloatArray, models: dict[str, int]) -> None:
-        """Write the scores into this task's part of the table, shape (models, items)."""
-        for taken in self.merged.taken:
-            numbers = self.numbers(taken.run)
-            values[models[taken.run.model], taken.columns] = numbers[taken.rows]
+    def scores(
+        self, models: dict[str, int], scale: Scale
+    ) -> tuple[FloatArray, tuple[IntArray, FloatArray] | None]:
+        """Return the scores of this task's items, shape (models, items), and how they vary.
+
+        Scores are on the scale. Where items were answered several times: the numbers of answers,
+        and the variances (see `Repeats`).
+
+        Raises
+        ------
+        ReaderError
+            If answers to an item differ and nothing says what becomes of them.
+        """
+        n_items = len(self.items.ids)
+        values, seen = np.full(len(models) * n_items, np.nan), 0
+        cells = [models[used.run.model] * n_items + used.columns for used in self.merged.taken]
+        for used, of_run in zip(self.merged.taken, cells, strict=True):
+            values[of_run] = self.numbers(used.run)[used.rows]
+            seen += len(of_run)
+        shape = len(models), n_items
+        is_single = seen == np.count_nonzero(~np.isnan(values))
+        if is_single and (not self.trials or answers_needed(self.trials) is None):
+            return values.reshape(shape), None
+        trials = self.trials or (MEAN if self._was_repeated else "")
+        every = np.concatenate(cells)
+        answers = np.concatenate([self.numbers(used.run)[used.rows] for used in self.merged.taken])
+        if not trials:
+            self._check_copies(every, answers, values)
+            return values.reshape(shape), None
+        scores, counts, variances = reduce_answers(
+            every, scale.to_unit(answers), values.size, trials
+        )
+        return scale.from_unit(scores).reshape(shape), (
+            counts.reshape(shape),
+            variances.reshape(shape),
+        )
+
+    @property
+    def _was_repeated(self) -> bool:
+        """Whether the harness itself ran items several times."""
+        return any("trial" in run.columns for run in self.runs)
+
+    def _check_copies(self, cells: IntArray, answers: FloatArray, values: FloatArray) -> None:
+        """Raise ReaderError if rows of an item have different scores."""
+        differ = np.flatnonzero(answers != values[cells])
+        if not len(differ):
+            return
+        sizes = np.cumsum([0, *(len(used.rows) for used in self.merged.taken)])
+        both = np.flatnonzero(cells == cells[differ[0]])[[0, -1]]
+        where = []
+        for at in both.tolist():
+            run = int(np.searchsorted(sizes, at, side="right")) - 1
+            used = self.merged.taken[run]
+            place = used.run.columns["place"][used.rows[at - sizes[run]]]
+            where.append(f"{answers[at]:g} ({used.run.place_word} {place})")
+        item = self.items.ids[int(cells[differ[0]]) % len(self.items.ids)]
+        raise ReaderError(
+            f"{used.run.path}: item {item!r} has two answers, with {self.metric!r} "
+            f"{where[0]} and {where[1]}",
+            hint=f"keep one of them; or, {TRIALS_HINT}",
+        )
+
+    def copies(self, run: LogRun) -> str:
+        """Return how many rows of a run repeat others, in words; "" if none, or all count."""
+        if self.trials or "trial" in run.columns or run.n_rows == run.n_items:
+            return ""
+        return f"{counted(run.n_rows - run.n_items, 'row')} repeated, with the same scores"
 
     def prompts(self) -> list[str]:
         """Return the text of prompt hashes for each item."""
@@ -86,7 +161,8 @@ class JoinedTask:
     def settings_of(self, run: LogRun) -> dict[str, str]:
         """Return the settings of a run, with how it computes the metric."""
         scorer = run.scorers.get(self.metric)
-        return dict(run.task_settings) | ({f"{SCORING}metric": scorer} if scorer else {})
+        passes = {TRIALS: self.trials} if self.trials not in ("", MEAN, FIRST) else {}
+        return dict(run.task_settings) | ({f"{SCORING}metric": scorer} if scorer else {}) | passes
 
     def settings(self) -> str:
         """Return the settings of the runs that count, as text; scoring as for `keys`."""
@@ -169,15 +245,18 @@ def join_task(
     scale: Scale,
     same_model: SameModel,
     key: str | None,
+    trials: str = "",
 ) -> JoinedTask:
     """Join the runs of a task.
 
     Raises
     ------
     ReaderError
-        If a value is not one number, the scale contradicts the metric, or runs disagree.
+        If the metric is no mean, a value is not one number, the scale contradicts the metric, or
+        runs disagree.
     """
     for run in runs:
+        check_mean(run, metric)
         higher = run.higher_is_better.get(metric)
         if higher is not None and higher == scale.lower_is_better:
             raise ReaderError(
@@ -197,9 +276,35 @@ def join_task(
                 )
             metric_of(run, metric)  # raises, unless it can be computed
     items = name_items(name, runs, key)
-    merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
+    merged = merge(
+        runs, items, lambda run: metric_of(run, metric), same_model, keeps_all=bool(trials)
+    )
     derived = sum(metric not in run.metrics for run in runs)
-    return JoinedTask(name, metric, filtered, list(runs), items, merged, derived)
+    return JoinedTask(name, metric, filtered, list(runs), items, merged, derived, trials)
+
+
+def is_mean(run: LogRun, metric: str) -> bool:
+    """Whether a metric's rows have scores, of which the metric is the mean."""
+    return metric not in run.aggregated and metric not in LIKELIHOODS
+
+
+def check_mean(run: LogRun, metric: str) -> None:
+    """Raise ReaderError if a metric is not the mean of its rows' values."""
+    if is_mean(run, metric):
+        return
+    what = (
+        f"aggregates them by {run.aggregated[metric]!r}"
+        if metric in run.aggregated
+        else ("computes it from their log-likelihoods")
+    )
+    others = [name for name in run.metrics if name in run.numeric and is_mean(run, name)]
+    raise ReaderError(
+        f"{run.path}: metric {metric!r} of task {run.task!r} is not the mean of its rows, which "
+        f"have no scores: {run.harness or 'the harness'} {what}",
+        hint=f"use --metric {others[0]}"
+        if others
+        else f"exclude the task: --skip-tasks {run.task}",
+    )
 
 
 def metric_of(run: LogRun, metric: str) -> FloatArray:

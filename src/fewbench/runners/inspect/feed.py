@@ -27,7 +27,6 @@ from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table
 from fewbench.readers.harnesses.inspect_logs.scores import (
     describe_reduction,
-    reducer_of,
     score_samples,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
@@ -38,6 +37,7 @@ from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
+from fewbench.scores.repeats import MEAN, Repeats, reduce_answers
 from fewbench.scores.table import KEYS, SETTINGS
 
 LOG = logging.getLogger(__name__)
@@ -178,11 +178,20 @@ class Feed(RunningTask):
             np.array([[value]]), models=[self.target], items=[item], tasks=[self._task],
             probabilities=chances, scale=self.pool.scores.scale,
         )  # fmt: skip
+        answer = answer.changed(repeats=self._repeats(scored[0].trials))
         asked = self._asked({item: self.samples[item]}, self._settings)
         answered.answers = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
         answered.replies = {item: scored[0].reply} if scored[0].reply else None
         answered.texts = None if text is None else {item: text}
         self.pool.take(self.target, item, answered)
+
+    def _repeats(self, trials: Sequence[Mapping[str, Any]]) -> Repeats | None:
+        """Return how many epochs a mean is of, and how far they vary."""
+        values = [self._value(dict(scores)) for scores in trials]
+        unit = self.pool.scores.scale.to_unit([value for value in values if value is not None])
+        cells = np.zeros(len(unit), dtype=np.intp)
+        _, counts, variances = reduce_answers(cells, unit, 1, MEAN)
+        return Repeats.of(counts[None], variances[None])
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them."""
@@ -248,7 +257,6 @@ class Feed(RunningTask):
         )
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         self._epochs = config.epochs or 1
-        self._reducer = reducer_of(config.epochs_reducer)
         if self._epochs > 1:
             how = describe_reduction(config.epochs_reducer, self._epochs)
             notes.append(f"task {self._task!r}: {how}")
@@ -293,16 +301,6 @@ class Feed(RunningTask):
         names = NAMES if sources.n_models else BEFORE
         now = self._asked(self.samples, self._settings)
         check_alike(sources, now, self.samples, names, accept=settings.accept_differences)
-        values = sources.columns(sources.positions(self.samples))
-        whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
-        means = self._epochs > 1 and self._reducer is None
-        if sources.n_models and means and whole and not settings.accept_fractions:
-            raise RunError(
-                f"means over {self._epochs} epochs are fractions, but the source models' answers "
-                f"to task {self._task!r} are right or wrong",
-                hint="run one epoch, or pass --accept-fractions to use the means anyway (in Python "
-                "accept_fractions=True)",
-            )
 
     def _asked(self, samples: Mapping[str, Any], settings: str) -> Benchmark:
         """Return items with their keys and the settings of the task, as an import has them."""

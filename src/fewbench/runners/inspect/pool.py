@@ -27,6 +27,7 @@ class AnswerSettings:
     - `logs`: folder with logs of earlier runs, whose answers are taken first.
     - `targets`: names of the targets that are run, kept in the logs.
     - `raises`: whether an error of fewbench also fails Inspect's task.
+    - `keeps_open`: whether the run stays open once all tasks have ended, as more evals may follow.
     """
 
     metric: str | Mapping[str, str] | None = None
@@ -35,6 +36,7 @@ class AnswerSettings:
     logs: Path | None = None
     targets: tuple[str, ...] = ()
     raises: bool = False
+    keeps_open: bool = False
 
 
 class RunningTask:
@@ -104,6 +106,7 @@ class SharedRun:
         self._is_open = False
         self._changed: Any = None
         self._lost: dict[str, Answered] = defaultdict(Answered)  # failed since the last answer
+        self._repeat: dict[str, int] = {}  # which answers this eval gives, by target
 
     @property
     def scores(self) -> Scores:
@@ -125,9 +128,18 @@ class SharedRun:
     def leave(self) -> None:
         """Close the run once all tasks have ended."""
         self._announce()
-        if all(feed.is_over for feed in self.feeds) and self.run is not None:
+        is_over = all(feed.is_over for feed in self.feeds) and not self.settings.keeps_open
+        if is_over and self.run is not None:
             self.run.close()
-            self._is_open = False
+            self._is_open, self._repeat = False, {}
+
+    def begin_round(self) -> bool:
+        """Return whether samples are to run again, in another eval: no sample runs twice in one."""
+        run, ended = self.run, self._repeat
+        self._repeat = {}
+        return run is not None and any(
+            run.next(name) and run.repeat(name) > repeat for name, repeat in ended.items()
+        )
 
     def fail(self, error: FewbenchError) -> None:
         """Keep the first error, and give out no more samples."""
@@ -153,6 +165,8 @@ class SharedRun:
         while self.error is None:
             self._take_lost(target)
             items = run.next(target)
+            if run.repeat(target) > self._repeat.setdefault(target, run.repeat(target)):
+                return None
             if mine := [item for item in items if item in feed.samples and item not in feed.given]:
                 return mine
             if not self._may_change(feed, items):
@@ -203,8 +217,8 @@ class SharedRun:
         assert self.run is not None
         lost = self._lost.pop(target, Answered())
         lost.failed.pop(item, None)  # it was run again
-        record = self.run.evaluation.record
-        if self.scores.positions([item])[0] in record.answered(target):
+        times = self.run.evaluation.record.times(target)[self.scores.positions([item])[0]]
+        if times >= self.run.repeat(target):
             answered.cost = answered.tokens = 0  # a reused sample of an earlier try
         answered.cost += lost.cost
         answered.tokens += lost.tokens

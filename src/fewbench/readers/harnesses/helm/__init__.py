@@ -110,7 +110,7 @@ class Helm:
                 filter=split or "none",
                 stamp=files.stamp,
                 group=files.group,
-                total=(instances.size(split) or len(rows)) if is_whole else None,
+                total=(instances.size(split) or rows.n_items) if is_whole else None,
                 ran=files.ran.get(split),
                 settings=files.settings,
                 task_settings=files.task_settings,

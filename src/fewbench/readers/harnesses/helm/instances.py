@@ -12,7 +12,7 @@ import numpy as np
 from fewbench.errors import ReaderError
 from fewbench.readers.files import at, load_json, object_at
 from fewbench.readers.options import NO_ANSWER, OptionTable
-from fewbench.readers.values import as_number, content_id, describe, field_value, mean_of
+from fewbench.readers.values import as_number, content_id, describe, field_value
 
 SHOWN = "display_predictions"
 # Statistics of a request that do not say how good the answer is.
@@ -167,14 +167,10 @@ class Answer:
     split: str | None
     trials: dict[int, dict[str, Any]] = field(default_factory=dict)
 
-    def scores(self, names: list[str]) -> dict[str, Any]:
-        """Return the mean of each statistic over trials."""
-        means: dict[str, Any] = {}
-        for name in names:
-            values = [trial.get(name) for trial in self.trials.values()]
-            if any(name in trial for trial in self.trials.values()):
-                means[name] = mean_of(values)
-        return means
+    def scores(self, names: list[str]) -> list[dict[str, Any]]:
+        """Return the statistics of each trial; one that any trial has is absent in none."""
+        there = [name for name in names if any(name in of for of in self.trials.values())]
+        return [{name: of.get(name) for name in there} for of in self.trials.values()]
 
     def agreed(self, name: str) -> float | None:
         """Return a statistic, or None if there are several trials."""

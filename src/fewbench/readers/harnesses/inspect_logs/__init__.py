@@ -65,7 +65,8 @@ class InspectLogs:
         log = _read_log(path, wants)
         header = log.header
         try:
-            scored = score_samples(log.samples, header.eval.config.epochs_reducer)
+            reducers = header.eval.config.epochs_reducer
+            scored = score_samples(log.samples, reducers, keeps_all=wants.trials)
         except ReaderError as error:
             raise ReaderError(f"{path}: {error.message}", hint=error.hint) from error
         if not scored.items:
@@ -99,7 +100,7 @@ class InspectLogs:
             answer, choices = answer_key(sample)
             rows.append(
                 content,
-                item.scores,
+                item.trials,
                 item.place,
                 position=positions.get(own_id, UNKNOWN),
                 own_id=own_id,
@@ -124,7 +125,7 @@ class InspectLogs:
                     if (text := scorer_of(header, metric)) is not None
                 },
                 harness_version=str(header.eval.packages.get("inspect_ai", "")),
-                notes=_notes_on(header, scored),
+                notes=_notes_on(header, scored, None if wants.trials else reducers),
             )
         ]
 
@@ -183,7 +184,9 @@ def _version(header: Any) -> tuple[int, ...]:
     return tuple(int(number) for number in numbers[:3])
 
 
-def _notes_on(header: Any, scored: ScoredSamples) -> tuple[str, ...]:
+def _notes_on(
+    header: Any, scored: ScoredSamples, reducers: Sequence[str] | None
+) -> tuple[str, ...]:
     notes = []
     if scored.copies:
         notes.append(f"{counted(scored.copies, 'sample')} repeated, with the same scores")
@@ -204,7 +207,7 @@ def _notes_on(header: Any, scored: ScoredSamples) -> tuple[str, ...]:
     epochs = {item.epochs for item in scored.items}
     if epochs - {1}:
         notes.append(
-            describe_reduction(header.eval.config.epochs_reducer, max(epochs))
+            describe_reduction(reducers, max(epochs))
             + (", fewer for some items" if len(epochs) > 1 else "")
         )
     for own_ids, why in (

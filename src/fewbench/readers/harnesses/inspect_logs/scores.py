@@ -17,13 +17,17 @@ WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 @dataclass
 class ScoredSample:
-    """A sample with its scores over all epochs; `place` is its row in the log."""
+    """A sample with its scores over all epochs; `place` is its row in the log.
+
+    `trials` are the scores of each epoch if `scores` are their mean, else these alone.
+    """
 
     sample: Any
     place: int
     scores: dict[str, Any]
     epochs: int = 1
     reply: str = ""
+    trials: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -38,10 +42,13 @@ class ScoredSamples:
     copies: int = 0
 
 
-def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> ScoredSamples:
+def score_samples(
+    samples: Sequence[Any], reducers: Sequence[str] | None, *, keeps_all: bool = False
+) -> ScoredSamples:
     """Return the items that have all scores, reduced over epochs.
 
-    An item without an answer, or without a score that most items have, counts as not run.
+    With `keeps_all`, they are averaged, whatever the task reduces them to. An item without an
+    answer, or without a score that most items have, counts as not run.
     ReaderError if two samples of one id and epoch have different scores.
     """
     scored = ScoredSamples()
@@ -70,11 +77,12 @@ def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Sco
     counts: Counter[str] = Counter()
     for rows in by_id.values():
         counts.update({metric for _, _, scores in rows for metric in scores})
-    reducer = reducer_of(reducers)
+    reducer = None if keeps_all else reducer_of(reducers)
     usual = [metric for metric, n in counts.items() if 2 * n > len(by_id)]
     for own_id, rows in by_id.items():
+        trials = [scores for _, _, scores in rows]
         if reducer is None:
-            scores = _mean([scores for _, _, scores in rows])
+            scores = _mean(trials)
         else:
             scores = reduce_epochs([sample.scores for _, sample, _ in rows], reducer)
         absent = [metric for metric in usual if metric not in scores]
@@ -83,7 +91,8 @@ def score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> Sco
         if not absent:
             place, sample, _ = rows[0]
             reply = next(filter(None, (reply_kind(epoch) for _, epoch, _ in rows)), "")
-            scored.items.append(ScoredSample(sample, place, scores, len(rows), reply))
+            trials = trials if reducer is None else [scores]
+            scored.items.append(ScoredSample(sample, place, scores, len(rows), reply, trials))
     return scored
 
 

@@ -1,0 +1,244 @@
+"""The error of a verdict on models beside that of items not run: other questions, another run.
+
+Which estimator of the variance over items holds depends on what chose the common items. Where both
+models ran all items, or a sample with known chances, their answers say it. Where a method chose
+items that tell models apart, the source models say how much more often they do. Cells of a table
+that were filled in are no answers: the mean over the others has the error of a sample of them.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.scores import Scores
+from fewbench.uncertainty.intervals import Uncertainty
+from fewbench.uncertainty.questions import (
+    NEAREST,
+    TINY,
+    Questions,
+    clustered,
+    disagreement_ratio,
+    nearest,
+    predicted_disagreement,
+    questions_by_task,
+    variance_of_chosen,
+    variance_of_sample,
+    variance_of_score,
+    variance_without_pairs,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CommonAnswers:
+    """What two models answered in common, in [0, 1].
+
+    Parameters
+    ----------
+    scores : Scores
+        The benchmark, with its source models if it has any.
+    items : ndarray of int, shape (n,)
+        Positions of the common items.
+    apart : ndarray, shape (n,)
+        Differences of their answers.
+    estimates : ndarray, shape (2, 1 + tasks)
+        Full score and task scores of both.
+    chances : ndarray, shape (n,), or None
+        Chance of each item to be run by both; None if a method chose them.
+    fewest : int
+        Number of answers of the one that has fewer.
+    filled : float
+        Number of items in place of every one that both ran, where cells were filled in; else 1.
+    """
+
+    scores: Scores
+    items: IntArray
+    apart: FloatArray
+    estimates: FloatArray
+    chances: FloatArray | None
+    fewest: int
+    filled: float = 1.0
+
+    def of_full_score(self, *, fixed_items: bool = False) -> Questions | None:
+        """Return the error of the difference of the full scores.
+
+        With `fixed_items`, that of cells that were filled in alone; None without any.
+        """
+        weights = self.scores.item_weights
+        error = self._of_full_score(weights, self._loads(weights))
+        return self._shown(self._clustered(error, weights), fixed_items)
+
+    def _of_full_score(self, weights: FloatArray, loads: FloatArray | None) -> Questions:
+        squares, (a, b) = float(weights @ weights), self.estimates[:, 0].tolist()
+        freedom = max((len(self.items) or self.fewest) - 1.0, 1.0)
+        if len(self.items) and loads is not None:
+            if self.scores.average == "macro":
+                task_of = self.scores.task_of
+                by_task = np.bincount(task_of, weights**2).astype(np.float64)
+                return questions_by_task(self.apart, task_of[self.items], by_task, loads)
+            return Questions(variance_of_sample(self.apart, loads) * squares, freedom)
+        if self._predicted is None:
+            variance = variance_without_pairs(a, b)
+            if len(self.items):
+                variance = variance_of_sample(self.apart, weights[self.items] ** 2)
+            return Questions(variance * squares, freedom)
+        variance = variance_of_chosen(self.apart, self.items, self._predicted, a - b, weights)
+        return Questions(self._at_least(variance, self.apart) * squares, freedom)
+
+    def of_tasks(self, *, fixed_items: bool = False) -> list[Questions | None]:
+        """Return the errors of the differences of the task scores."""
+        return [
+            self._shown(self._clustered(self._of_task(task, weights), weights), fixed_items)
+            for task, weights in enumerate(self.scores.task_weights.T)
+        ]
+
+    def _of_task(self, task: int, weights: FloatArray) -> Questions:
+        counted = weights > 0
+        squares, inside = float(weights @ weights), counted[self.items]
+        apart, (a, b) = self.apart[inside], self.estimates[:, 1 + task].tolist()
+        loads = self._loads(weights)
+        if len(apart) and loads is not None:
+            variance = variance_of_sample(apart, loads[inside])
+            return Questions(variance * squares, max(len(apart) - 1.0, 1.0))
+        freedom = max((len(self.items) or self.fewest) - 1.0, 1.0)
+        if self._predicted is None:
+            variance = variance_without_pairs(a, b)
+            if len(apart):
+                variance = variance_of_sample(apart, weights[self.items[inside]] ** 2)
+            return Questions(variance * squares, freedom)
+        # Few items of a task say little of how often two models differ: all of them do.
+        variance = variance_of_chosen(
+            apart, self.items, self._predicted[counted], a - b, weights[counted], self._ratio
+        )
+        return Questions(self._at_least(variance, apart) * squares, freedom)
+
+    def _clustered(self, error: Questions, weights: FloatArray) -> Questions:
+        """Return an error for items that hang together, where their column `cluster` says so."""
+        return clustered_error(error, self.scores, self.items, self.apart, weights)
+
+    def _at_least(self, variance: float, apart: FloatArray) -> float:
+        """Return the variance, at least what chosen items show, of few source models.
+
+        These say too little of how often two models differ: .75 to .93 of the truth.
+        """
+        if self.scores.whole.n_models >= NEAREST or not len(apart):
+            return variance
+        return max(variance, variance_of_sample(apart, np.ones(len(apart))))
+
+    def _loads(self, weights: FloatArray) -> FloatArray | None:
+        if self.chances is None:
+            return None
+        return weights[self.items] ** 2 / np.maximum(self.chances, TINY)
+
+    @cached_property
+    def _predicted(self) -> FloatArray | None:
+        """How often the source models nearest in score differ, by item."""
+        whole = self.scores.whole
+        if whole.n_models < 2 or whole.chosen is not None:
+            return None
+        a, b = self.estimates[:, 0].tolist()
+        return predicted_disagreement(whole.filled_cells, whole.full_scores(), a, b)
+
+    @cached_property
+    def _ratio(self) -> float:
+        assert self._predicted is not None
+        return disagreement_ratio(self.apart, self.items, self._predicted)
+
+    def _shown(self, error: Questions, fixed_items: bool) -> Questions | None:
+        if fixed_items and self.filled <= 1:
+            return None
+        times = self.filled - 1 if fixed_items else self.filled
+        return replace(error, variance=error.variance * times)
+
+
+def clustered_error(
+    error: Questions, scores: Scores, items: IntArray, values: FloatArray, weights: FloatArray
+) -> Questions:
+    """Return an error of the mean of values, for items that hang together (`scores.cluster_of`).
+
+    In a macro average, tasks are fixed: items vary about the means of their tasks.
+
+    Parameters
+    ----------
+    error : Questions
+        As if items were independent.
+    scores : Scores
+    items, values : ndarray, shape (n,)
+        Positions of the items that are seen, and what is averaged: answers, or their differences.
+    weights : ndarray, shape (items,)
+        Weights of all items, 0 for those that do not count.
+    """
+    counted = weights[items] > 0
+    items, values = items[counted], values[counted]
+    if scores.cluster_of is None or len(items) < 2:
+        return error
+    used = weights[items] / weights[items].sum()
+    if scores.average == "macro":
+        task_of, n_tasks = scores.task_of[items], len(scores.tasks)
+        totals = np.bincount(task_of, used, n_tasks)
+        means = np.bincount(task_of, used * values, n_tasks) / np.maximum(totals, TINY)
+        values = values - means[task_of]
+    n_items = int((weights > 0).sum())
+    return clustered(error, values, used, scores.cluster_of[items], n_items)
+
+
+def of_one_score(
+    scores: Scores,
+    items: IntArray,
+    answers: FloatArray,
+    score: Uncertainty | float,
+    task: int | None = None,
+) -> Questions:
+    """Return the error of a single score, as of a model.
+
+    Parameters
+    ----------
+    scores : Scores
+        The benchmark, with its source models if it has any.
+    items, answers : ndarray, shape (n,)
+        Positions of the items that the model answered, and its answers in [0, 1].
+    score : Uncertainty or float
+        The score on these items; known where all of them ran.
+    task : int, optional
+        Position of the task that the score is of (default: the full score).
+    """
+    weights = scores.item_weights if task is None else scores.task_weights[:, task]
+    counted = weights > 0
+    items, answers = items[counted[items]], answers[counted[items]]
+    by_task = scores.average == "macro" and task is None
+    error = _of_one_score(scores, items, answers, score, weights, by_task=by_task)
+    return clustered_error(error, scores, items, answers, weights)
+
+
+def _of_one_score(
+    scores: Scores,
+    items: IntArray,
+    answers: FloatArray,
+    score: Uncertainty | float,
+    weights: FloatArray,
+    *,
+    by_task: bool,
+) -> Questions:
+    counted = weights > 0
+    squares, n = float(weights @ weights), len(items)
+    estimate = score.estimate if isinstance(score, Uncertainty) else score
+    is_plain = is_random = True
+    if isinstance(score, Uncertainty) and n < np.count_nonzero(counted):
+        sample, is_plain = score.sample, score.kind == "exact"
+        is_random = sample is not None and bool(np.ptp(sample.chances) == 0)
+    is_binary = bool(np.isin(answers, (0.0, 1.0)).all())
+    if is_plain and is_binary and not np.ptp(weights[counted]):
+        variance = variance_of_score(estimate, n) * squares
+        return Questions(variance, max(n - 1.0, 1.0), estimate, n)
+    whole, n_items = scores.whole, 1 / squares
+    if is_random and by_task:
+        of_tasks = np.bincount(scores.task_of, weights**2).astype(np.float64)
+        error = questions_by_task(answers, scores.task_of[items], of_tasks)
+        return Questions(error.variance, max(n_items - 1.0, 1.0), estimate)
+    if not is_binary and not is_random and whole.n_models >= 2 and whole.chosen is None:
+        # What chosen items show is not how scores vary over all of them.
+        alike = nearest(whole.full_scores(), estimate)
+        answers = np.asarray(whole.filled_cells[alike], dtype=np.float64)[:, counted].ravel()
+    variance = variance_of_score(estimate, n_items, answers)
+    return Questions(variance * squares, max(n_items - 1.0, 1.0), estimate)

@@ -1,0 +1,363 @@
+"""How far a score on these items may be from the score on all such questions, and in another run.
+
+The items of a benchmark are a sample of the questions that could be asked, and a model that runs
+again answers some of them differently (Miller 2024, "Adding error bars to evals", arXiv
+2411.00640). A decision about models therefore has this error beside that of the estimate:
+
+    variance = S^2 sum w^2
+
+with S^2 the variance over items of what is compared, a score or a difference, and w the items'
+weights, so that sum w^2 is 1 / N where all items count the same. The error does not shrink with the
+number of items run. Of a simple random sample, both errors together are the usual s^2 / n.
+
+All scores are in [0, 1]. `EXTRA` more items that differ keep S^2 from 0, as Agresti & Min 2005 do
+(Biometrics 61(2)): two models that answer N items alike may still differ by
+t sqrt(2 / (N (N + 1))).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fewbench._blocks import Matrix
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms import ties
+
+AS_MODELS = "on questions like these and if run again"
+"""What a verdict on models is about, in words."""
+EXTRA = 2.0
+"""So many more items on which two models differ by 1 count beside the observed ones."""
+PRIOR = 4.0
+"""So many items count that differ as often as the source models predict."""
+NEAREST = 20
+"""Source models closest in score, whose answers predict a target's."""
+FEWEST_ANSWERS = 2.0
+TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Error of a mean over a benchmark's items, as the items were drawn and the models run.
+
+    Parameters
+    ----------
+    variance : float
+        Of the mean, not of one item.
+    freedom : float
+        Degrees of freedom.
+    score : float, optional
+        The one score that is compared with a number; None for the difference of two models.
+    answers : int, optional
+        Number of answers, all right or wrong and a simple random sample: then the interval of the
+        score needs no other error.
+
+    Examples
+    --------
+    >>> alike = Questions(variance_of(np.zeros(437)) / 437, 436)
+    >>> round(100 * alike.half(0.9), 2)  # percentage points
+    0.53
+    """
+
+    variance: float
+    freedom: float
+    score: float | None = None
+    answers: int | None = None
+
+    def half(self, level: float) -> float:
+        """Return the half width at a level, by Student's t."""
+        from scipy.special import stdtrit
+
+        return math.sqrt(self.variance) * float(stdtrit(self.freedom, 0.5 + level / 2))
+
+    def reaches(self, level: float) -> tuple[float, float]:
+        """Return how far the interval reaches below and above.
+
+        For a single score, the interval of Clopper & Pearson 1934 of as many right or wrong answers
+        as have this variance: errors near 0 and 1 are skewed.
+
+        Examples
+        --------
+        >>> [round(reach, 3) for reach in Questions(0.0009, 99, score=0.9).reaches(0.9)]
+        [0.064, 0.045]
+        """
+        if (p := self.score) is None:
+            return self.half(level), self.half(level)
+        n = self.answers or self.freedom + 1
+        if self.answers is None and 0 < p < 1:
+            n = max(p * (1 - p) / max(self.variance, TINY), FEWEST_ANSWERS)
+        low, high = binomial_interval(p, n, level)
+        return max(p - low, 0.0), max(high - p, 0.0)
+
+
+def binomial_interval(share: float, n: float, level: float) -> tuple[float, float]:
+    """Return Clopper & Pearson's interval for any share of n right answers.
+
+    `exact_interval` of infinitely many items.
+
+    >>> [round(end, 3) for end in binomial_interval(0.5, 20, 0.9)]
+    [0.302, 0.698]
+    """
+    from scipy.special import betaincinv
+
+    tail, hits = (1 - level) / 2, share * n
+    low = float(betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+    return low, high
+
+
+def variance_of(apart: FloatArray, extra: float = EXTRA) -> float:
+    """Return S^2 of a difference that all items, or a simple random sample of them, show.
+
+        S^2 = (sum (d - mean d)^2 + 2) / (n + 1)
+
+    Parameters
+    ----------
+    apart : ndarray, shape (n,)
+        Differences of two models' answers.
+    extra : float
+        Number of further items on which the two differ.
+
+    Examples
+    --------
+    >>> variance_of(np.array([1.0, 0.0, 0.0, -1.0]))
+    0.8
+    """
+    squares = float(((apart - apart.mean()) ** 2).sum())
+    return (squares + extra) / (len(apart) + 1)
+
+
+def variance_of_sample(apart: FloatArray, loads: FloatArray) -> float:
+    """Return S^2 of a difference from items that were drawn, or count, unequally.
+
+    With u = loads / sum loads and m = 1 / sum u^2:
+
+        S^2 = (m sum u (d - sum u d)^2 + 2) / (m + 1)
+
+    Parameters
+    ----------
+    apart : ndarray, shape (n,)
+    loads : ndarray, shape (n,)
+        Squared weight of each item in the score over its chance to be drawn, up to a factor.
+
+    Examples
+    --------
+    >>> apart = np.array([1.0, 0.0, 0.0, -1.0])
+    >>> variance_of_sample(apart, np.full(4, 7.0)) == variance_of(apart)
+    True
+    """
+    shares = loads / loads.sum()
+    n, mean = 1 / float(shares @ shares), float(shares @ apart)
+    return (n * float(shares @ (apart - mean) ** 2) + EXTRA) / (n + 1)
+
+
+def predicted_disagreement(cells: Matrix, full: FloatArray, a: float, b: float) -> FloatArray:
+    """Return by item the chance that two models with these scores differ, shape (items,).
+
+    The answers of the source models nearest in score, as if the two were independent given an item.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (sources, items)
+    full : ndarray, shape (sources,)
+        Their full scores.
+    a, b : float
+
+    Examples
+    --------
+    >>> cells = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> predicted_disagreement(cells, cells.mean(axis=1), 0.5, 0.5).tolist()
+    [0.0, 0.0, 0.5]
+    """
+    one, other = (
+        np.asarray(cells[nearest(full, score)], dtype=np.float64).mean(axis=0) for score in (a, b)
+    )
+    return np.asarray(one * (1 - other) + other * (1 - one))
+
+
+def nearest(full: FloatArray, score: float) -> IntArray:
+    """Return the positions of the source models nearest in score, the nearest first."""
+    return ties.argsort(np.abs(full - score), scale=1.0)[:NEAREST]
+
+
+def variance_of_chosen(
+    apart: FloatArray,
+    items: IntArray,
+    predicted: FloatArray,
+    difference: float,
+    weights: FloatArray | None = None,
+    ratio: float | None = None,
+) -> float:
+    """Return S^2 of a difference from chosen items, which tell models apart better than others do.
+
+    The observed disagreement over the predicted one, times that predicted for all items:
+
+        r = (sum_common d^2 + 4 mean p) / (sum_common p + 4 mean p)
+        S^2 = (N max(r mean p - D^2, 0) + 2) / (N + 1)
+
+    Parameters
+    ----------
+    apart : ndarray, shape (n,)
+        Differences of the answers on the common items.
+    items : ndarray of int, shape (n,)
+        Positions of these items.
+    predicted : ndarray, shape (items,)
+        From `predicted_disagreement`.
+    difference : float
+        The estimated difference of the scores.
+    weights : ndarray, shape (items,), optional
+        The items' weights in the score, if they differ.
+    ratio : float, optional
+        r, if other items say it better (default: from these).
+
+    Examples
+    --------
+    >>> predicted, items = np.repeat([0.5, 0.1], [20, 180]), np.arange(20)
+    >>> round(variance_of_chosen(np.tile([1.0, -1.0], 10), items, predicted, 0.0), 2)
+    0.28
+    """
+    n_items = len(predicted)
+    if ratio is None:
+        ratio = disagreement_ratio(apart, items, predicted)
+    if weights is None:
+        mean = float(predicted.mean())
+    else:
+        mean = float(weights**2 @ predicted / (weights @ weights))
+    return (n_items * max(ratio * mean - difference**2, 0.0) + EXTRA) / (n_items + 1)
+
+
+def disagreement_ratio(apart: FloatArray, items: IntArray, predicted: FloatArray) -> float:
+    """Return the observed disagreement of two models over the predicted one, shrunk towards 1.
+
+    >>> round(disagreement_ratio(np.zeros(46), np.arange(46), np.full(100, 0.25)), 2)
+    0.08
+    """
+    prior = PRIOR * float(predicted.mean())
+    observed, expected = float(apart @ apart), float(predicted[items].sum())
+    return (observed + prior) / max(expected + prior, TINY)
+
+
+def variance_without_pairs(a: float, b: float) -> float:
+    """Return S^2 of the difference of two models without a common item, as if independent.
+
+    >>> variance_without_pairs(0.5, 0.5)
+    0.5
+    """
+    return a * (1 - a) + b * (1 - b)
+
+
+def variance_of_score(score: float, n_items: float, answers: FloatArray | None = None) -> float:
+    """Return S^2 of a single score.
+
+    p (1 - p) with p = (N score + 1) / (N + 2), or for answers that are not only right and wrong
+
+        S^2 = (sum (y - mean y)^2 + 2 p (1 - p)) / (n + 1)
+
+    as few answers hide how far scores near 0 or 1 vary.
+
+    Examples
+    --------
+    >>> round(variance_of_score(1.0, 8), 2), round(variance_of_score(0.5, 8, np.full(4, 0.5)), 2)
+    (0.09, 0.1)
+    """
+    p = (n_items * score + 1) / (n_items + 2)
+    if answers is None or bool(np.isin(answers, (0.0, 1.0)).all()):
+        return p * (1 - p)
+    n = len(answers)
+    return (n * float(np.var(answers)) + EXTRA * p * (1 - p)) / (n + 1)
+
+
+def questions_by_task(
+    apart: FloatArray, task_of: IntArray, squares: FloatArray, loads: FloatArray | None = None
+) -> Questions:
+    """Return the error of a macro average, whose tasks are fixed and whose items are drawn.
+
+    Each task varies about its own mean, and the degrees of freedom are Satterthwaite's:
+
+        v_t = (sum_t (d - mean_t d)^2 + 2 / T) / (n_t - 1) sum_t w^2
+
+    Parameters
+    ----------
+    apart : ndarray, shape (n,)
+        Differences of the answers, or answers.
+    task_of : ndarray of int, shape (n,)
+    squares : ndarray, shape (tasks,)
+        Sum of the squared weights of each task's items: 1 / (T^2 N_t) in a macro average. Tasks
+        with fewer than two answers have the variance of all.
+    loads : ndarray, shape (n,), optional
+        As for `variance_of_sample`; a task then has n_t = (sum_t load)^2 / sum_t load^2 answers.
+
+    Examples
+    --------
+    >>> apart, task_of = np.array([1.0, 0, 0, -1, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
+    >>> error = questions_by_task(apart, task_of, np.full(2, 1 / 12))
+    >>> round(error.variance, 3), round(error.freedom, 1)
+    (0.139, 4.0)
+    """
+    n_tasks = len(squares)
+    loads = np.ones(len(apart)) if loads is None else loads
+
+    def by_task(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(task_of, values, n_tasks))
+
+    totals = np.maximum(by_task(loads), TINY)
+    counts = totals**2 / np.maximum(by_task(loads**2), TINY**2)
+    means = by_task(loads * apart) / totals
+    deviations = counts * by_task(loads * (apart - means[task_of]) ** 2) / totals
+    freedom = np.maximum(counts - 1.0, 1.0)
+    own = (deviations + EXTRA / n_tasks) / freedom
+    variances = np.where(counts >= 2, own, variance_of_sample(apart, loads)) * squares
+    total = float(variances.sum())
+    return Questions(total, total**2 / float((variances**2 / freedom).sum()))
+
+
+def clustered(
+    plain: Questions,
+    apart: FloatArray,
+    weights: FloatArray,
+    cluster_of: IntArray,
+    n_items: int | None = None,
+) -> Questions:
+    """Return the error where items hang together, such as several questions on one passage.
+
+    Sums over clusters vary, with the usual small-sample factor (CR1; Cameron & Miller 2015, "A
+    practitioner's guide to cluster-robust inference"), and never less than single items do:
+
+        C / (C - 1) sum_c (sum_c w (d - mean d))^2
+
+    Parameters
+    ----------
+    plain : Questions
+        The error as if items were independent.
+    apart, weights : ndarray, shape (n,)
+        Differences of the answers, and the items' weights, with sum 1.
+    cluster_of : ndarray of int, shape (n,)
+    n_items : int, optional
+        Number of all items N, if these n are a simple random sample of them. Cross products of
+        items of a cluster are then added to the variance of `plain`, n (N - 1) / ((n - 1) N) times:
+        a sample of n items has that much fewer pairs than N items have.
+
+    Examples
+    --------
+    >>> apart, weights = np.array([1.0, 1, -1, -1]), np.full(4, 0.25)
+    >>> plain = Questions(variance_of(apart) / 4, 3)
+    >>> error = clustered(plain, apart, weights, np.array([0, 0, 1, 1]))
+    >>> plain.variance, error.variance, error.freedom
+    (0.3, 1.0, 1.0)
+    """
+    parts = weights * (apart - float(weights @ apart))
+    _, cluster_of = np.unique(cluster_of, return_inverse=True)
+    sums = np.bincount(cluster_of, parts)
+    clusters, n = len(sums), len(apart)
+    if clusters < 2:
+        variance = max(plain.variance, float(sums @ sums))
+        return replace(plain, variance=variance, freedom=1.0, answers=None)
+    correction = clusters / (clusters - 1)
+    if n_items is None or n_items <= n:
+        variance = correction * float(sums @ sums)
+    else:
+        crossed = float(sums @ sums) - float(parts @ parts)
+        share = n * (n_items - 1) / ((n - 1) * n_items)
+        variance = plain.variance + correction * crossed * share
+    variance = max(variance, plain.variance)
+    return replace(plain, variance=variance, freedom=clusters - 1.0, answers=None)

@@ -1,0 +1,187 @@
+"""Decisions about models, on questions like these and in another run, or on exactly these items."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta
+from scipy.stats import t as student
+
+import fewbench
+from fewbench.decide.operands import contrast, operand, task_contrasts
+from fewbench.evaluation import Evaluation
+from fewbench.scores import from_arrays
+from fewbench.testing import simulate
+from fewbench.uncertainty.contrast import Contrast, look_factor
+from fewbench.uncertainty.questions import predicted_disagreement, variance_of_chosen
+
+pytestmark = pytest.mark.filterwarnings("ignore::fewbench.errors.EstimateWarning")
+CASE = Path(__file__).parents[3] / "shared/cases/versus_same_model_full/scores.csv"
+LEVEL = 0.9
+
+
+def table_of(rows, **options):
+    table = from_arrays(np.array(rows, dtype=float), models=[f"m{at}" for at in range(len(rows))])
+    return replace(table, **options) if options else table
+
+
+def reruns(n_items=300, n_runs=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return (rng.random((n_runs, n_items)) < rng.beta(0.3, 0.3, n_items)) * 1.0
+
+
+def sides(table, names=None):
+    return [operand(name, table) for name in names or table.model_ids[:2]]
+
+
+def test_two_runs_of_one_model_are_told_apart_as_often_as_the_level_allows():
+    """In full runs: of 200 pairs a tenth, and nearly all on exactly these items."""
+    table = table_of(np.concatenate([reruns(300, 2, seed) for seed in range(200)]))
+    verdicts = {True: 0, False: 0}
+    for at in range(0, 400, 2):
+        for fixed in verdicts:
+            made = contrast(*sides(table, table.model_ids[at : at + 2]), fixed_items=fixed)
+            verdicts[fixed] += made.p_value <= 0.1
+    assert 8 <= verdicts[False] <= 33  # 20 in the mean
+    assert verdicts[True] > 180
+
+
+def test_every_command_leaves_runs_of_one_model_undecided():
+    table = table_of(reruns())
+    names = [f"step-{at}" for at in range(1, 6)]
+    evaluation = Evaluation(table.take(models=[]).benchmark, "random", 300, names)
+    for name, row in zip(names, table.values, strict=True):
+        evaluation.tell(name, dict(zip(table.item_ids, row, strict=True)))
+    a, b = ((evaluation, name) for name in names[:2])
+    found = fewbench.versus(a, b)
+    assert (found.verdict, found.is_decidable, found.items_needed) == ("undecided", False, None)
+    assert "Even all 300 items do not decide this" in " ".join(str(found).split())
+    assert not found.page().next
+    gate = fewbench.gate(a, not_below=b)
+    assert (gate.verdict, gate.exit_code, gate.page().next) == ("undecided", 3, [])
+    ranks = fewbench.rank(evaluation)
+    assert not ranks.is_settled
+    assert (ranks.is_decidable, ranks.next_targets, ranks.page().next) == (False, (), [])
+    assert {(one.rank_low, one.rank_high) for one in ranks.targets} == {(1, 5)}
+    assert max(one.chance_best for one in ranks.targets) < 0.95
+    assert not fewbench.track(evaluation).real_changes
+    fixed = fewbench.rank(evaluation, fixed_items=True)
+    assert {one.chance_best for one in fixed.targets} <= {0.0, 0.5, 1.0}  # of ties the half
+    for result in (found, gate, ranks, fewbench.track(evaluation)):
+        text = " ".join(str(result).split())
+        assert "on questions like these and if run again" in text
+        assert not any(word in text for word in ("no error", "exact", "settled", "known"))
+
+
+def test_a_random_sample_is_compared_by_the_paired_t_test():
+    """The error of items not run and that of questions are together s^2 / n."""
+    truth = simulate(2, 500, seed=2)
+    evaluation = Evaluation(truth.benchmark, "random", 60, truth.model_ids)
+    for name, items in evaluation.ask().items():
+        row = truth.values[truth.model_ids.index(name)]
+        evaluation.tell(name, dict(zip(items, row[truth.positions(items)], strict=True)))
+    pair = [operand((evaluation, name), evaluation.scores) for name in truth.model_ids]
+    apart = (truth.values[0] - truth.values[1])[pair[0].items]
+    variance = (((apart - apart.mean()) ** 2).sum() + 2) / 61
+    made, fixed = contrast(*pair), contrast(*pair, fixed_items=True)
+    half = student(59).ppf(0.95) * np.sqrt(variance / 60)
+    assert made.half(LEVEL) == pytest.approx(half, rel=0.03)
+    alone = Contrast(made.one, made.other, made.correlation, paired=made.paired)
+    assert fixed.interval(LEVEL) == alone.interval(LEVEL)
+    of_questions = student(59).ppf(0.95) * np.sqrt(variance / 500)
+    assert made.half(LEVEL) == pytest.approx(np.hypot(alone.half(LEVEL), of_questions))
+
+
+def test_equal_answers_leave_a_difference_open():
+    """t sqrt(2 / (N (N + 1))): .53 points of 437 items."""
+    row = np.tile([1.0, 0.0], 219)[:437]
+    low, high = contrast(*sides(table_of([row, row]))).interval(LEVEL)
+    assert high == -low == pytest.approx(0.0053, abs=5e-5)
+
+
+def test_a_macro_average_varies_within_its_tasks():
+    rng, tasks = np.random.default_rng(1), np.repeat(["a", "b"], [40, 160])
+    rows = (rng.random((2, 200)) < np.where(tasks == "a", 0.9, 0.3)) * 1.0
+    table = from_arrays(rows, models=["x", "y"], tasks=tasks.tolist())
+    table = replace(table, average="macro")
+    apart, variances = rows[0] - rows[1], []
+    for task in "ab":
+        of_task = apart[tasks == task]
+        squares = ((of_task - of_task.mean()) ** 2).sum() + 1
+        variances.append(squares / (len(of_task) - 1) / len(of_task) / 4)
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 39 + variances[1] ** 2 / 159)
+    half = student(freedom).ppf(0.95) * np.sqrt(sum(variances))
+    assert contrast(*sides(table)).half(LEVEL) == pytest.approx(half)
+
+
+def test_cells_that_were_filled_in_make_no_score_known():
+    """The difference has the error of the items that both ran, also on exactly these items."""
+    rng = np.random.default_rng(3)
+    rows = (rng.random((6, 500)) < rng.beta(2, 2, 500)) * 1.0
+    rows[0, :20] = np.nan
+    table = table_of(rows)
+    apart = (rows[0] - rows[1])[20:]
+    variance = (((apart - apart.mean()) ** 2).sum() + 2) / 481
+    for fixed, share in ((False, 1 / 480), (True, 1 / 480 - 1 / 500)):
+        made = contrast(*sides(table), fixed_items=fixed)
+        half = student(479).ppf(0.95) * np.sqrt(variance * share)
+        assert made.half(LEVEL) == pytest.approx(half)
+        assert (made.kind, made.is_certain) == ("answers", False)
+    tasks = task_contrasts(*sides(table), fixed_items=True)
+    assert not any(task.is_certain for task in tasks)
+
+
+def test_chosen_items_are_put_in_proportion_to_how_often_sources_differ_on_them():
+    """The items that tell models apart most say too much of the others; the sources correct it."""
+    rng, corrected, naive = np.random.default_rng(0), [], []
+    difficulty = rng.normal(0, 2, 400)
+    chances = 1 / (1 + np.exp(difficulty - rng.normal(0, 1, (80, 1))))
+    rows = (rng.random((80, 400)) < chances) * 1.0
+    sources, full = rows[20:], rows[20:].mean(axis=1)
+    items = np.argsort(-sources.var(axis=0), kind="stable")[:60]
+    for i in range(0, 20, 2):
+        apart, (a, b) = rows[i] - rows[i + 1], rows[i : i + 2].mean(axis=1)
+        predicted = predicted_disagreement(sources, full, a, b)
+        variance = variance_of_chosen(apart[items], items, predicted, a - b)
+        corrected.append(variance / apart.var())
+        naive.append(apart[items].var() / apart.var())
+    assert np.mean(naive) > 1.25
+    assert np.mean(corrected) == pytest.approx(1.0, abs=0.12)
+
+
+def test_looks_widen_both_parts_also_after_all_items():
+    table = table_of(reruns(160, 2))
+    evaluation = Evaluation(table.take(models=[]).benchmark, "random", 160, ["a", "b"])
+    for name, row in zip("ab", table.values, strict=True):
+        evaluation.tell(name, dict(zip(table.item_ids, row, strict=True)))
+    pair = [operand((evaluation, name), evaluation.scores) for name in "ab"]
+    once, again = (contrast(*pair, sequential=looks) for looks in (False, True))
+    assert again.half(LEVEL) == pytest.approx(look_factor(160, 160, LEVEL) * once.half(LEVEL))
+    assert contrast(*pair, sequential=True, fixed_items=True).half(LEVEL) == 0
+
+
+def test_a_score_against_a_threshold_has_the_interval_of_clopper_and_pearson():
+    answers = np.repeat([1.0, 0.0], [47, 3])
+    table = table_of([answers])
+    evaluation = Evaluation(table.benchmark, "random", 50, ["a"])
+    evaluation.tell("a", dict(zip(table.item_ids, answers, strict=True)))
+    (check,) = fewbench.gate(evaluation, at_least=0.9).checks
+    ends = beta.ppf(0.05, 47, 4), beta.ppf(0.95, 48, 3)
+    assert (check.interval.low, check.interval.high) == pytest.approx(ends)
+    assert check.verdict == "undecided"
+    assert fewbench.gate(evaluation, at_least=0.9, fixed_items=True).verdict == "pass"
+    estimate = evaluation.estimate()["a"]
+    assert estimate.is_wider_as_model
+    assert (estimate.as_model.low, estimate.as_model.high) == pytest.approx(ends)
+    assert "As a model" in str(estimate)
+
+
+@pytest.mark.skipif(not CASE.exists(), reason="the recorded cases are not here")
+def test_two_runs_of_one_model_in_a_file_are_undecided():
+    answers = pd.read_csv(CASE).pivot(index="model", columns="item", values="score")
+    table = from_arrays(answers.to_numpy(dtype=float), models=list(answers.index))
+    found = fewbench.versus(*table.model_ids[:2], scores=table)
+    assert found.verdict == "undecided"
+    assert 2 * min(found.chance_a_better, 1 - found.chance_a_better) > 0.2
