@@ -93,7 +93,7 @@ def test_an_undecided_gate_goes_on_in_the_same_folder(run, ok, cli, answers, ask
 
 def test_a_ranking(run, ok, cli, tmp_path):
     text = ok("rank", "run", "--models", "model-01", "--report", "ranks.csv")
-    assert text.startswith("On these ")
+    assert text.startswith("On these 40 items, new scores best, with an estimated 100.0%.")
     assert (tmp_path / "ranks.csv").read_text().startswith("target,score,low,high,rank")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
     assert [one["target"] for one in found["targets"]] == ["new", "step:2"]

@@ -45,8 +45,9 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     step = ("--steps", "last=500")
     assert "--run: no effect with a folder" in cli("track", "follow", "--run", "x").err
     assert "--average: no effect with a folder" in cli("track", "follow", "--average", "macro").err
-    text = ok("track", "follow", *step, "--change", "0.1", "--report", "curve.csv")
-    assert text.startswith("last is the best with probability ")
+    text = ok("track", "follow", *step, "--change", "0.3", "--report", "curve.csv")
+    assert text.startswith("On these 60 items, last scores an estimated ")
+    assert "if run again: it is the best with probability " in " ".join(text.split())
     assert "Items that the next checkpoint needs: about " in text
     with open(tmp_path / "curve.csv") as file:
         rows = list(csv.DictReader(file))
@@ -114,4 +115,4 @@ def test_checkpoints_in_the_scores_file(ok, tmp_path):
     path = save_scores(TABLE, tmp_path / "all.parquet")
     text = ok("track", path, "--run", "run")
     assert " of 5 tested changes are real (at 90%, all together)." in text
-    assert "known" in text
+    assert "all items ran" in text

@@ -148,7 +148,9 @@ def rank(
     issue(warnings)
     more = {}
     if next_items is not None and not is_settled:
-        more = _next_items(sides, (of_items, lasting, decidable), top, next_items, scores)
+        # What is asked for is given out, also where all items would not settle it.
+        pairs_to_run = decidable if decidable[:top, top:].any() else ~np.eye(len(sides), dtype=bool)
+        more = _next_items(sides, (of_items, lasting, pairs_to_run), top, next_items, scores)
     for side in sides if ask else ():
         ask_items([side], more.get(side.name, ()))
     return Ranking(

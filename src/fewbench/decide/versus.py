@@ -97,7 +97,7 @@ def versus(
     >>> table = simulate(30, 200, seed=1)
     >>> found = versus("model-00", "model-01", scores=table)
     >>> round(found.difference, 3), found.verdict, found.questions_needed
-    (0.06, 'undecided', 379)
+    (0.06, 'undecided', 277)
     >>> versus("model-00", "model-01", scores=table, fixed_items=True).verdict
     'better'
     """
