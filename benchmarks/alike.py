@@ -90,7 +90,7 @@ def judged(made: list[Evaluation], rows: dict[str, np.ndarray]) -> Iterator[dict
         yield {"command": "estimate", "programs": "all", "wrong": False, "covered": covered}
     for at, pair in enumerate(PAIRS, start=1):
         other, apart = (made[at], STEPS[at]), round(truth[at] - truth[0], 9)
-        compared = fewbench.versus(other, first, next_items=0)
+        compared = fewbench.versus(other, first, next_items=0, fixed_items=True)
         wrong = {"better": apart <= 0, "worse": apart >= 0}.get(compared.verdict, False)
         ends = compared.interval
         yield {
@@ -99,7 +99,7 @@ def judged(made: list[Evaluation], rows: dict[str, np.ndarray]) -> Iterator[dict
             "half width": (ends.high - ends.low) / 2, "common": compared.items_common,
         }  # fmt: skip
         for one, two, lead in ((other, first, apart), (first, other, -apart)):
-            gate = fewbench.gate(one, not_below=two)
+            gate = fewbench.gate(one, not_below=two, fixed_items=True)
             ends = gate.checks[0].interval
             yield {
                 "command": "gate", "programs": "all",
@@ -107,7 +107,7 @@ def judged(made: list[Evaluation], rows: dict[str, np.ndarray]) -> Iterator[dict
                 "covered": ends.low - 1e-9 <= lead <= ends.high + 1e-9,
             }  # fmt: skip
     unique = list(dict.fromkeys(made))
-    ranked = {one.target: one for one in fewbench.rank(*unique).targets}
+    ranked = {one.target: one for one in fewbench.rank(*unique, fixed_items=True).targets}
     wrong, covered = False, []
     for at, name in enumerate(STEPS):
         least = 1 + int((truth > truth[at] + 1e-9).sum())
@@ -117,7 +117,7 @@ def judged(made: list[Evaluation], rows: dict[str, np.ndarray]) -> Iterator[dict
         wrong |= not covered[-1]
     yield {"command": "rank", "programs": "all", "wrong": wrong, "covered": np.mean(covered)}
     scores = dict(zip(STEPS, truth, strict=True))
-    curve = fewbench.track(unique)
+    curve = fewbench.track(unique, fixed_items=True)
     wrong, covered = False, []
     for change in curve.changes:
         apart = round(scores[change.after] - scores[change.before], 9)

@@ -1,4 +1,4 @@
-"""Verdicts of `versus`, against a paired t test on as many random items.
+"""Verdicts of `versus` on exactly these items, against a paired t test on as many random ones.
 
     python benchmarks/decisions.py FOLDER_OF_TABLES [TABLE …] [--repeats 10] [--out rows.jsonl]
 
@@ -133,7 +133,10 @@ def cell(table, regime, repeat):
             operand((evaluation, name) if name in evaluation.targets else name, evaluation.scores)
             for name in (names[i], names[j])
         ]
-        return [contrast(*sides, level=LEVEL, sequential=again) for again in (False, True)]
+        return [
+            contrast(*sides, level=LEVEL, sequential=again, fixed_items=True)
+            for again in (False, True)
+        ]
 
     def compare(how, evaluation, i, j):
         both, sample = (

@@ -1,4 +1,4 @@
-"""Models of exactly the same score: how often `rank` and `track` tell them apart.
+"""Models of exactly the same score on these items: how often `rank` and `track` tell them apart.
 
     python benchmarks/equal_models.py [--repeats 80]
 
@@ -51,8 +51,8 @@ def repeat(n_sources: int, n_models: int, n_run: int, seed: int) -> tuple[bool, 
         answers = dict(zip(table.item_ids, row, strict=True))
         while asked := evaluation.ask(targets=[name]).get(name):
             evaluation.tell(name, {item: answers[item] for item in asked})
-    ranks = fewbench.rank(evaluation).targets
-    changes = fewbench.track(evaluation).changes
+    ranks = fewbench.rank(evaluation, fixed_items=True).targets
+    changes = fewbench.track(evaluation, fixed_items=True).changes
     truth, estimates = rows[0].mean(), evaluation.estimate()
     ends = [estimates[name].interval for name in names]
     return (

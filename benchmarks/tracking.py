@@ -1,4 +1,4 @@
-"""Changes that `track` finds in a run, against paired t tests on as many random items.
+"""Changes that `track` finds on these items, against paired t tests on as many random items.
 
     python benchmarks/tracking.py [FOLDER_OF_TABLES] [--repeats 10] [--out rows.jsonl]
 
@@ -115,7 +115,7 @@ def measure(sources, checkpoints, steps, method, n, seed):
         if whole:
             full = sources.n_items
             given.append(evaluated(sources, checkpoints, whole, "random", full, seed))
-        found = fewbench.track(given, steps=steps, level=LEVEL)
+        found = fewbench.track(given, steps=steps, level=LEVEL, fixed_items=True)
         changes = [one for one in found.changes if {one.before, one.after} & set(rest)]
         real = np.array([truth[one.after] - truth[one.before] for one in changes])
         sign = {"better": 1, "worse": -1, "undecided": 0}

@@ -45,17 +45,17 @@ def results():
         "gate": (
             fewbench.gate(evaluation, at_least=0.0),
             (1, 6),
-            "Gate: new passes. 5 of 60 items run",
+            "Gate: new passes as a model, on questions like these",
         ),
         "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 12), "Ranking: "),
         "track": (
             fewbench.track(simulate_run(3, 40, n_models=4), run="run"),
             (3, 8),
-            "Track: run/step-",
+            "Track: On these 40 items, run/step-",
         ),
         "plan": (
             fewbench.plan(TABLE, budget=5, methods="random-ridge", expect="like", repeats=3),
-            (1, 25),
+            (1, 26),
             "Run 5 items with ",
         ),
     }
