@@ -91,7 +91,7 @@ def test_the_authors_table_takes_the_place_of_the_one_at_hand(site, reproduce):
     assert lines[0].startswith("gsm8k_150.npz: tailoredbench: 2 files")
     roles = fewbench.load_scores("tables/gsm8k_150.parquet").models["role"]
     assert roles.tolist() == ["source", "source", "target"]
-    assert all("not run" in line and "items" in line for line in lines[2:])  # of 6 items
+    assert all("not run" in line and "items" in line for line in lines[3:])  # of 6 items
 
 
 @pytest.mark.parametrize("words", [("--get",), ("--get", "--dry-run")])

@@ -258,4 +258,4 @@ def test_a_learning_curve_is_of_the_methods_that_run_with_so_many_sources():
         Backtest(table, one, range(1), 0).cells(["fewbench"], [8])[0].method.describe()
         for one in (settings, replace(settings, sources=10))
     ]
-    assert described == ["fewbench(sources=30)", "fewbench"]
+    assert described == ["fewbench(sources=15)", "fewbench"]  # 15 families

@@ -12,6 +12,7 @@ import numpy as np
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
+from fewbench.algorithms import ties
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
 from fewbench.decide.multiple import adjusted_p_values
@@ -166,7 +167,7 @@ class _Tracker:
             fixed_items=self.fixed_items,
             points=tuple(points),
             changes=self._changes(),
-            best=self.names[int(np.argmax(np.round(chances, 9)))],
+            best=self.names[int(ties.argmax(chances))],
             items_needed=needed,
             is_findable=needed is not None or change is None or not self._partial,
             items_total=self.scores.n_items,
@@ -179,7 +180,7 @@ class _Tracker:
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
-        order = np.argsort(-self.estimates, kind="stable")[:CONTENDERS]
+        order = ties.argsort(-self.estimates)[:CONTENDERS]
         errors = np.zeros((len(order), len(order)))
         for i, j in itertools.combinations(range(len(order)), 2):
             errors[i, j] = errors[j, i] = self._contrast(
@@ -199,7 +200,7 @@ class _Tracker:
             if self.operands[at].is_known:
                 whole = at
         last = len(self.names) - 1
-        best = int(np.argmax(self.estimates[:-1]))
+        best = int(ties.argmax(self.estimates[:-1]))
         return list(dict.fromkeys([*pairs, (0, last), (best, last)]))
 
     def _changes(self) -> tuple[Change, ...]:

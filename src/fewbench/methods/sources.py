@@ -29,7 +29,7 @@ percentage points (root mean square); methods err by 2 to 5."""
 ALIKE, MOST_ALIKE, FEWEST_ALIKE = 0.012, 200, 20
 """Mean share of variance in common, beyond items' difficulty, from which source models are taken
 for relatives; most models that are compared, and fewest. Of 1,680 samples of 20 to 40 models of
-seven leaderboards none reaches it; 25 checkpoints of a training run reach .023
+seven leaderboards one reaches it; 25 checkpoints of a training run reach .023
 (benchmarks/results/training_runs.md)."""
 LEAST_KNOWN = 4
 """Models with known full scores that can be divided into sources and targets."""

@@ -255,7 +255,7 @@ def read(
         has_tasks=like is not None,
         words=words,
         trials=trials,
-        notes=notes,
+        notes=notes if like is None else None,
     )
     notes += repeats_notes(table.repeats, trials)
     notes += _one_sided(table, source) if like is None else []
