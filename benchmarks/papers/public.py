@@ -98,8 +98,7 @@ class Tables:
                 yield f"{file}: {found!r}"
                 if not dry_run:
                     self.folder.mkdir(parents=True, exist_ok=True)
-                    found.fetch()
-                    results = found.read(self.workers)
+                    results = found.fetch().read(self.workers)
                     results.save(place(self.folder, file))
                     for note in results.notes:
                         yield f"{file}: {note}"

@@ -106,6 +106,15 @@ class Lines:
             lines = enumerate(file, start=1)
             yield from ((at, line[:-1]) for at, line in lines if line.endswith(b"\n"))
 
+    def rewrite(self, change: Callable[[bytes], bytes | None]) -> None:
+        """Replace each whole line by what `change` makes of it, None for nothing."""
+        if self.path.exists():
+            with self.locked():
+                lines = [change(line) for _, line in self.read()]
+                with written_whole(self.path) as temporary:
+                    kept = [line + b"\n" for line in lines if line is not None]
+                    temporary.write_bytes(b"".join(kept))
+
     def repair(self, is_sound: Callable[[bytes], bool]) -> int:
         """Drop damaged lines and a torn end; return how many lines were dropped.
 

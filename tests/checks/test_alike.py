@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fewbench.checks import audit
+from fewbench.checks.duplicates import kinship
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -86,11 +87,13 @@ def test_identical_rows_under_other_names(make):
     def plant(values, names):
         values[[7, 8]] = values[2]
 
-    found = audit(make(plant))
+    scores = make(plant)
+    found = audit(scores)
     assert found.of_kind("identical").groups == (("lab/model-02", "lab/model-07", "lab/model-08"),)
     assert found.of_kind("same-name") is None
     assert found.of_kind("near-duplicates") is None  # said once
-    assert found.table["distinct"] == pytest.approx(28, abs=0.7)
+    assert kinship(scores).distinct == pytest.approx(28, abs=0.7)
+    assert found.table["independent"] == 28
 
 
 def test_identical_on_what_both_ran(make):
@@ -204,9 +207,10 @@ def test_a_model_with_many_copies_does_not_hide_the_others(make):
         values[1:21] = values[0]
         near(values, 29, 28, 0.1)
 
-    found = audit(make(plant, items=1000))
+    scores = make(plant, items=1000)
+    found = audit(scores)
     assert ("lab/model-28", "lab/model-29") in found.of_kind("near-duplicates").groups
-    assert found.table["distinct"] == pytest.approx(9.4, abs=0.4)
+    assert kinship(scores).distinct == pytest.approx(9.4, abs=0.4)
 
 
 def test_copies_among_scores_in_between():

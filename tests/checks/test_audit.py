@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.checks import audit
+from fewbench.checks.duplicates import kinship
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
 ABOUT_MODELS = {
     "same-name", "identical", "near-duplicates", "related", "other-range", "unlike-all",
-    "one-option",
+    "one-option", "answer-alike",
 }  # fmt: skip
 
 
@@ -25,12 +26,14 @@ def kinds(found):
 def test_nothing_is_found_among_independent_models(make):
     wrong = kin = 0
     for seed in range(20):
-        found = audit(make(seed=seed))
+        scores = make(seed=seed)
+        found = audit(scores)
         assert not kinds(found) & (ABOUT_MODELS - {"related"})
         assert not [f for f in found.findings if f.severity == "problem" and f.kind != "wrong-way"]
         wrong += "wrong-way" in kinds(found)
         kin += "related" in kinds(found)
-        assert found.table["distinct"] > 27
+        assert kinship(scores).distinct > 27
+        assert found.table["independent"] == 30
     assert wrong <= 3
     assert kin <= 2
 
@@ -58,16 +61,16 @@ def test_copies_are_no_sources_of_their_own(make):
 
     found = audit(make(plant))
     (why,) = next(fit.because for fit in found.methods if fit.method == "random-ridge")
-    assert why.startswith("10 of 20 distinct sources: ")
-    said = found.of_kind("distinct-sources")
+    assert why.startswith("10 of 20 independent sources: ")
+    said = found.of_kind("independent-sources")
     assert said.severity == "caution"
-    assert "the 30 models count as about 10 distinct ones" in said.what
-    assert audit(make()).of_kind("distinct-sources").severity == "fact"
+    assert "30 models of 10 families count as 10 independent source models" in said.what
+    assert audit(make()).of_kind("independent-sources").severity == "fact"
 
 
-@pytest.mark.parametrize(("models", "severity"), [(17, "caution"), (23, "fact")])
-def test_twenty_distinct_sources_are_enough(make, models, severity):
-    assert audit(make(models=models)).of_kind("distinct-sources").severity == severity
+@pytest.mark.parametrize(("models", "severity"), [(19, "caution"), (20, "fact")])
+def test_twenty_independent_sources_are_enough(make, models, severity):
+    assert audit(make(models=models)).of_kind("independent-sources").severity == severity
 
 
 def test_a_method_says_once_what_it_lacks(make):
@@ -79,11 +82,11 @@ def test_a_method_says_once_what_it_lacks(make):
         "no option probabilities: PDS of right and wrong alone has two values: use JSD, "
         "and the signature is right and wrong alone"
     )
-    assert few.startswith("30 of 40 distinct sources: ")
+    assert few.startswith("30 of 40 independent sources: ")
     for fit in audit(make(models=3)).methods:
         lacks = [why.split(":")[0] for why in fit.because]
         assert len(set(lacks)) == len(lacks)
-        assert sum("distinct sources" in lack for lack in lacks) <= 1
+        assert sum("independent sources" in lack for lack in lacks) <= 1
 
 
 def test_small_tasks_are_named():

@@ -140,6 +140,16 @@ def test_mistakes_are_named():
         drop(scores, audit(scores), ["constant"])
 
 
+def test_training_runs_become_families(make):
+    def run(values, names):
+        names[:5] = [f"A/step-{step}" for step in range(5)]
+        values[5] = values[0]  # a copy of a checkpoint, under another name
+
+    named, said = with_families(scores := make(run), audit(scores))
+    assert named.models["family"].tolist()[:7] == ["A"] * 6 + ["lab/model-06"]
+    assert said == "families: 1 of more than one model, 24 models in families of one"
+
+
 def test_groups_become_families(make):
     scores = make(dirty)
     named, said = with_families(scores, audit(scores))

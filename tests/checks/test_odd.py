@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fewbench.checks import audit
+from fewbench.errors import ScoresError
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
@@ -118,3 +119,20 @@ def test_a_model_that_always_says_the_same():
     )
     finding = audit(table).of_kind("one-option")
     assert finding.table.rows == (("model-05", 2, 1.0),)
+
+
+def test_a_task_in_percent_is_named():
+    """--range 0,100 would put the other tasks into a hundredth of it."""
+    table = simulate(10, 60, 2, seed=4)
+    percent = table.values * np.where(table.task_of == 0, 100, 1)
+    labels = {"models": table.model_ids, "items": list(table.item_ids)}
+    tasks = list(table.items["task"])
+    with pytest.raises(ScoresError, match="range 0 to 1, all in task 'task-0'") as error:
+        from_arrays(percent, **labels, tasks=tasks)
+    assert "rescale the scores of these tasks" in error.value.hint
+    found = audit(from_arrays(percent, **labels, tasks=tasks, scale=Scale(0, 100)))
+    assert found.of_kind("other-range-of-task").ids == ("task-1",)
+    assert audit(table).of_kind("other-range-of-task") is None
+    with pytest.raises(ScoresError) as error:
+        from_arrays(table.values * 100, **labels, tasks=tasks)
+    assert "--range 0,100" in error.value.hint

@@ -93,8 +93,8 @@ def test_an_undecided_gate_goes_on_in_the_same_folder(run, ok, cli, answers, ask
 
 def test_a_ranking(run, ok, cli, tmp_path):
     text = ok("rank", "run", "--models", "model-01", "--report", "ranks.csv")
-    assert text.startswith("new ranks first")
-    assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
+    assert text.startswith("On these ")
+    assert (tmp_path / "ranks.csv").read_text().startswith("target,score,low,high,rank")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
     assert [one["target"] for one in found["targets"]] == ["new", "step:2"]
     assert "top = 2 is not possible with 2" in cli("rank", "run", "--top", "2").err

@@ -49,8 +49,12 @@ def test_the_history_has_the_runs_by_date_and_how_scores_changed(sources, target
         play(runs[-1])
         runs[-1].save(tmp_path / name)
         os.utime(tmp_path / name / "evaluation.json", (1e9 - 86_400 * at, 1e9 - 86_400 * at))
-    assert fewbench.rank(*runs[:2], models=[sources.model_ids[0]]).history[0].change is None
-    found = fewbench.rank(*runs)
+    assert (
+        fewbench.rank(*runs[:2], models=[sources.model_ids[0]], history=True).history[0].change
+        is None
+    )
+    assert not fewbench.rank(*runs).history  # runs of unrelated models have none
+    found = fewbench.rank(*runs, history=True)
     assert [row.target for row in found.history] == list(targets.model_ids[2::-1])
     assert [row.date[:10] for row in found.history] == ["2001-09-07", "2001-09-08", "2001-09-09"]
     for before, row in pairwise(found.history):
@@ -68,8 +72,8 @@ def test_the_history_has_targets_of_one_evaluation_in_its_order(sources, targets
         play(evaluation)
         evaluation.save(tmp_path / str(at))
         os.utime(tmp_path / str(at) / "evaluation.json", (1e9 + 86_400 * at, 1e9 + 86_400 * at))
-    assert [row.target for row in fewbench.rank(first, later).history] == names
-    assert not fewbench.rank(first).history  # of one date
+    assert [row.target for row in fewbench.rank(first, later, history=True).history] == names
+    assert not fewbench.rank(first, history=True).history  # of one date
 
 
 def test_known_models_and_mistakes(sources, targets, play):
@@ -81,7 +85,7 @@ def test_known_models_and_mistakes(sources, targets, play):
         "ranking needs two": lambda: fewbench.rank(evaluation),
         "ranked twice": lambda: fewbench.rank(evaluation, models=[known[0], known[0]]),
         "top = 3 is not possible with 3": lambda: fewbench.rank(evaluation, models=known, top=3),
-        "takes evaluations, not Scores": lambda: fewbench.rank(sources),
+        "takes evaluations or scores, not list": lambda: fewbench.rank([evaluation]),
         "neither a target": lambda: fewbench.rank(evaluation, models=["x", "y"]),
     }
     for said, call in wrong.items():

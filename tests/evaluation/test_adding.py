@@ -13,6 +13,7 @@ from fewbench.errors import AnswersError, EstimateWarning, EvaluationError, Scor
 from fewbench.evaluation import Evaluation, Stop, add
 from fewbench.evaluation.journal import Journal
 from fewbench.scores import Benchmark, Scale, Scores, from_arrays, load_scores, save_scores
+from fewbench.scores.families import families_of
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
 from fewbench.testing import simulate
 
@@ -244,6 +245,8 @@ def test_a_benchmark_that_changed_between_two_runs(tmp_path):
         add(run, fewer)
     with pytest.warns(EstimateWarning, match="20 items are new"):
         assert add(run, fewer, accept_differences=True).n_items == 100
+    with pytest.warns(EstimateWarning, match=rf"of 30 answers of {NAMES[0]!r} are left out: the"):
+        add(run, fewer, accept_differences=True)
     more = Benchmark(pd.concat([items, items.iloc[:1].set_axis(["extra"])]))
     with pytest.raises(EvaluationError, match=r"1 item is gone: 'extra'"):
         add(run, more)
@@ -320,3 +323,20 @@ def test_a_run_from_nothing_has_its_benchmark_in_its_folder(tmp_path):
     assert isinstance(opened.scores, Scores)
     assert opened.scores.fingerprint == evaluation.scores.fingerprint
     assert opened.ask() == asked
+
+
+def test_a_family_is_named_for_added_runs(tmp_path):
+    """It counts before that of the names, also for runs that are in the table already."""
+    targets = [f"A/step-{step}" for step in (100, 200, 300)]
+    runs = [ran(tmp_path / f"run{row}", row, target=name) for row, name in enumerate(targets)]
+    table = add(runs[:2])
+    assert families_of(table) == ["A", "A"]
+    assert "family" not in table.models
+    table = add(runs[2], table, family="other")
+    assert table.models["family"].tolist() == ["", "", "other"]
+    assert families_of(table.take(models=[0, 1])) == ["A", "A"]
+    with pytest.warns(EstimateWarning, match="no new answers"):
+        table = add(runs[:2], table, family="A")
+    assert table.models["family"].tolist() == ["A", "A", "other"]
+    with pytest.raises(EvaluationError, match="the family has no name"):
+        add(runs[2], table, family=" ")

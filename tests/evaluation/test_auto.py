@@ -104,7 +104,7 @@ def test_with_few_sources_there_is_no_lottery(n_models):
         table = simulate(60, 300, seed=seed).take(models=range(n_models))
         evaluation = Evaluation(table, "auto", 20, seed=seed)
         assert evaluation.provenance.method == "fewbench"
-        assert "with fewer than 20 distinct source models" in evaluation.reason
+        assert "with fewer than 20 independent source models" in evaluation.reason
 
 
 def test_it_says_why_the_default_lost(monkeypatch):

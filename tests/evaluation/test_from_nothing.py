@@ -170,3 +170,36 @@ def test_an_item_that_no_model_ran_has_its_tasks_mean():
     assert scores.filled[0].tolist() == [1, 1, 0, 0]
     with pytest.raises(ScoresError, match="without any answer"):
         from_arrays([[np.nan, np.nan]], models=["a"])
+
+
+def test_a_large_benchmark_alone_divides_by_no_sources():
+    ids = [f"q{at}" for at in range(4001)]
+    table = Benchmark(pd.DataFrame({"task": ["only"] * 4001}, index=ids))
+    found = evaluated(table, dict.fromkeys(ids, 1.0), budget=10).estimate()["new"]
+    assert (found.interval.low, found.interval.high) == exact_interval(10, 10, 4001, 0.9)
+
+
+def test_answers_that_are_no_first_part_of_the_sample_are_a_warning():
+    table = benchmark()
+    evaluation = Evaluation(table, budget=60, targets=["new"])
+    asked = evaluation.ask()["new"]
+    known = answers(table)
+
+    def warnings(items):
+        evaluation.tell("new", {item: known[item] for item in items})
+        return " ".join(evaluation.estimate()["new"].warnings)
+
+    assert "random sample, so the estimate is valid" in warnings(asked[:20])
+    easy = [item for item in asked if table.items["task"][item] == "easy"]
+    said = warnings(easy)
+    assert "answers are not to the first of the 60 items asked" in said
+    assert "so the estimate is valid;" not in said
+    assert "not to the first" not in warnings(asked)
+    other = Evaluation(table, budget=60, targets=["new"])
+    other.ask()
+    other.tell("new", {item: known[item] for item in easy})
+    assert "tasks without an answer: 'hard'" in " ".join(other.estimate()["new"].warnings)
+    other.skip("new", [item for item in asked if item not in easy])
+    said = " ".join(other.estimate()["new"].warnings)
+    assert "all items asked of 'hard' were skipped" in said
+    assert "not to the first" not in said

@@ -33,7 +33,7 @@ def test_a_method_refuses_without_what_is_required_and_not_else(text):
 
 def test_needs_of_parts_reach_the_method():
     what = {need.what for need in needs_of(find_method("pds+pca+knn(k=4)"))}
-    assert what == {"sources", "distinct sources", "probabilities"}
+    assert what == {"sources", "independent sources", "probabilities"}
     assert needs_of(object()) == ()
     twice = find_method("medoids+answers+ridge")
     assert len(set(needs_of(twice))) == len(needs_of(twice))

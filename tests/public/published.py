@@ -86,7 +86,7 @@ def openeval(site):
         for run in (1, 2)
     ]
     items = [{"item_id": f"ifeval_{item}"} for item in ITEMS] + [{"item_id": "other_1"}]
-    site.hub["human-centered-eval/OpenEval"] = {
+    site.hub["Open-Eval-Commons/OpenEval"] = {
         "bench/train-0.parquet": b"unread",
         "item/train-0.parquet": parquet(items),
         "response/train-0.parquet": parquet(rows),
@@ -199,7 +199,7 @@ def terminal_bench(site):
         files[f"{job}/config.json"] = b"{}"
     site.hub["harborframework/terminal-bench-2-leaderboard"] = files
     site.github["laude-institute/terminal-bench-leaderboard"] = {
-        f"results/agent/{plain(model)}/run{run}/results.json": text(
+        f"results/core@0.1/2025080{run}_agent_{plain(model)}/run{run}/results.json": text(
             {
                 "results": [
                     {"task_id": one, "is_resolved": bool(s) or None} for one, s in own.items()

@@ -396,7 +396,7 @@ def test_numbers_that_would_be_wrong(site):
     hub = site.hub
     path = "lcb/performances_generation.json"
     site.plain[path] = site.plain[path].replace(b"100.0", b"1.0")
-    hub["human-centered-eval/OpenEval"]["item/train-1.parquet"] = parquet(
+    hub["Open-Eval-Commons/OpenEval"]["item/train-1.parquet"] = parquet(
         {"item_id": ["ifeval_q0_m1-7b"]}
     )
     kind = {"benchmark_id": ["toy"], "response_type": ["continuous"], "granularity": ["item"]}

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewbench import Evaluation, audit
 from fewbench.errors import ReaderError, ScoresError
 from fewbench.readers import read
 from fewbench.readers.harness import Rows
@@ -48,6 +49,17 @@ class TestSameModelInTwoFolders:
         reading = read(two, same_model="newest")
         assert reading.scores.values.tolist() == [[0, 0, 0]]
         assert noted(reading, "2 of 3 items .* newer run")
+
+    def test_a_part_with_other_settings_does_not_replace_a_whole_run(self, logs):
+        logs.write("org/a", "t", three(logs), folder="june")
+        shots = {"n-shot": {"t": 2}}
+        logs.write("org/a", "t", wrong(logs, 2), folder="july", stamp=LATER, original=3, **shots)
+        reading = read(logs.root, same_model="newest")
+        assert reading.scores.values.tolist() == [[1, 1, 0]]
+        assert noted(reading, "not used, a run of 2 items with other settings than .* whole run")
+        assert not noted(reading, "newer run")
+        logs.write("org/a", "t", wrong(logs, 3), folder="july", stamp=LATER, **shots)
+        assert read(logs.root, same_model="newest").scores.values.tolist() == [[0, 0, 0]]
 
     def test_apart(self, two):
         scores = read(two, same_model="apart").scores
@@ -217,6 +229,35 @@ def test_equal_documents_are_told_apart_by_the_harness_s_own_ids():
     assert np.array_equal(scores.values, [[1, 0], [np.nan, 1]], equal_nan=True)
 
 
+def test_equal_documents_are_joined_by_ids_that_agree_with_the_texts():
+    ids = ["a", "b", "c", "d"]
+    whole = run_of("m", ["same"] * 3 + ["x"], [1, 0, 1, 0], ids, total=4)
+    whole = replace(whole, columns={**whole.columns, "position": np.arange(4)})
+    shuffled = run_of("n", ["x", *["same"] * 3], [0, 0, 1, 1], ["d", "b", "c", "a"], total=4)
+    part = run_of("o", ["same", "same"], [1, 0], ["c", "b"])
+    reading = join([shuffled, part, whole])
+    rows = dict(zip(reading.scores.model_ids, reading.scores.values.tolist(), strict=True))
+    assert rows["m"] == rows["n"] == [1, 0, 1, 0]
+    assert rows["o"][1:3] == [0, 1]
+    assert reading.scores.items["sample_id"].tolist() == ids
+    assert not noted(reading, "joined by their order")
+    told = join([part], like=reading.scores).scores
+    assert dict(zip(told.item_ids, told.values[0], strict=True)) == {
+        reading.scores.item_ids[2]: 1,
+        reading.scores.item_ids[1]: 0,
+    }
+
+
+def test_ids_that_number_each_run_anew_identify_nothing():
+    """Then only the order is left, which a note says; and of a part nothing is known."""
+    whole = run_of("m", ["same", "x", "same"], [1, 0, 0], ["1", "2", "3"])
+    other = run_of("n", ["x", "same", "same"], [0, 1, 0], ["1", "2", "3"])
+    reading = join([whole, other])
+    assert noted(reading, "2 items have the text of other items, .* joined by their order")
+    told = join([run_of("o", ["same"], [1], ["1"])], like=reading.scores).scores
+    assert not set(told.item_ids) & set(reading.scores.item_ids)
+
+
 def test_other_harnesses_say_otherwise_how_they_score():
     """Runs joined by --key: right answers and scorers are written in the words of each harness."""
     runs = []
@@ -276,6 +317,31 @@ class TestPrompts:
 
     def test_all_the_same(self, logs):
         assert not noted(self.prompts(logs, a="xy", b="xy"), "prompts")
+
+
+def test_models_that_were_asked_in_different_ways_keep_a_warning(logs):
+    """What import notes is in the audit and with every estimate from the table."""
+    for at, shots in enumerate((0, 0, 2)):
+        rows = [
+            logs.free(i, f"q{i}", score=float(i % 2), prompt_hash=f"{i}{shots}{0:062d}")
+            for i in range(6)
+        ]
+        configs = {"t": {"num_fewshot": shots, "output_type": "generate_until"}}
+        logs.write(
+            f"org/m{at}", "t", rows, configs=configs, chat_template=None, **{"n-shot": {"t": shots}}
+        )
+    reading = read(logs.root)
+    assert noted(reading, "few-shot examples of task 't' differs between models")
+    (said,) = disagreements(reading.scores)
+    assert said == (
+        "the source models were asked in different ways: 6 items of task 't' with several prompts, "
+        "few-shot examples of task 't' (0; 2)"
+    )
+    assert audit(reading.scores).of_kind("other-conditions").what == said
+    evaluation = Evaluation(reading.scores, "random", 3, ["new"])
+    evaluation.tell("new", dict.fromkeys(evaluation.ask()["new"], 1.0))
+    assert said in evaluation.estimate()["new"].warnings
+    assert disagreements(read([logs.root / "out" / f"org__m{at}" for at in (0, 1)]).scores) == ()
 
 
 def test_models_that_never_meet_are_named(logs):

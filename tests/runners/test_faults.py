@@ -118,7 +118,7 @@ def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
     # the first failures could be the items'; those later are the model's
     assert len(target.failed) == 0
     assert target.items_run == len(answered)
-    whole = fewbench.run(SOURCES, "random", 40, TRUTH.get, folder=tmp_path)
+    whole = fewbench.run(SOURCES, "random", 40, TRUTH.get, folder=tmp_path, accept_changes=True)
     assert whole.targets["answer"].items_run == 40
 
 
@@ -140,7 +140,7 @@ def test_an_outage_after_some_answers_skips_no_item(tmp_path, method, n_items, t
         return TRUTH[item]
 
     asked, answered = [], []
-    given = {"folder": tmp_path, "batch": 8, "tries": tries}
+    given = {"folder": tmp_path, "batch": 8, "tries": tries, "accept_changes": True}
     found = fewbench.run(SOURCES, method, n_items, answer, **given)
     assert found.is_failed
     assert "items in a row, first: OSError: no server" in found.stopped
@@ -158,7 +158,7 @@ def test_items_that_fail_for_ever_are_no_outage_however_many_and_can_be_asked_ag
     def answer(item):
         return None if item in bad else TRUTH[item]
 
-    given = {"folder": tmp_path, "batch": 8}
+    given = {"folder": tmp_path, "batch": 8, "accept_changes": True}
     found = fewbench.run(SOURCES, "random", 60, answer, **given)
     assert set(found.targets["answer"].failed) == bad
     assert not found.is_failed
@@ -327,4 +327,4 @@ def test_a_target_with_the_items_of_another_run_goes_on_to_a_larger_cost(tmp_pat
             items_of=first,
         )
         assert found.targets["target"].items_run == cost
-    assert any("target goes on from 25 earlier answers: if this" in note for note in found.notes)
+    assert any("target goes on from 25 earlier answers: if this" in text for text in found.warnings)

@@ -118,7 +118,8 @@ def test_a_target_that_joins_is_killed_and_resumed(tmp_path):
     stopped = fewbench.run(*given, answer, targets=["ckpt-2"], folder=folder)
     assert stopped.stopped == "interrupted"
     assert list(stopped.targets) == ["ckpt-2"]
-    again = fewbench.run(*given, RIGHT["ckpt-2"].get, targets=["ckpt-2"], folder=folder)
+    rest = {"targets": ["ckpt-2"], "accept_changes": True}
+    again = fewbench.run(*given, RIGHT["ckpt-2"].get, folder=folder, **rest)
     alone = fewbench.run(
         *given, RIGHT["ckpt-2"].get, targets=["ckpt-2"], folder=tmp_path / "b", items_of=folder
     )

@@ -14,11 +14,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from networks import Tensor
 
 import fewbench
 from fewbench import Benchmark, Evaluation, Stop, import_results
-from fewbench.errors import AnswersError, MissingExtraError, ReaderError, RunError
+from fewbench.errors import (
+    AnswersError,
+    EstimateWarning,
+    MissingExtraError,
+    ReaderError,
+    RunError,
+)
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
+from fewbench.runners.lm_eval.setup import cached_in, parse
 from fewbench.runners.run import Run
 from fewbench.scores.conditions import COLUMNS
 
@@ -202,6 +210,22 @@ def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path)
     made.write_tasks(tasks, N_ITEMS)  # back again, amid the run
     with pytest.raises(RunError, match="now has another document than when this run began"):
         run(scores, tasks, 12, "random", batch=4, folder=tmp_path / "stopped")
+
+
+@pytest.mark.parametrize("key", ["id", "doc_id"])
+def test_a_table_remembers_the_field_that_names_its_items(zoo, tmp_path, key):
+    """A field of the documents, or their number: nobody passes it a second time."""
+    logs = import_results(
+        zoo / "logs", metric="exact_match,acc", filter="strict-match,none", key=key
+    ).scores
+    named = logs.take(models=[at for at, name in enumerate(logs.model_ids) if name != NEW])
+    result, _ = run(named, zoo, 6, "random", folder=tmp_path / "run")
+    told = Evaluation.open(tmp_path / "run", named).record.answers("new")
+    row = logs.values[logs.model_ids.index(NEW)]
+    assert len(told.items) == 6
+    assert told.scores[0].tolist() == row[told.items].tolist()
+    of_numbers = [note for note in result.notes if "by their number alone" in note]
+    assert bool(of_numbers) == (key == "doc_id")
 
 
 def test_equal_documents_and_renamed_tasks(tmp_path):
@@ -587,6 +611,54 @@ def test_a_model_that_always_fails_ends_the_run_which_can_go_on(zoo, scores, tmp
     result, _ = run(scores, zoo, folder=tmp_path / "run", tries=2)
     assert result.targets["new"].items_run == 12
     assert not result.targets["new"].failed
+
+
+def weighing(numbers):
+    """The scripted model as if it had weights, of which 1 answers all as the new model does."""
+    model = made.scripted(NEW)
+    model.named_parameters = lambda: iter([("weight", Tensor(numbers))])
+    if numbers[0] != 1:
+        model._is_right = lambda request: False
+    return model
+
+
+def test_another_model_of_the_same_name_gets_no_old_answers(zoo, scores, tmp_path):
+    def score(*numbers, cached, **how):
+        model = weighing(numbers)
+        more = ("--use_cache", str(tmp_path / "answers")) if cached else ()
+        return run(scores, zoo, 12, model=model, more=more, **how)[0].score
+
+    assert score(1, cached=True) == score(1, cached=True) == score(1, cached=False)
+    assert score(0, cached=True) == score(0, cached=False) < score(1, cached=True)
+    with pytest.raises(RunError, match="--use_cache is not accepted: the weights of 'new' cannot"):
+        run(scores, zoo, more=("--use_cache", str(tmp_path / "answers")))
+    score(1, cached=False, folder=tmp_path / "run")
+    with pytest.raises(RunError, match="new ran in another way: it has other weights"):
+        score(0, cached=False, folder=tmp_path / "run")
+    run(scores, zoo, folder=tmp_path / "unseen")
+    with pytest.warns(EstimateWarning, match="nothing was run: 12 answers came from an earlier"):
+        run(scores, zoo, folder=tmp_path / "unseen")
+
+
+def test_a_cache_of_answers_is_of_one_model():
+    names = [
+        parse(["--model", "hf", "--model_args", f"pretrained={name}", "--use_cache", "c", *more])
+        for name, more in (("a", ()), ("b", ()), ("a", ("--batch_size", "4")))
+    ]
+    a, b, again = (cached_in(setup.use_cache, setup.facts) for setup in names)
+    assert a == again != b
+
+
+@pytest.mark.parametrize("value", [float("nan"), -3.0])
+def test_a_model_that_rates_no_options_has_no_score(zoo, tmp_path, value):
+    """NaN weights: lm-eval takes the first option for the answer, which is right in a quarter."""
+    model = made.scripted(NEW)
+    model.loglikelihood = lambda requests: [(value, False) for _ in requests]
+    result, _ = run(None, zoo, 18, "auto", model, ("--tasks", "made_choice"), folder=tmp_path)
+    assert result.is_failed
+    assert not result.estimates
+    why = "a log-likelihood is NaN" if value != value else "all options have one log-likelihood"
+    assert why in result.stopped
 
 
 def test_replies_that_no_filter_reads_are_shown(zoo, tmp_path):

@@ -293,3 +293,21 @@ def test_beside_an_estimate_stands_the_half_width_of_random_sampling_at_its_scor
     )
     assert chosen.answers_right is None
     assert re.fullmatch(rf"{chosen.items_run} answers with a mean of \d+\.\d%", chosen.answered)
+
+
+@pytest.mark.parametrize("right", [0.0, 1.0])
+@pytest.mark.parametrize("method", ["fewbench", "random-ridge"])
+def test_the_interval_of_a_task_with_equal_answers_reaches_the_end(method, right):
+    table = simulate(31, 300, 3, seed=3)
+    truth = dict(zip(table.item_ids, table.values[30], strict=True))
+    truth |= dict.fromkeys(table.item_ids[table.task_of == 0], right)
+    evaluation = Evaluation(table.take(models=range(30)), method, 60, ["new"])
+    while asked := evaluation.ask().get("new"):
+        evaluation.tell("new", {item: truth[item] for item in asked})
+    found = evaluation.estimate(warn=False)["new"]
+    ends = found.task_intervals["task-0"]
+    assert right in (ends.low, ends.high)
+    assert 0 < found.tasks["task-0"] < 1
+    other = found.task_intervals["task-2"]
+    assert other.low > 0
+    assert other.high < 1

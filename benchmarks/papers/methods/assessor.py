@@ -45,7 +45,7 @@ class GenericAssessor:
     costly: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", 2, "it is trained on how sources compare", required=True),
-        Need("distinct sources", 20, "few sources to learn what an answer says of a model"),
+        Need("independent sources", 20, "few sources to learn what an answer says of a model"),
     )
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:

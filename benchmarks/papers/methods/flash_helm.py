@@ -55,7 +55,7 @@ class FlashHelm(Method):
     top: float = 10.0
     stratified: bool = True
     ranked_by: Literal["full", "same"] = "full"
-    needs: ClassVar = (Need("distinct sources", 10, "few sources make a coarse ranking"),)
+    needs: ClassVar = (Need("independent sources", 10, "few sources make a coarse ranking"),)
     whole_budget: ClassVar[bool] = False
 
     def start(

@@ -60,7 +60,7 @@ class Ucbe(Method):
     penalty: float = 0.1
     steps: int = 10
     needs: ClassVar[tuple[Need, ...]] = (
-        Need("distinct sources", 10, "few sources tell little of how items relate"),
+        Need("independent sources", 10, "few sources tell little of how items relate"),
     )
     costly: ClassVar[bool] = True
 

@@ -19,7 +19,13 @@ from fewbench.checks.shape import shape_findings
 from fewbench.methods import CATALOGUE, Need
 from fewbench.methods.catalogue import ADVICE, FEW, Advice
 from fewbench.methods.needs import extras_of, needs_of, supply
-from fewbench.methods.sources import is_known, whole_sources
+from fewbench.methods.sources import (
+    are_alike,
+    independent_in_words,
+    independent_sources,
+    is_known,
+    whole_sources,
+)
 from fewbench.scores import Scores
 from fewbench.scores.roles import as_scores
 from fewbench.show.page import Shown, plain
@@ -130,7 +136,8 @@ def audit(scores: Scores) -> Audit:
         *item_findings(scores, items),
         *missing_findings(scores, missing),
         *(_left_out(every, scores, note) for note in left_out),
-        _distinct_sources(scores, kin),
+        _independent_sources(scores),
+        _answer_alike(scores),
         *shape_findings(scores, bool(alike)),
         *cluster_findings(scores),
     ]
@@ -163,12 +170,11 @@ def audit(scores: Scores) -> Audit:
         "range": [scores.scale.low, scores.scale.high],
         "lower_is_better": scores.scale.lower_is_better,
         "average": scores.average,
-        "distinct": round(kin.distinct, 1),
-        "independent": round(float(kin.independent.sum()), 1),
+        "independent": independent_sources(scores),
         "fingerprint": every.fingerprint,
     }
-    fitting = _fits(scores, kin.distinct)
-    use = _advice(fitting, kin.distinct)
+    fitting = _fits(scores)
+    use = _advice(fitting, independent_sources(scores))
     return Audit(tuple(findings), fitting, use, alike, table, numbers)
 
 
@@ -192,8 +198,8 @@ def _plain(values: np.ndarray[Any, Any]) -> list[float | None]:
     return [None if np.isnan(v) else round(float(v), 5) for v in values]
 
 
-def _fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
-    has = supply(scores) | {"distinct sources": round(distinct)}
+def _fits(scores: Scores) -> tuple[Fit, ...]:
+    has = supply(scores)
     fits = []
     for name, entry in CATALOGUE.items():
         lacks = [need for need in needs_of(entry.method) if has[need.what] < need.least]
@@ -213,31 +219,41 @@ def _fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
     return tuple(fits)
 
 
-def _advice(fitting: tuple[Fit, ...], distinct: float) -> tuple[Advice, ...]:
+def _advice(fitting: tuple[Fit, ...], count: int) -> tuple[Advice, ...]:
     can = {fit.method for fit in fitting if fit.verdict != "cannot"}
     return tuple(
         replace(advice, methods=tuple(name for name in advice.methods if name in can))
         for advice in ADVICE
-        if advice.least <= round(distinct) < advice.below
+        if advice.least <= count < advice.below
     )
 
 
-def _distinct_sources(scores: Scores, kinship: Kinship) -> Finding:
-    distinct = kinship.distinct
-    few = round(distinct) < FEW
-    what = f"the {counted(scores.n_models, 'model counts', 'models count')} as about "
-    what += f"{distinct:.0f} distinct {'one' if round(distinct) == 1 else 'ones'}"
-    what += " (models that answer alike, more than easy and hard items explain, count as one)"
-    if not few:
+def _independent_sources(scores: Scores) -> Finding:
+    count = independent_sources(scores)
+    what = independent_in_words(scores, count)
+    if count >= FEW:
         return Finding(
-            "distinct-sources", "fact", what, "enough for most methods that learn from sources"
+            "independent-sources", "fact", what, "enough for most methods that learn from sources"
         )
     return Finding(
-        "distinct-sources",
+        "independent-sources",
         "caution",
-        what + f": fewer than {FEW}, the number from which methods that learn from sources were "
+        f"{what}: fewer than {FEW}, the number from which methods that learn from sources were "
         "better on the tables tested",
         "use the methods named below, or add results of other models; compare shows what works",
+    )
+
+
+def _answer_alike(scores: Scores) -> Finding | None:
+    if not are_alike(scores):
+        return None
+    return Finding(
+        "answer-alike",
+        "caution",
+        f"the {counted(scores.n_models, 'model')} answer more alike than unrelated models do, as "
+        "checkpoints of one training run would",
+        "if they are relatives, name their families (fewbench import … --models models.csv with a "
+        "column family): intervals may be too narrow for a model that is no relative",
     )
 
 

@@ -1,5 +1,6 @@
 """Remove models and items that an audit found, or add the families that it found."""
 
+from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
@@ -11,6 +12,7 @@ from fewbench.checks.missing import cost_of_dropping, incomplete
 from fewbench.errors import ScoresError
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores
+from fewbench.scores.families import FAMILY, families_of
 
 DROPS: dict[str, tuple[str, ...]] = {
     "duplicates": ("same-name", "identical"),
@@ -127,21 +129,27 @@ def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
 
 
 def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
-    """Make every group of alike models a family, named by its shortest name.
+    """Make every training run and every group of alike models a family.
 
-    Every other model is a family of its own. Returns scores with a column `family`, and a sentence
-    with the number of families. Raises ScoresError if the scores have families.
+    A training run is known by the models' names. A group of alike models has its shortest name, or
+    that of a training run that it has a model of. Every other model is a family of its own. Returns
+    scores with a column `family`, and a sentence with the number of families. Raises ScoresError if
+    the scores have families.
     """
-    if "family" in scores.models:
+    if FAMILY in scores.models:
         raise ScoresError(
             "the scores already have families", hint="omit --families, or drop the column"
         )
-    family = {model: model for model in scores.model_ids}
+    runs = dict(zip(scores.model_ids, families_of(scores), strict=True))
+    family = {model: run or model for model, run in runs.items()}
     for group in found.alike:
-        for model in group:
-            family[model] = min(group, key=lambda name: (len(name), name))
-    models = scores.models.assign(family=[family[model] for model in scores.model_ids])
-    alone = counted(scores.n_models - sum(len(group) for group in found.alike), "model")
-    return scores.changed(models=models), (
-        f"families: {len(found.alike)} of more than one model, {alone} in families of one"
+        joined = {family[model] for model in group}
+        name = min({runs[model] for model in group} - {""} or group, key=lambda n: (len(n), n))
+        family |= {model: name for model, label in family.items() if label in joined}
+    sizes = Counter(family.values())
+    several = sum(size > 1 for size in sizes.values())
+    alone = counted(len(sizes) - several, "model")
+    named = scores.models.assign(**{FAMILY: [family[model] for model in scores.model_ids]})
+    return scores.changed(models=named), (
+        f"families: {several} of more than one model, {alone} in families of one"
     )

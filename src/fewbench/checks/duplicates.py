@@ -23,6 +23,7 @@ from fewbench.algorithms.soundness.likeness import (
 )
 from fewbench.checks.finding import Details, Finding, Severity
 from fewbench.scores import Scores
+from fewbench.scores.families import FAMILY, families_of
 
 Groups = tuple[tuple[int, ...], ...]
 ONE_NAME = "have one name (up to case, white space, '__' for '/' or a number after '#')"
@@ -297,7 +298,7 @@ def _near_duplicates(scores: Scores, kinship: Kinship) -> Finding | None:
     if not together:
         advice = (
             "give each group one family where results are imported"
-            if "family" in scores.models
+            if FAMILY in scores.models
             else "make groups families (fewbench audit SCORES --families -o FILE)"
         )
         advice = (
@@ -347,10 +348,10 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
 
 
 def _held(scores: Scores, groups: Groups) -> tuple[bool, str]:
-    if "family" not in scores.models:
+    families = families_of(scores)
+    if not any(families):
         return False, ""
-    families = scores.models["family"].fillna("").astype(str).to_numpy()
-    named = [{families[m].strip() for m in group} for group in groups]
+    named = [{families[m] for m in group} for group in groups]
     if all(len(names) == 1 and "" not in names for names in named):
         return True, "; each group is in one family"
     n = sum(len(names - {""}) > 1 for names in named)

@@ -15,6 +15,8 @@ from fewbench.scores import Scores, Unit
 EASY = 0.95
 LEVEL = 0.05
 SUSPECT = 0.01
+ENOUGH = 0.5
+"""Share of the most answers to an item that make it constant: of new items, few models ran any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +24,9 @@ class ItemNumbers:
     """Measurements of every item, arrays of shape (items,).
 
     `mean` is in [0, 1], over the models that ran the item; `saturated` items have a mean of `EASY`
-    or more without being constant. `wrong_way` is at a false discovery rate of `LEVEL`; `suspect`
-    at one test's level `SUSPECT` if these are more than chance gives.
+    or more without being constant, and both kinds have enough answers. `wrong_way` is at a false
+    discovery rate of `LEVEL`; `suspect` at one test's level `SUSPECT` if these are more than chance
+    gives.
     """
 
     mean: FloatArray
@@ -40,14 +43,17 @@ def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
     range_ = by_columns(
         scores.cells, lambda part: np.fmax.reduce(part, axis=0) - np.fmin.reduce(part, axis=0)
     )
-    constant = range_ <= 1e-9
+    answers = by_columns(scores.cells, lambda part: (~np.isnan(part)).sum(axis=0))
+    enough = answers >= ENOUGH * answers.max(initial=0)
+    constant = (range_ <= 1e-9) & enough
     separation = discrimination(scores.cells, kinship.independent)
     wrong = separation.wrong_way(LEVEL)
     with np.errstate(invalid="ignore"):
         suspect = (separation.p <= SUSPECT) & ~wrong
     if suspect.sum() <= SUSPECT * (~np.isnan(separation.p)).sum():  # no more than chance gives
         suspect[:] = False
-    return ItemNumbers(mean, constant, (mean >= EASY) & ~constant, separation, wrong, suspect)
+    saturated = (mean >= EASY) & (range_ > 1e-9) & enough
+    return ItemNumbers(mean, constant, saturated, separation, wrong, suspect)
 
 
 def item_findings(scores: Scores, numbers: ItemNumbers) -> list[Finding | None]:

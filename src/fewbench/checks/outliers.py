@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fewbench._blocks import by_rows, row_blocks, total
+from fewbench._blocks import by_columns, by_rows, row_blocks, total
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.checks.duplicates import Kinship
@@ -20,7 +20,12 @@ NARROW, WIDE = 0.01, 0.1  # of the range: of scores from 0 to 1 among scores fro
 
 def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding | None]:
     """Return the findings on models that answer in an odd way."""
-    return [_other_range(scores), _unlike_all(scores, kinship), _one_option(scores)]
+    return [
+        _other_range(scores),
+        _other_range_of_tasks(scores),
+        _unlike_all(scores, kinship),
+        _one_option(scores),
+    ]
 
 
 def _other_range(scores: Scores) -> Finding | None:
@@ -47,6 +52,32 @@ def _other_range(scores: Scores) -> Finding | None:
         "models",
         names,
         table=Details(("model", "highest score"), rows),
+    )
+
+
+def _other_range_of_tasks(scores: Scores) -> Finding | None:
+    """Find tasks whose scores fill a hundredth of the range, where other tasks use it."""
+    lower = scores.scale.lower_is_better
+    of_items: FloatArray = by_columns(
+        scores.cells,
+        lambda part: 1 - np.fmin.reduce(part, axis=0) if lower else np.fmax.reduce(part, axis=0),
+    )
+    highest = np.zeros(len(scores.tasks))
+    np.fmax.at(highest, scores.task_of, of_items)
+    narrow = np.flatnonzero((highest > 0) & (highest <= NARROW + 1e-9))
+    if not len(narrow) or highest.max() < WIDE:
+        return None
+    low, span = scores.scale.low, scores.scale.span
+    names = tuple(scores.tasks[at] for at in narrow)
+    return Finding(
+        "other-range-of-task",
+        "problem",
+        f"{counted(len(names), 'task has', 'tasks have')} no score above {low + span * NARROW:g}, "
+        f"on a range from {low:g} to {scores.scale.high:g}: {some(names, quotes=False)}",
+        f"if scores of these tasks are on a range from {low:g} to {low + span * NARROW:g}, "
+        "multiply them by 100 and import the table again: they hardly count in the full score",
+        "tasks",
+        names,
     )
 
 

@@ -6,6 +6,9 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted
 from fewbench.checks.finding import Details, Finding, share
 from fewbench.scores import Scores, Unit
+from fewbench.scores.conditions import disagreements
+from fewbench.scores.families import FAMILY, families_of, stated_families
+from fewbench.scores.table import one_sided
 
 SMALL_TASK = 30
 CEILING = 0.95
@@ -17,6 +20,8 @@ def shape_findings(scores: Scores, kin_found: bool) -> list[Finding | None]:
     return [
         _tasks(scores),
         _options(scores),
+        _one_sided(scores),
+        *_conditions(scores),
         _spread(scores),
         _dates(scores),
         _families(scores, kin_found),
@@ -85,6 +90,33 @@ def _options(scores: Scores) -> Finding | None:
             tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),
         ),
     )
+
+
+def _one_sided(scores: Scores) -> Finding | None:
+    which = one_sided(scores)
+    if not which:
+        return None
+    rest = "right" if which == "worst" else "wrong"
+    return Finding(
+        "one-sided",
+        "problem" if which == "worst" else "caution",
+        f"every score is the {which} one",
+        f"if the file lists only such answers, import the {rest} ones too; else check how replies "
+        "are read and scored",
+    )
+
+
+def _conditions(scores: Scores) -> list[Finding | None]:
+    return [
+        Finding(
+            "other-conditions",
+            "problem",
+            what,
+            "import models that were asked and scored alike: a difference between them may be one "
+            "of prompts, settings or keys; every estimate from this table carries a warning",
+        )
+        for what in disagreements(scores)
+    ]
 
 
 def _spread(scores: Scores) -> Finding:
@@ -162,7 +194,8 @@ def _families(scores: Scores, kin_found: bool) -> Finding:
         else "add families if there are any (fewbench import … --models models.csv with a column "
         "family)"
     )
-    if "family" not in scores.models:
+    family = pd.Series(families_of(scores), dtype=object)
+    if FAMILY not in scores.models and not any(family):
         return Finding(
             "families",
             "caution" if kin_found else "fact",
@@ -170,14 +203,16 @@ def _families(scores: Scores, kin_found: bool) -> Finding:
             "rows are nearly identical",
             means,
         )
-    family = scores.models["family"].fillna("").astype(str)
-    counts = family[family.str.strip() != ""].value_counts(sort=False)
+    counts = family[family != ""].value_counts(sort=False)
     counts = counts.sort_index().sort_values(ascending=False, kind="stable")
     without = int(scores.n_models - counts.sum())
     if counts.empty:
         return Finding("families", "caution", "the column family is empty", means)
     largest = ", ".join(f"{name} ({n})" for name, n in counts.head(SHOWN).items())
     what = f"{counted(len(counts), 'family', 'families')}, the largest {largest}"
+    if not any(stated_families(scores)):
+        what = f"{counted(len(counts), 'family', 'families')} by the models' names, the largest "
+        what += largest
     if without:
         what += f"; {counted(without, 'model')} without one"
     return Finding(

@@ -136,6 +136,17 @@ class Call:
         operand = self.operand(name)
         return self.evaluation(name) if isinstance(operand, str) else operand
 
+    def ranked(self, name: str) -> Evaluation | tuple[Evaluation, str] | Scores:
+        """Read an evaluation's folder, DIR:TARGET, or a scores file."""
+        operand = self.operand(name)
+        if not isinstance(operand, str):
+            return operand
+        return (
+            load(Path(name), self.given.get("average"))
+            if os.path.exists(name)
+            else self.target(name)
+        )
+
     def evaluation(self, folder: str) -> Evaluation:
         """Open an evaluation's folder, once; of a checkpoint that ran all items, that one."""
         place = full_or_part(Path(folder))
@@ -259,9 +270,9 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
     """Return what is typed for an annotation, how it is read, and how to write it."""
     is_union = get_origin(hint) in (Union, UnionType)
     one_of = {member for member in get_args(hint) if member is not NoneType} if is_union else {hint}
-    if hint == list[Evaluation | tuple[Evaluation, str]]:
-        form = "Each written as DIR or DIR:TARGET."
-        return list[str], lambda call, names: [call.target(name) for name in names], form
+    if hint == list[Evaluation | tuple[Evaluation, str] | Scores]:
+        form = "Each written as DIR or DIR:TARGET, or one SCORES file."
+        return list[str], lambda call, names: [call.ranked(name) for name in names], form
     if Evaluation in one_of and str in one_of:
         return str, Call.operand, "Written as DIR, DIR:TARGET or NAME."
     if Evaluation in one_of:

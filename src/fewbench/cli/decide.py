@@ -1,6 +1,7 @@
 """fewbench versus, gate, rank and track."""
 
 import inspect
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +14,7 @@ from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.tell import columns_of
-from fewbench.decide import Track, Versus, add_checkpoint
+from fewbench.decide import Ranking, Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
 from fewbench.decide import track as follow
@@ -134,10 +135,32 @@ fewbench gate run --at-least 0.70 --sequential --json
 """,
 )
 
+
+def _rank(call: Call, *, average: Average | None = None) -> Ranking:
+    """Rank evaluations, or the models of a scores file.
+
+    Parameters
+    ----------
+    average
+        Of a scores file: mean over items (micro) or over task scores (macro).
+    """
+    if average is not None and not any(map(os.path.isfile, call.given["evaluations"])):
+        call.refuse(
+            ["average"],
+            "on evaluations",
+            "leave it out; fewbench start sets the average of an evaluation",
+        )
+    result: Ranking = call()
+    return result
+
+
 rank = command(
     rank_targets,
     work=ESTIMATING,
+    around=_rank,
     examples="""
+fewbench rank scores.parquet                           a leaderboard: models that ran all items
+fewbench rank scores.parquet --tasks --report leaderboard.html
 fewbench rank run
 fewbench rank run-a run-b --models old-model
 fewbench rank run --top 3 --json

@@ -424,8 +424,9 @@ def view(
         say("stopped")
 
 
-def repair(folder: Folder) -> None:
-    """Drop damaged lines of an evaluation's answers.
+@documented
+def repair(folder: Folder, *, remove: str | None = None) -> None:
+    """Drop damaged lines of an evaluation's answers, or remove a target.
 
     Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers are asked again. If
     a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
@@ -433,10 +434,21 @@ def repair(folder: Folder) -> None:
 
     \b
     fewbench repair run
+    fewbench repair run --remove step-100      keeps the folder as it was in run.1
+
+    Parameters
+    ----------
+    remove
+        Remove this target with all its answers, and keep a copy of the folder as DIR.1, DIR.2, …
     """
     from fewbench.bento.measurement.journal import is_measurement, repair_measurement
     from fewbench.evaluation.journal import Journal
+    from fewbench.runners.run_folder import remove_target
 
+    if remove is not None:
+        kept = remove_target(folder, remove)
+        echo(f"{folder}: removed the target {remove}; the folder as it was is now in {kept}")
+        return
     measured = is_measurement(folder)
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:

@@ -111,12 +111,14 @@ def _list(as_json: bool) -> None:
         return
     listed = [[str(name), *(str(row[key]) for key in LISTED)] for name, row in sources.iterrows()]
     echo(table(["name", *LISTED], listed, left=5))
-    echo("\nbenchmarks and splits, how to cite:")
+    echo("\nbenchmarks and splits, how the items are run, how to cite:")
     for name, row in sources.iterrows():
         echo(f"\n{name}: {row['title']} ({row['url']})")
         for key in ("benchmarks", "splits"):
             if row[key]:
                 echo(f"  --{key[:-1]} {row[key]}")
+        echo(f"  run: {row['run_with']}")
+        echo(f"  real files read: {row['tried'] or 'none'}")
         echo(f"  cite: {row['cite']}")
     echo("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")
 

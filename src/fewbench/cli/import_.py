@@ -22,6 +22,7 @@ from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
 from fewbench.readers.tables import table_columns
 from fewbench.scores import Scores, load_scores, save_scores
+from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN
 
 LONG = 10.0
@@ -104,6 +105,8 @@ def _import(
             reading.scores.items["task"]
         ):
             say(f"note: tasks are taken from {items}, also for ask --for lm-eval")
+        for note in runs_note(scores):
+            say(f"note: {note} (--models FILE with a column family)")
         with at_work("writing"):
             written = save_scores(scores, output)
         if len(reading.files):
@@ -144,7 +147,7 @@ def described(scores: Scores) -> str:
     """Return the size of a table in a line."""
     missing = f", {float(scores.missing_shares.mean()):.1%} of the answers missing"
     return (
-        f"{counted(scores.n_models, 'model')} × {counted(scores.n_items, 'item')}, "
+        f"{models_in_words(scores)} × {counted(scores.n_items, 'item')}, "
         f"{counted(len(scores.tasks), 'task')}"
         f"{missing if scores.has_missing else ''}"
         f"{', with option probabilities' if scores.probabilities is not None else ''}"
@@ -204,10 +207,12 @@ def _add(call: Call, *, output: Path) -> None:
         warnings.simplefilter("always", EstimateWarning)
         table: Scores = call(scores=load_scores(output)) if grows else call()
         save_scores(table, output)
-    for note in accepted:
-        say(f"note: {output}: {note.message}")
+    for warning in accepted:
+        say(f"note: {output}: {warning.message}")
     ids = [f"{Journal(run).header().id}:" for run in call.given["runs"]]
     n_runs = sum(source.startswith(tuple(ids)) for source in table.models[RUN])
+    for note in runs_note(table):
+        say(f"note: {note} (--family)")
     runs = f"{counted(n_runs, 'run')} from {some(call.given['runs'])}"
     echo(f"{output}: has {runs}; {described(table)}")
 
@@ -233,6 +238,7 @@ add = command(
 The first runs:  fewbench add run-a run-b -o scores.parquet
 One more:        fewbench add run-c -o scores.parquet
 With a name:     fewbench add run-d --name run-d=my-model -o scores.parquet
+One family:      fewbench add warmup-*/ --family warmup -o scores.parquet
 Then:            fewbench run command scores.parquet -n 50 -o run-e -- python answer.py
 """,
 )

@@ -16,8 +16,8 @@ run = Commands()
 def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
-    With scores of 20 or more distinct models (SCORES), fewbench chooses the most informative items.
-    With fewer, or none, the items are a random sample, spread over tasks.
+    With scores of 20 or more independent models (SCORES), fewbench chooses the most informative
+    items. With fewer, or none, the items are a random sample, spread over tasks.
 
     \b
     lm-eval:      fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X
@@ -57,7 +57,8 @@ def lm_eval(
     Parameters
     ----------
     key
-        Logs: field that identifies an item (default: its content).
+        Field that identifies a document (default: the one that the scores record, else its
+        content). doc_id is its number.
     metric
         Metric of each task, comma-separated names in order of preference; only without SCORES
         (default: the first that the task or its group has).
@@ -65,7 +66,8 @@ def lm_eval(
         Filter of each task, as --metric.
     """
     from fewbench.runners.driving import run_with
-    from fewbench.runners.lm_eval.runner import LOGS, LmEvalRunner
+    from fewbench.runners.lm_eval.runner import LmEvalRunner
+    from fewbench.runners.run_folder import LOGS
 
     accepts = options.accept_differences
     with at_work("reading lm-eval's arguments"):  # imports lm-eval

@@ -36,7 +36,7 @@ from fewbench.cli.outputs import (
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.runners.progress import ProgressLine
-from fewbench.runners.run_folder import set_aside
+from fewbench.runners.run_folder import renew
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class RunOptions:
     retry_skipped
         Run the items again that failed and were skipped.
     fresh
-        Start anew. The folder of the earlier run is kept as DIR.1, DIR.2, …
+        Start anew; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
         Random seed.
     """
@@ -145,7 +145,7 @@ class RunOptions:
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
         scores = None if self.scores is None else load_sources(self.scores, self.average)
-        if self.fresh and (kept := set_aside(self.output)) is not None:
+        if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
             say(f"note: the earlier run is now in {kept}")
         return scores
 

@@ -83,8 +83,8 @@ def tell(
     transposed
         Wide table: rows are items, columns models.
     missing
-        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
-        Comma-separated.
+        Table: texts for items that were not run, as in 'n/a,-', besides empty cells. With 'wrong',
+        empty cells and null count as the worst score. Comma-separated.
     right
         Table: texts for the best score, such as PASS. Comma-separated.
     wrong
@@ -94,7 +94,8 @@ def tell(
     filter
         Logs: filter to read if there are several.
     key
-        Logs: field that identifies an item (default: its content).
+        Logs: field that identifies an item (default: the one that the scores record, else its
+        content).
     skip
         An item that the target cannot answer. Repeat it for several. The estimate uses the others.
     correct

@@ -49,18 +49,19 @@ def write_example(folder: Path) -> None:
     """Write `EXAMPLE` to a folder: real answers of classifiers, as those of models and agents.
 
     - `items.csv`: the 1,000 items of the bundled benchmark
-    - `scores.parquet`: 36 source models on all of them
+    - `scores.parquet`: 60 source models of 20 families on all of them
     - `agents.parquet`: 15 source models on 120 of them, at 5 dollars an item
     - `answer.py`: answers as the targets `step-1000`, `step-2000`, `new-agent`, from `results.csv`
     """
     zoo = load_zoo()
     row = {name: at for at, name in enumerate(zoo.model_ids)}
+    families = list(dict.fromkeys(zoo.models["family"]))
+    sources = zoo.take(models=[row[f"{name}/{n}"] for name in families for n in ("04", "08", "13")])
     held_out = {name.split("/")[0] for name in TARGETS.values()}
-    families = [name for name in dict.fromkeys(zoo.models["family"]) if name not in held_out]
-    sources = zoo.take(models=[row[f"{name}/{n}"] for name in families for n in ("07", "13")])
+    others = [name for name in families if name not in held_out]
     apart = zoo.n_items // TASKS_OF_AGENTS
     agents = zoo.take(
-        models=[row[f"{name}/10"] for name in families[:AGENTS]],
+        models=[row[f"{name}/10"] for name in others[:AGENTS]],
         items=range(0, apart * TASKS_OF_AGENTS, apart),
     )
     answers = pd.DataFrame(

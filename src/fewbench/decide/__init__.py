@@ -2,7 +2,8 @@
 
 from fewbench.decide.gate import Check, Gate, gate
 from fewbench.decide.live import run_versus
-from fewbench.decide.rank import Ranked, Ranking, rank
+from fewbench.decide.rank import rank
+from fewbench.decide.rank_result import Place, Ranked, Ranking, TaskRanking
 from fewbench.decide.track import track
 from fewbench.decide.track_folder import add_checkpoint
 from fewbench.decide.track_result import Change, Point, Track
@@ -13,10 +14,12 @@ __all__ = [
     "Change",
     "Check",
     "Gate",
+    "Place",
     "Point",
     "Ranked",
     "Ranking",
     "TaskDifference",
+    "TaskRanking",
     "Track",
     "Versus",
     "add_checkpoint",

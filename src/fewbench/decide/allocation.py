@@ -5,23 +5,22 @@ import math
 
 import numpy as np
 
+from fewbench._blocks import blocks
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.decide.joint import EQUAL, Errors
 from fewbench.uncertainty.bounds import EXACT
 
 DRAWS = 20_000
 """Draws of all scores, for the probability of being among the best."""
 STEPS = 50
 """Number of steps in which the items are given out, about."""
-EQUAL = 10.0 ** (-EXACT - 1)
-"""Scores no further apart than this are equal."""
 
 
 def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArray:
     """Return the probability of each score to be among the highest `top`, shape (targets,).
 
-    Draws all scores from a normal distribution whose differences have these standard errors as
-    closely as a covariance allows: squared distances, centered, without negative eigenvalues
-    (Torgerson 1952, classical scaling). Equal scores share a place.
+    Draws all scores with errors whose differences have these standard errors (see `Errors`). Equal
+    scores share a place.
 
     Parameters
     ----------
@@ -38,19 +37,19 @@ def chances_of_top(scores: FloatArray, errors: FloatArray, top: int) -> FloatArr
 
     >>> errors = np.array([[0, 0, 9, 9], [0, 0, 9, 9], [9, 9, 0, 4], [9, 9, 4, 0]]) / 100
     >>> chances_of_top(np.array([0.5, 0.49, 0.5, 0.5]), errors, 1).round(2).tolist()
-    [0.43, 0.0, 0.29, 0.29]
+    [0.43, 0.0, 0.29, 0.28]
     """
-    n = len(scores)
-    center = np.eye(n) - 1 / n
-    squares = np.where(np.isfinite(errors), errors, 1.0) ** 2
-    sizes, axes = np.linalg.eigh(-0.5 * center @ squares @ center)
-    # Rounding leaves tiny eigenvalues, whose square roots would tell equal scores apart.
-    root = axes * np.sqrt(np.where(sizes > EQUAL * sizes[-1], sizes, 0.0))
-    drawn = np.round(scores, EXACT) + np.random.default_rng(0).standard_normal((DRAWS, n)) @ root.T
-    last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
-    above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
-    left = top - above.sum(axis=1, keepdims=True)
-    return np.asarray((above + level * left / level.sum(axis=1, keepdims=True)).mean(axis=0))
+    n, distribution = len(scores), Errors.of(errors)
+    rounded, chances = np.round(scores, EXACT), np.zeros(n)
+    rng = np.random.default_rng(0)
+    for part in blocks(DRAWS, n):
+        errors_drawn = rng.standard_normal((part.stop - part.start, n)) @ distribution.root
+        drawn = rounded + errors_drawn
+        last = np.partition(drawn, n - top, axis=1)[:, n - top, None]
+        above, level = drawn > last + EQUAL, np.abs(drawn - last) <= EQUAL
+        left = top - above.sum(axis=1, keepdims=True)
+        chances += (above + level * left / level.sum(axis=1, keepdims=True)).sum(axis=0)
+    return chances / DRAWS
 
 
 def own_variances(errors: FloatArray) -> FloatArray:

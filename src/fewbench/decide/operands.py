@@ -26,6 +26,8 @@ from fewbench.methods.record import Answers
 from fewbench.methods.sources import is_known
 from fewbench.methods.written import check_number
 from fewbench.scores import Scale, Scores
+from fewbench.scores.table import MOST_MISSING
+from fewbench.uncertainty.all_pairs import all_pairs
 from fewbench.uncertainty.contrast import (
     FEW_COMMON,
     Contrast,
@@ -115,6 +117,11 @@ class Operand:
         return self.evaluation is None or len(self.items) == self.evaluation.scores.n_items
 
     @property
+    def is_of_table(self) -> bool:
+        """Whether it is a model of the source scores, and neither a target nor a number."""
+        return self.evaluation is None and len(self.items) > 0
+
+    @property
     def chances(self) -> FloatArray | None:
         """Chance of each item to be run, shape (items,), or None if a method chose the items."""
         if not isinstance(self.score, Uncertainty):
@@ -167,13 +174,40 @@ def contrast(
     """
     wider = looks_factor((one, other), level, fixed_items=fixed_items) if sequential else 1.0
     questions: Questions | None = None
-    if len(other.items):
+    if one.is_of_table and other.is_of_table:
+        questions = _of_table(one, other, fixed_items=fixed_items)
+    elif len(other.items):
         questions = _in_common(one, other).of_full_score(fixed_items=fixed_items)
     elif not fixed_items:  # a number
         questions = of_one_score(one.scores, one.items, one.answers.scores[0], one.score)
     return Contrast(
         one.score, other.score, _correlation(one, other), wider, _paired(one, other), questions
     )
+
+
+def _of_table(one: Operand, other: Operand, *, fixed_items: bool) -> Questions | None:
+    """Return the error of two models of a table, as `rank` has it of all its pairs."""
+    two = one.scores.take(models=one.scores.model_positions([one.name, other.name]))
+    estimates = np.array([one.estimates[0], other.estimates[0]])
+    pairs = all_pairs(two, estimates, fixed_items=fixed_items)
+    variance, freedom = float(pairs.variance[0, 1]), float(pairs.freedom[0, 1])
+    return Questions(variance, freedom) if variance else None
+
+
+def score_interval(
+    side: Operand, level: float, task: int | None = None, *, fixed_items: bool
+) -> tuple[float, float] | None:
+    """Return the interval of a full score or a task score, of the model or on exactly these items.
+
+    None if nothing is known of the task.
+    """
+    score = side.score if task is None else side.tasks[task]
+    if score is None:
+        return None
+    questions = None
+    if not fixed_items:
+        questions = of_one_score(side.scores, side.items, side.answers.scores[0], score, task)
+    return Contrast(score, 0.0, questions=questions).interval(level)
 
 
 def _in_common(one: Operand, other: Operand) -> CommonAnswers:
@@ -460,7 +494,9 @@ def _same_benchmark(first: Scores, other: Scores) -> bool:
     )
 
 
-def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Operand:
+def operand(
+    given: Given, scores: Scores, others: Sequence[Given] = (), *, of_table: bool = False
+) -> Operand:
     """Return an operand from what a user gives.
 
     Parameters
@@ -470,6 +506,8 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         The sources.
     others : sequence of Given
         Evaluations that a name may be a target of, or a checkpoint beside.
+    of_table : bool
+        Whether models of one table are compared, which may lack up to half of the items.
 
     Raises
     ------
@@ -492,7 +530,7 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
         if given in evaluation.targets:
             return _estimated(evaluation, given, scores)
     if given in scores.models.index:
-        return _known(given, scores)
+        return _known(given, scores, of_table=of_table)
     if (beside := checkpoint_beside(given, evaluations)) is not None:
         return _estimated(beside, given, scores)
     targets = [name for evaluation in evaluations for name in evaluation.targets]
@@ -520,11 +558,16 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     return Operand(target, score.estimates, answers, scores, evaluation, score, notes)
 
 
-def _known(name: str, scores: Scores) -> Operand:
+def _known(name: str, scores: Scores, *, of_table: bool) -> Operand:
     row = int(scores.model_positions([name])[0])
     values = scores.cells[row]
     missing = float(np.isnan(values).mean())
-    if not is_known(scores.take(models=[row]))[0]:
+    if of_table and missing > MOST_MISSING:
+        raise EvaluationError(
+            f"{name!r} ran less than half of the items, too few for its score",
+            hint="run more of them, or compare models that ran most items",
+        )
+    if not of_table and not is_known(scores.take(models=[row]))[0]:
         raise EvaluationError(
             f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
             "known",

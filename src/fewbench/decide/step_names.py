@@ -9,29 +9,11 @@ import numpy as np
 from fewbench._names import did_you_mean, some
 from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError
+from fewbench.scores.families import TIMES, UNITS, trained_for
 
-KEYWORDS = {
-    "step": "step",
-    "steps": "step",
-    "iter": "iteration",
-    "iteration": "iteration",
-    "tokens": "token",
-    "tok": "token",
-    "checkpoint": "checkpoint",
-    "ckpt": "checkpoint",
-    "chkpt": "checkpoint",
-    "epoch": "epoch",
-    "ep": "epoch",
-}
-"""Words before a number, and its unit. The first unit that all names have is used."""
-_UNITS = tuple(dict.fromkeys(KEYWORDS.values()))
-_WORDS = "|".join(sorted(KEYWORDS, key=len, reverse=True))
-# A word and its number, as in step-1000, global_step1000, iter_0003000, ckpt-5B, epoch=2.5.
-_NAMED = re.compile(
-    rf"(?<![a-z])({_WORDS})[-_ .:=]{{0,2}}(\d+(?:\.\d+)?)([kmbt](?![a-z]))?(?![a-z\d]|[_,]\d)"
-)
+_UNITS = tuple(dict.fromkeys(UNITS.values()))
+"""The first unit that all names have is used."""
 _LAST = re.compile(r"(\d+(?:\.\d+)?)([kmbt])?$")
-_TIMES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 _HOW = "name each one's step: --steps NAME=NUMBER, or a column `step` of the models' table"
 
 
@@ -83,7 +65,7 @@ def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -
 
 
 def _read(names: Sequence[str]) -> list[float]:
-    by_unit = [_units(name) for name in names]
+    by_unit = [trained_for(name) for name in names]
     for unit in _UNITS:
         if not all(unit in units for units in by_unit):
             continue
@@ -103,18 +85,10 @@ def _read(names: Sequence[str]) -> list[float]:
     return _numbers_at_the_end(names)
 
 
-def _units(name: str) -> dict[str, set[float]]:
-    """Return the numbers of each unit in a name."""
-    numbers: dict[str, set[float]] = {}
-    for word, number, times in _NAMED.findall(name.lower()):
-        numbers.setdefault(KEYWORDS[word], set()).add(float(number) * _TIMES[times])
-    return numbers
-
-
 def _numbers_at_the_end(names: Sequence[str]) -> list[float]:
     ends = [_LAST.search(name.lower()) for name in names]
     lacking = [name for name, end in zip(names, ends, strict=True) if end is None]
     stems = {name[: end.start()] for name, end in zip(names, ends, strict=True) if end}
     if lacking or len(stems) > 1 or len(names) == 1:
         raise EvaluationError(f"no step in the name of {some(lacking or names)}", hint=_HOW)
-    return [float(end[1]) * _TIMES[end[2] or ""] for end in ends if end]
+    return [float(end[1]) * TIMES[end[2] or ""] for end in ends if end]

@@ -107,7 +107,9 @@ def versus(
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
     sources = scores_of(a, b, scores=scores)
     check_margin(margin, sources)
-    first, other = operand(a, sources, (b,)), operand(b, sources, (a,))
+    of_table = isinstance(a, str) and isinstance(b, str)
+    first = operand(a, sources, (b,), of_table=of_table)
+    other = operand(b, sources, (a,), of_table=of_table)
     if (first.name, first.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{first.name!r} is compared with itself", hint="name two models")
     result = _result(

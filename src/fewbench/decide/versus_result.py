@@ -89,7 +89,7 @@ class Versus(Shown, Frozen):
     kind, sources
         What the interval rests on, of the less sure side (see `Estimate.interval_kind`); answers if
         both ran all items, or known for exactly these items; and the number of independent source
-        models or families behind it if there are any.
+        models behind it if there are any.
     checked_at : tuple of int
         Numbers of answers after which you may check the verdict; the level applies to all of these
         checks together. Empty for a single check.

@@ -21,6 +21,7 @@ from fewbench.methods import Answers, Record
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
+from fewbench.scores.families import FAMILY, stated_families
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import NO_TASK, RUN
@@ -36,6 +37,7 @@ def add(
     scores: Scores | Benchmark | None = None,
     *,
     names: Mapping[str, str] | None = None,
+    family: str | None = None,
     accept_differences: bool = False,
 ) -> Scores:
     """Add finished runs to the source models.
@@ -54,6 +56,9 @@ def add(
     names : mapping of str to str, optional
         Names of the models in the table, by FOLDER or FOLDER:TARGET (default: the target's name, or
         the folder's if the target is called `target`).
+    family : str, optional
+        Family of these models, such as a training run: all models of a family count as one source
+        model (default: models whose names differ only in a step, epoch or seed are one family).
     accept_differences : bool
         Add runs with other items, prompts, settings or scoring than in the table. Items that are
         not in the table are left out.
@@ -66,13 +71,14 @@ def add(
     Raises
     ------
     EvaluationError
-        If a folder contains no evaluation or no answers, a name is taken, or the run's items or
-        conditions differ from the table's.
+        If a folder contains no evaluation or no answers, a name is taken, the family has no name,
+        or the run's items or conditions differ from the table's.
 
     Warns
     -----
     EstimateWarning
-        If runs are in the table already, with the same answers, or differences are accepted.
+        If runs are in the table already, with the same answers, differences are accepted, or
+        answers are left out, as the table does not have their items.
 
     Examples
     --------
@@ -90,6 +96,8 @@ def add(
     read = [_Run.read(Path(path)) for path in listed]
     if not read:
         raise EvaluationError("no runs to add", hint="name the folders of evaluations")
+    if family is not None and not family.strip():
+        raise EvaluationError("the family has no name", hint="name it, or leave it out")
     named = {os.path.normpath(where): name for where, name in (names or {}).items()}
     places = [where for run in read for where in run.places]
     if unknown := [where for where in named if where not in places]:
@@ -112,6 +120,14 @@ def add(
             f"{started.place}: accepted as answers to the same items: {difference}"
             for difference in differences
         ]
+    accepted += [note for started in read for note in _left_out(table, started)]
+    if family is not None:
+        added = {f"{run.header.id}:{target}" for run in read for target in run.targets}
+        stated = pd.Series(stated_families(table), index=table.models.index, dtype=object)
+        of_runs = table.models[RUN].isin(added)
+        table = table.changed(
+            models=table.models.assign(**{FAMILY: stated.mask(of_runs, family.strip())})
+        )
     if again:
         accepted.append(f"no new answers of {some(again)}: the table has them all")
     issue(accepted)
@@ -276,6 +292,18 @@ def _with_run(
     return table, list(dict.fromkeys(differences))
 
 
+def _left_out(table: Scores, run: _Run) -> Iterator[str]:
+    """Say of how many answers the table has no item."""
+    for target in run.targets:
+        answers = run.last(target, "scores")
+        others = pd.Index(list(answers)).difference(table.items.index, sort=False)
+        if len(others):
+            yield (
+                f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} "
+                f"are left out: the table does not have these items: {some(others)}"
+            )
+
+
 def _row_of(table: Scores, source: str) -> int | None:
     if RUN not in table.models:
         return None
@@ -302,6 +330,8 @@ def _with_row(
         models = pd.concat([models, pd.DataFrame({RUN: [source]}, index=[name])])
         if "role" in models:
             models.loc[name, "role"] = "source"
+        if FAMILY in models:
+            models.loc[name, FAMILY] = ""
     probabilities = table.probabilities
     if probabilities is not None:
         every = [*probabilities.by_model(), options]

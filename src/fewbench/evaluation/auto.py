@@ -26,7 +26,7 @@ from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
 from fewbench.methods.needs import obstacle
-from fewbench.methods.sources import RELIABLE, distinct_sources, is_known, known_scores, reliability
+from fewbench.methods.sources import RELIABLE, carrying_sources, is_known, known_scores, reliability
 from fewbench.scores import Scores
 from fewbench.uncertainty.held_out import FOLDS, HeldOut, measure
 from fewbench.uncertainty.replay import replay
@@ -93,12 +93,12 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     >>> candidates(simulate(40, 60))[-1]
     'random'
     """
-    distinct = distinct_sources(scores)
+    count = carrying_sources(scores)
     advised = next(
         advice.methods
         for advice in ADVICE
-        if advice.least <= distinct < advice.below
-        and (distinct < FEW or (advice.methods == STRONGER) == stronger)
+        if advice.least <= count < advice.below
+        and (count < FEW or (advice.methods == STRONGER) == stronger)
     )
     special = [name for name in OWN if name in CATALOGUE]
     if special:  # others that adapt take long to backtest
@@ -136,12 +136,12 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
     --------
     >>> from fewbench.testing import simulate
     >>> choose_method(simulate(4, 60), 10).reason
-    'with fewer than 20 distinct source models methods cannot be compared, and its items ...'
+    'with fewer than 20 independent source models methods cannot be compared, and its items ...'
     """
     check_budget(budget, scores.n_items)
     whole = scores.whole
-    alpha, distinct = reliability(whole), distinct_sources(whole)
-    if whole.n_models < 2 or (whole is not scores and distinct < FEW):
+    alpha, count = reliability(whole), carrying_sources(whole)
+    if whole.n_models < 2 or (whole is not scores and count < FEW):
         return Choice(DEFAULT, _without_whole(scores))
     scores = whole
     if scores.n_models >= FEW and alpha < RELIABLE:
@@ -150,10 +150,10 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
             f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of 1), "
             "so they do not show which items tell models apart",
         )
-    if distinct < FEW:
+    if count < FEW:
         return Choice(
             DEFAULT,
-            f"with fewer than {FEW} distinct source models methods cannot be compared, and its "
+            f"with fewer than {FEW} independent source models methods cannot be compared, and its "
             "items are a random sample",
         )
     with one_thread():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.evaluation.choosing import Choosing
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.interval import Interval, RandomSampling, RankInterval
@@ -17,7 +17,7 @@ from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.kriging import learns_from_whole
 from fewbench.methods.sources import RELIABLE, reliability
-from fewbench.scores import Unit
+from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements, passes_of
 from fewbench.scores.table import SETTINGS
 from fewbench.uncertainty.bounds import Past, past_scores, places
@@ -106,11 +106,13 @@ class Estimating:
             score = Scored.of(prediction, row, record.answers(name), scores)
             uncertainty = self.judge.of(score)
             self._narrow[name] = uncertainty.ends_run
+            gaps = gap_notes(record, name, scores)
             notes = progress_notes(
                 record, name, choosing.budget, stop, choosing.method,
                 is_waiting=name in waiting, affordable=len(choosing.affordable(name)) > 0,
-                is_narrow=self._narrow[name], is_sampled=score.is_sampled,
+                is_narrow=self._narrow[name], is_sampled=score.is_sampled and not gaps,
             )  # fmt: skip
+            notes += gaps
             notes += [*self._ledger.notes(name), *prediction.notes]
             if not score.is_sampled:
                 general = self.method_notes() if general is None else general
@@ -313,3 +315,35 @@ def progress_notes(
             "for it, the estimate is too high"
         )
     return notes
+
+
+def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
+    """Return warnings if answers are missing that make a sample of the rest.
+
+    Every first part of a sample is a sample; other parts, such as a file's first rows, may be of
+    one task, or of the items that a model answers at all.
+    """
+    answered, left = record.answered(target), record.open(target)
+    if not len(answered):
+        return []
+    skipped = np.array(sorted(record.skipped(target)), dtype=np.intp)
+    tasks_of = scores.task_of
+    of_answers = np.union1d(tasks_of[answered], tasks_of[left])
+    notes = []
+    if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
+        notes.append(
+            f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "
+            "is known of the target there"
+        )
+    asked = record.asked(target)
+    asked = asked[np.isin(asked, skipped, invert=True)]
+    if not len(left) or set(answered) == set(asked[: len(answered)]):
+        return notes
+    lacking = [scores.tasks[at] for at in np.setdiff1d(tasks_of[asked], tasks_of[answered])]
+    tasks = f"; tasks without an answer: {some(lacking)}" if lacking else ""
+    return [
+        *notes,
+        f"the {len(answered)} answers are not to the first of the {len(asked)} items asked, so "
+        f"the estimate is valid only if the others are missing by chance{tasks}. Record the "
+        "missing answers: fewbench ask lists the items",
+    ]

@@ -228,6 +228,26 @@ class Journal:
                     "to drop damaged lines",
                 ) from error
 
+    def forget(self, target: str) -> None:
+        """Remove a target with all its answers; another target stays.
+
+        Targets that were asked its items first keep them.
+        """
+        header = self.header()
+        left = [name for name in targets_of(header, self.fresh()) if name != target]
+
+        def without(line: bytes) -> bytes | None:
+            entry = _parse(line)
+            if not isinstance(entry, Asked):
+                return None if entry.target == target else line
+            names = tuple(name for name in entry.targets if name != target)
+            entry = entry.model_copy(update={"targets": names})
+            return entry.model_dump_json(exclude_defaults=True).encode() if names else None
+
+        self._lines.rewrite(without)
+        named = tuple(name for name in header.targets if name != target)
+        self.write(header.model_copy(update={"targets": named or tuple(left[:1])}))
+
     def repair(self) -> int:
         """Drop damaged lines of the answers; return how many there were.
 

@@ -40,7 +40,7 @@ AUTO_SAYS = (
     "random sampling if none is clearly better"
 )
 FEW = 20
-"""With fewer distinct source models than this, learning from them did not pay on real tables."""
+"""With fewer independent source models than this, learning from them did not pay on real tables."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Advice:
     reason : str
         Why these.
     least, below : int
-        Distinct source models for which it holds: `least` and more, fewer than `below`.
+        Independent source models for which it holds: `least` and more, fewer than `below`.
     """
 
     when: str
@@ -84,7 +84,7 @@ ADVICE: tuple[Advice, ...] = (
         least=FEW,
     ),
     Advice(
-        f"fewer than {FEW} distinct source models",
+        f"fewer than {FEW} independent source models",
         ("fewbench", "aipw", "random"),
         "few source models say little about how items relate: the items are a random sample, and "
         "the estimate relies more on the target's own answers",

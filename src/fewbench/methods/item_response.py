@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 NEEDS = (
     Need("sources", 2, "an item response model needs two", required=True),
-    Need("distinct sources", 40, "few sources to learn items' parameters from"),
+    Need("independent sources", 40, "few sources to learn items' parameters from"),
 )
 CUT = "scores between 0 and 1 count as right or wrong where abilities are estimated"
 KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB

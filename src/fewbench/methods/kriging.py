@@ -23,7 +23,11 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Prediction
 from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
-from fewbench.methods.sources import distinct_sources, models_per_group
+from fewbench.methods.sources import (
+    carrying_sources,
+    independent_in_words,
+    models_per_group,
+)
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores, read_costs
 
@@ -34,7 +38,7 @@ FIT = 4
 LEAST = Need("sources", 2, "nothing distinguishes one item from another", required=True)
 NEEDS = (
     Need(
-        "distinct sources",
+        "independent sources",
         FEW,
         "few sources say little: items are a random sample",
     ),
@@ -50,8 +54,8 @@ def source_model(
 ) -> SampleModel:
     """Fit what there is: the models of sources that ran most items, or curves of all cells.
 
-    Where fewer than 20 distinct models ran most items and others ran some, or there are fewer than
-    2 models, items are a sample, assisted by what all cells say of them. Parameters as for
+    Where fewer than 20 independent models ran most items and others ran some, or there are fewer
+    than 2 models, items are a sample, assisted by what all cells say of them. Parameters as for
     `source_kriging`.
     """
     if learns_from_whole(scores):
@@ -62,7 +66,7 @@ def source_model(
 def learns_from_whole(scores: Scores) -> bool:
     """Whether the models that ran most items are enough, so that only they are learned from."""
     whole = scores.whole
-    return whole.n_models >= 2 and (whole is scores or distinct_sources(whole) >= FEW)
+    return whole.n_models >= 2 and (whole is scores or carrying_sources(whole) >= FEW)
 
 
 def sample_model(scores: Scores, seed: int = 0) -> SampleModel:
@@ -88,7 +92,7 @@ def source_kriging(
     """Fit the sources for the full score and every task.
 
     `asked` is the number of items that are asked, `include` are items that may be, and `sources` is
-    the number of distinct sources by which items are chosen (default: that of `scores`).
+    the number of independent sources by which items are chosen (default: that of `scores`).
     """
     if scores.n_models < 2:
         raise MethodError(
@@ -104,7 +108,7 @@ def source_kriging(
     def fit() -> KrigingModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])
         order = permanent_order(scores.task_of, seed)
-        distinct = distinct_sources(scores) if sources is None else sources
+        distinct = carrying_sources(scores) if sources is None else sources
         groups = models_per_group(scores)
         return fit_kriging(scores.filled_cells, weights, order, distinct, groups, asked, include)
 
@@ -113,8 +117,10 @@ def source_kriging(
     return kept(scores, f"kriging-{pool}", (seed, chosen, sources, FIT), KrigingModel, fit)
 
 
-def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -> Prediction:
-    """Return the estimates of runs of a model, one row each.
+def prediction_of(
+    sources: Scores, model: SampleModel, runs: Iterable[SampledRun], tasks: bool
+) -> Prediction:
+    """Return the estimates of runs of a model of these sources, one row each.
 
     Each run is left when it has been read: with thousands of sources it holds megabytes.
     """
@@ -127,8 +133,8 @@ def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -
     )
     notes: tuple[str, ...] = ()
     if model.is_sampled and isinstance(model, KrigingModel):
-        few = f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to "
-        few += "choose items"
+        few = independent_in_words(sources.whole, model.distinct)
+        few += f", and {FEW} are needed to choose items"
         if not model.distinct:
             few = "the source models hardly differ in ability, so they do not show what to expect"
         notes = (f"{few}: the items are a random sample, spread over the tasks",)

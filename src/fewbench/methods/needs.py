@@ -15,6 +15,7 @@ import numpy as np
 
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, MethodError, MissingExtraError
+from fewbench.methods.sources import independent_sources
 from fewbench.scores import Scores
 
 _Part = TypeVar("_Part")
@@ -24,15 +25,15 @@ _Part = TypeVar("_Part")
 class Need:
     """One thing that a part needs.
 
-    - `what` ("sources", "distinct sources", "tasks", "probabilities", "text", "task text"): Models;
-      models without near copies; tasks; option probabilities (1 or 0); a text of each item, or of
-      some item of each task (1 or 0).
+    - `what` ("sources", "independent sources", "tasks", "probabilities", "text", "task text"):
+      Models; models where a family counts as one; tasks; option probabilities (1 or 0); a text of
+      each item, or of some item of each task (1 or 0).
     - `least`: How many.
     - `without`: What happens to the method with fewer, as words after "cannot:" or "but:".
     - `required`: Whether the method refuses to run with fewer.
     """
 
-    what: Literal["sources", "distinct sources", "tasks", "probabilities", "text", "task text"]
+    what: Literal["sources", "independent sources", "tasks", "probabilities", "text", "task text"]
     least: int
     without: str
     required: bool = False
@@ -43,7 +44,7 @@ def needs_of(*parts: object) -> tuple[Need, ...]:
 
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [need.what for need in needs_of(CATALOGUE["random-linear"].method)]
-    ['sources', 'distinct sources']
+    ['sources', 'independent sources']
     >>> needs_of(CATALOGUE["random"].method)
     ()
     """
@@ -130,10 +131,7 @@ def require(part: object, scores: Scores) -> None:
 
 
 def supply(scores: Scores) -> dict[str, int]:
-    """Return how much a table has of each thing that a `Need` can name.
-
-    Distinct sources count as sources here; `fewbench.audit` counts them without near copies.
-    """
+    """Return how much a table has of each thing that a `Need` can name."""
     return {what: count(scores) for what, count in _COUNTS.items()}
 
 
@@ -157,7 +155,7 @@ def _tasks_have_text(scores: Scores) -> bool:
 
 _COUNTS: dict[str, Callable[[Scores], int]] = {
     "sources": lambda scores: scores.n_models,
-    "distinct sources": lambda scores: scores.n_models,
+    "independent sources": independent_sources,
     "tasks": lambda scores: len(scores.tasks),
     "probabilities": lambda scores: int(scores.probabilities is not None),
     "text": lambda scores: int(all(item_texts(scores))),

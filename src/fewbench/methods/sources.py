@@ -7,24 +7,35 @@ import numpy as np
 from fewbench._blocks import Matrix, by_columns, by_rows
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.algorithms.soundness.likeness import duplicate_groups, with_families
+from fewbench.algorithms.soundness.likeness import (
+    duplicate_groups,
+    likeness,
+    mean_shared_variance,
+    with_families,
+)
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
+from fewbench.scores.families import families_of, models_in_words
 from fewbench.scores.table import MOST_MISSING
 
 COMPARED = 2000
 """Most items on which sources are compared."""
 RELIABLE = 0.5
 """Reliability below which sources do not show how a better model answers."""
-FEW_FAMILIES = 15
-"""Independent families below which sources say little of a new one."""
 NEARLY_COMPLETE = 0.05
 """A model that lacks up to this share of the full score is judged by what it ran. Of 5% of the
 cells, drawn at random or the harder ones, the full scores of four real tables moved by .16 to .48
 percentage points (root mean square); methods err by 2 to 5."""
+ALIKE, MOST_ALIKE, FEWEST_ALIKE = 0.012, 200, 20
+"""Mean share of variance in common, beyond items' difficulty, from which source models are taken
+for relatives; most models that are compared, and fewest. Of 1,680 samples of 20 to 40 models of
+seven leaderboards none reaches it; 25 checkpoints of a training run reach .023
+(benchmarks/results/training_runs.md)."""
 LEAST_KNOWN = 4
 """Models with known full scores that can be divided into sources and targets."""
-_GROUPS: WeakKeyDictionary[Scores, tuple[IntArray, IntArray]] = WeakKeyDictionary()
+SHARED = "shared variance"
+"""Name of what `are_alike` learns of a table."""
+_GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
 
 
 def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[str]]:
@@ -108,35 +119,71 @@ def missing_note(scores: Scores) -> list[str]:
 
 
 def source_groups(scores: Scores) -> IntArray:
-    """Group models by family and by (nearly) identical answers, shape (models,)."""
-    return _groups(scores)[1]
+    """Group models by family and by (nearly) identical answers, shape (models,).
 
-
-def _groups(scores: Scores) -> tuple[IntArray, IntArray]:
-    """Group models by (nearly) identical answers alone, and with families."""
+    Families are stated, or read from the models' names (see `fewbench.scores.families`).
+    """
     if scores not in _GROUPS:
-        copies = groups = duplicate_groups(_compared(scores))
-        if "family" in scores.models:
-            families = scores.models["family"].fillna("").to_numpy(dtype=object)
-            groups = with_families(copies, families)
-        _GROUPS[scores] = copies, groups
+        families = np.array(families_of(scores), dtype=object)
+        _GROUPS[scores] = with_families(duplicate_groups(_compared(scores)), families)
     return _GROUPS[scores]
 
 
-def distinct_sources(scores: Scores) -> int:
-    """Return the number of sources that can carry a model, near copies counted once.
+def independent_sources(scores: Scores) -> int:
+    """Return the number of independent source models: a family, or near copies, count as one.
 
-    The number of families where these are few; 0 if the sources hardly differ in ability. It
-    decides how items are chosen, so it depends on the scores alone.
+    >>> from fewbench.testing import simulate
+    >>> independent_sources(simulate(30, 200))  # families of two
+    15
+    """
+    return round(scores.n_models / models_per_group(scores)) if scores.n_models else 0
+
+
+def carrying_sources(scores: Scores) -> int:
+    """Return the number of independent source models; 0 if they hardly differ in ability.
+
+    It decides how items are chosen: below 20, they are a random sample.
     """
 
     def count() -> int:
-        if reliability(scores) < RELIABLE:
-            return 0
-        copies, groups = (len(np.unique(of)) for of in _groups(scores))
-        return groups if groups < FEW_FAMILIES else copies
+        return independent_sources(scores) if reliability(scores) >= RELIABLE else 0
 
-    return int(scores.remember("distinct sources", count))
+    return int(scores.remember("distinct sources", count))  # as packs name it
+
+
+def are_alike(scores: Scores) -> bool:
+    """Return whether models that no family joins answer more alike than unrelated models do.
+
+    As checkpoints of one training run do: errors on some of them say little of another model.
+    Models of families are not compared: their likeness is known.
+    """
+
+    def share() -> float:
+        groups = source_groups(scores)
+        once = np.sort(np.unique(groups, return_index=True)[1])
+        once = once[np.linspace(0, len(once) - 1, min(len(once), MOST_ALIKE)).astype(np.intp)]
+        if len(once) < FEWEST_ALIKE or any(families_of(scores)):
+            return 0.0
+        return mean_shared_variance(likeness(_compared(scores)[once]))
+
+    if scores.origin is not None and SHARED not in scores.learned:
+        return False  # a pack of an older version
+    return float(scores.remember(SHARED, share)) > ALIKE
+
+
+def independent_in_words(scores: Scores, count: int) -> str:
+    """Return a number of independent source models in words, and what they are counted from.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> independent_in_words(simulate(30, 200), 15)
+    '30 models of 15 families count as 15 independent source models'
+    """
+    words = counted(count, "independent source model")
+    if count == independent_sources(scores) < scores.n_models:
+        words = f"{models_in_words(scores, count)} count as {words}"
+    return words
 
 
 def _compared(scores: Scores) -> FloatArray:

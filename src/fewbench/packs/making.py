@@ -22,9 +22,16 @@ from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
-from fewbench.methods.sources import missing_note, reliability, whole_sources
+from fewbench.methods.sources import (
+    are_alike,
+    missing_note,
+    models_per_group,
+    reliability,
+    whole_sources,
+)
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
+from fewbench.scores.families import FAMILY, families_of
 from fewbench.scores.pack_files import (
     SCHEMA,
     Cell,
@@ -35,7 +42,7 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.roles import as_sources, source_models
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -44,7 +51,7 @@ from fewbench.uncertainty.sampling import sampling_effect
 
 KEPT_COLUMNS = (
     *("task", "group", "harness", "doc_id", "sample_id", "metric", "filter"),
-    *(PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "content_hash"),
+    *(PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, KEY_FIELD, "content_hash"),
 )
 """Columns of the items that say which items they are; others are kept if they are numbers."""
 MOST_BYTES = 8 * 2**20
@@ -264,6 +271,8 @@ class _Maker:
         """Learn from the whole table what estimates need, and return it by name."""
         scores = self.scores
         reliability(scores)
+        models_per_group(scores)
+        are_alike(scores)
         sampling_effect(scores, self.made.budget)
         if not scores.is_binary:
             scores.remember("whole tasks", lambda: whole_tasks(scores))
@@ -373,10 +382,11 @@ def _model_columns(scores: Scores, anonymous: bool) -> dict[str, list[Cell]]:
     hidden: dict[str, list[Cell]] = {
         "model": [f"model-{at + 1:0{digits}}" for at in range(len(table))]
     }
-    if "family" in table:
-        codes, _ = pd.factorize(table["family"].fillna(""))
-        hidden["family"] = [
-            None if pd.isna(family) or not family else f"family-{code + 1}"
-            for family, code in zip(table["family"], codes.tolist(), strict=True)
+    families = families_of(scores)
+    if any(families):
+        codes, _ = pd.factorize(np.array(families, dtype=object))
+        hidden[FAMILY] = [
+            f"family-{code + 1}" if family else None
+            for family, code in zip(families, codes.tolist(), strict=True)
         ]
     return hidden

@@ -1,16 +1,15 @@
 """Sources of agent benchmarks: what is scored is an agent with a model, not a model alone."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench.errors import PublicError
+from fewbench.errors import PublicError, ReaderError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, github_files
 from fewbench.public.source import (
@@ -39,6 +38,9 @@ INSTANCES = {
     "multilingual": "SWE-bench/SWE-bench_Multilingual",
 }
 
+COSTS = ("cost", "api_calls")
+"""What details say of an instance: dollars, and requests to the model."""
+
 
 # -- SWE-bench -------------------------------------------------------------------------------
 
@@ -58,7 +60,7 @@ def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Index:
         for name, files in by_system.items()
         if any(file.path.endswith((LISTS, DETAILS)) for file in files)
     }
-    chosen = sampled(results, ask.sample)
+    chosen = sampled(results, ask.models)
     if not chosen:
         raise PublicError(f"SWE-bench: no results in {under}", hint=MOVED)
     data = Hub(fetcher).files(INSTANCES[split])
@@ -66,7 +68,8 @@ def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Index:
     if len(tables) != 1:
         what = f"{INSTANCES[split]}: {len(tables)} files data/test*, not one"
         raise PublicError(what, hint=MOVED)
-    table = replace(tables[0], path=f"evaluation/{split}/instances-{data.commit[:12]}.parquet")
+    path = f"evaluation/{split}/instances-{data.commit[:12]}.parquet"
+    table = replace(tables[0], path=path, is_needed=True)
     files = [file for name in chosen for file in results[name]]
     lacking = len(by_system) - len(results)
     notes = (f"{counted(lacking, 'submission')} without results left out",) if lacking else ()
@@ -87,9 +90,39 @@ def read_swe_bench(ask: Ask, found: Index, folder: Path) -> Reading:
     scores = with_attributes(reading.scores, attributes)
     repositories = [str(item).rpartition("-")[0].replace("__", "/") for item in scores.item_ids]
     repositories = [name.partition("/")[2] for name in repositories]
-    scores = scores.changed(items=scores.items.assign(repository=repositories))
-    note = "a model is a submission: an agent with one or several models"
-    return replace(reading, scores=scores, notes=(*found.notes, *reading.notes, note))
+    means, n_systems = _mean_details(path for path in paths if path.name == DETAILS)
+    columns = {name: scores.items["sample_id"].map(mean) for name, mean in means.items()}
+    scores = scores.changed(items=scores.items.assign(repository=repositories, **columns))
+    notes = [*reading.notes, "a model is a submission: an agent with one or several models"]
+    if columns:
+        systems = counted(n_systems, "submission")
+        notes.append(f"{' and '.join(columns)} of an instance: means of {systems} that state them")
+    return replace(reading, scores=scores, notes=tuple(notes))
+
+
+def _mean_details(paths: Iterable[Path]) -> tuple[dict[str, dict[str, float]], int]:
+    """Return the mean cost and API calls of each instance, and how many submissions state any.
+
+    Only what is stated of all instances that a submission lists is in the means.
+    """
+    values: dict[str, dict[str, list[float]]] = {}
+    systems = set()
+    for path in paths:
+        try:
+            details = load_object(path, "an object of instances")
+        except ReaderError:  # the submission is left out, with a note
+            continue
+        for name in COSTS:
+            of_instance = {key: at(detail, name) for key, detail in details.items()}
+            if all(isinstance(value, int | float) and value >= 0 for value in of_instance.values()):
+                systems.add(path)
+                for instance, value in of_instance.items():
+                    values.setdefault(name, {}).setdefault(instance, []).append(float(value))
+    means = {
+        name: {instance: sum(several) / len(several) for instance, several in by_instance.items()}
+        for name, by_instance in values.items()
+    }
+    return means, len(systems)
 
 
 def _best_form(paths: list[Path]) -> list[Path]:
@@ -130,11 +163,25 @@ TERMINAL_2 = "harborframework/terminal-bench-2-leaderboard"
 TERMINAL_2_FOLDER = "submissions/terminal-bench/2.0"
 
 
+DATED_FOLDER = re.compile(r"(\d{4})(\d\d)(\d\d)_(.+)")
+
+
+def _submission(place: PurePosixPath) -> str | None:
+    """Return the folder of a submission to version 1, DATE_AGENT_MODEL; None for other files.
+
+    The results of a run are in the submission's folder, or in one of its folders. Deeper files
+    are of single trials.
+    """
+    return place.parts[2] if place.name.endswith(TERMINAL_1_RESULTS) else None
+
+
+TERMINAL_1_RESULTS = "results.json"
 TERMINAL_1 = Files(
     "github:laude-institute/terminal-bench-leaderboard",
-    ("results/*/*/*/results.json",),
+    (),
     under="results",
-    sample=slice(1, 3),  # AGENT/MODEL
+    optional=(f"results/*/*/*{TERMINAL_1_RESULTS}", f"results/*/*/*/{TERMINAL_1_RESULTS}"),
+    model=_submission,
 )
 
 
@@ -157,45 +204,77 @@ def find_terminal(ask: Ask, fetcher: Fetcher) -> Index:
             raise PublicError(f"{folder}: no result.json of a job")
         return jobs
 
-    jobs_of_model, notes = each_model(fetcher, jobs_of, sampled(folders, ask.sample), "submission")
+    jobs_of_model, notes = each_model(fetcher, jobs_of, sampled(folders, ask.models), "submission")
     jobs = [job for several in jobs_of_model.values() for job in several]
-    return Index([log for log, _ in jobs], commit, notes=notes, known=[names for _, names in jobs])
+    trials = {log.path: names for log, names in jobs}
+    return Index([log for log, _ in jobs], commit, notes=notes, known=trials)
 
 
 def read_terminal(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read the mean reward of the trials of each task."""
-    rows: list[tuple[str, str, float]] = []
+    return (_read_terminal_1 if ask.benchmark == "1" else _read_terminal_2)(found, folder)
+
+
+def _read_terminal_1(found: Index, folder: Path) -> Reading:
+    """Read whether each trial resolved its task; one without a verdict did not."""
+    names = {_submission(PurePosixPath(file.path)) or "" for file in found.files}
+    systems = {
+        name: match[4] if (match := DATED_FOLDER.fullmatch(name)) else name for name in names
+    }
+    several = {system for system, times in Counter(systems.values()).items() if times > 1}
+    systems = {name: name if system in several else system for name, system in systems.items()}
+    attributes = {}
+    for name, system in systems.items():
+        match = DATED_FOLDER.fullmatch(name)
+        agent, _, model = (match[4] if match else "").partition("_")
+        day = "-".join(match.groups()[:3]) if match else ""
+        attributes[system] = {"agent": agent, "llm": model, "family": model, "date": day}
+    unjudged = 0
+
+    def trial(place: PurePosixPath, row: dict[str, Any]) -> tuple[Any, ...]:
+        nonlocal unjudged
+        verdict, system = row["is_resolved"], systems[_submission(place) or ""]
+        if not isinstance(verdict, bool | None):
+            raise TypeError(f"is_resolved is {verdict!r:.40}")
+        task = str(row["task_id"])
+        unjudged += verdict is None
+        return system, task, float(verdict is True), "terminal-bench-1"
+
+    rows, notes = rows_of(found, folder, lambda _, data: data["results"], trial)
+    if unjudged:
+        trials = counted(unjudged, "trial")
+        notes = (*notes, f"{trials} without a verdict (null), which count as failed")
+    notes = (*notes, "a model is an agent with a model: AGENT_MODEL")
+    return from_rows(rows, what="Terminal-Bench", attributes=attributes, notes=notes)
+
+
+def _read_terminal_2(found: Index, folder: Path) -> Reading:
+    """Read the rewards of the trials of each job; a trial without one has 0."""
     attributes: dict[str, dict[str, Any]] = {}
     untold = 0
-    for number, file in enumerate(found.files):
-        path = folder / file.path
-        data = load_object(path, "an object with the results of a job")
-        parts = PurePosixPath(file.path).parts
-        with laid_out(path):
-            if ask.benchmark == "1":
-                agent, model = parts[1:3]
-                trials = [
-                    (str(row["task_id"]), float(bool(row["is_resolved"])))
-                    for row in data["results"]
-                ]
-            else:
-                agent, _, model = parts[3].rpartition("__")
-                scored = _rewards(data)
-                absent = [trial for trial in found.known[number] if trial not in scored]
-                untold += len(absent)
-                scored |= dict.fromkeys(absent, 0.0)
-                trials = [(name.rpartition("__")[0], score) for name, score in scored.items()]
-            system = f"{agent}__{model}"
-            rows += [(system, task, score) for task, score in trials]
-            day = day_of(str(data.get("started_at") or data.get("start_time") or ""))
-            facts = attributes.setdefault(system, {"agent": agent, "llm": model, "family": model})
-            facts["date"] = min(filter(None, [facts.get("date"), day]), default="")
-    frame = pd.DataFrame(rows, columns=["model", "item", "score"])
-    frame["task"] = f"terminal-bench-{ask.benchmark}"
-    notes = [*found.notes, "a model is an agent with a model: AGENT__MODEL"]
+
+    def trials(place: PurePosixPath, data: dict[str, Any]) -> list[tuple[str, float]]:
+        nonlocal untold
+        agent, _, model = place.parts[3].rpartition("__")
+        scored = _rewards(data)
+        absent = [trial for trial in found.known[str(place)] if trial not in scored]
+        untold += len(absent)
+        day = day_of(str(data.get("started_at") or data.get("start_time") or ""))
+        facts = attributes.setdefault(
+            f"{agent}__{model}", {"agent": agent, "llm": model, "family": model}
+        )
+        facts["date"] = min(filter(None, [facts.get("date"), day]), default="")
+        return [*scored.items(), *((trial, 0.0) for trial in absent)]
+
+    def row(place: PurePosixPath, trial: tuple[str, float]) -> tuple[Any, ...]:
+        name, score = trial
+        return place.parts[3], name.rpartition("__")[0], score, "terminal-bench-2"
+
+    rows, notes = rows_of(found, folder, trials, row)
+    notes = (*notes, "a model is an agent with a model: AGENT__MODEL")
     if untold:
-        notes.append(f"{counted(untold, 'trial')} without a reward, which count as 0")
-    return from_rows(frame, what="Terminal-Bench", attributes=attributes, notes=notes)
+        notes = (*notes, f"{counted(untold, 'trial')} without a reward, which count as 0")
+    return from_rows(rows, what="Terminal-Bench", attributes=attributes, notes=notes)
 
 
 def _rewards(data: dict[str, Any]) -> dict[str, float]:
@@ -213,6 +292,7 @@ def _rewards(data: dict[str, Any]) -> dict[str, float]:
 # -- tau2-bench ------------------------------------------------------------------------------
 
 DOMAINS = ("airline", "retail", "telecom")  # without --split
+OTHER_DOMAIN = "banking_knowledge"  # of other submissions than those
 SUBMISSIONS = "web/leaderboard/public/submissions"
 
 
@@ -223,7 +303,8 @@ def find_tau2(ask: Ask, fetcher: Fetcher) -> Index:
     url = {file.path: file.url for file in listing.files}
     with laid_out(f"{repo}/{SUBMISSIONS}/manifest.json"):
         named = fetcher.json(url[f"{SUBMISSIONS}/manifest.json"])["submissions"]
-        chosen = sampled([str(name) for name in named], ask.sample)
+        chosen = sampled([str(name) for name in named], ask.models)
+    elsewhere: list[str] = []
     wanted = DOMAINS if ask.split is None else (ask.split,)
 
     def submission(name: str) -> tuple[list[Remote], dict[str, Any]]:
@@ -250,10 +331,14 @@ def find_tau2(ask: Ask, fetcher: Fetcher) -> Index:
                 "user_simulator": object_at(record, "methodology").get("user_simulator") or "",
             }
         if not files:
-            raise PublicError(f"{name}: no trajectories of {some(wanted)}")
+            elsewhere.extend([name] if OTHER_DOMAIN in named and ask.split is None else [])
+            hint = f"pass --split {some(list(named))}" if named else None
+            raise PublicError(f"{name}: no trajectories of {some(wanted)}", hint=hint)
         return files, attributes
 
     pairs, notes = each_model(fetcher, submission, chosen, "submission")
+    if elsewhere:
+        notes = (*notes, f"{len(elsewhere)} of these ran {OTHER_DOMAIN}: --split {OTHER_DOMAIN}")
     return Index(
         [file for files, _ in pairs.values() for file in files],
         listing.commit,
@@ -265,18 +350,17 @@ def find_tau2(ask: Ask, fetcher: Fetcher) -> Index:
 def read_tau2(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read the mean reward of the trials of each task; a trial without one has 0."""
 
-    def trials(place: PurePosixPath, data: dict[str, Any]) -> Iterable[tuple[Any, ...]]:
+    def trial(place: PurePosixPath, row: dict[str, Any]) -> tuple[Any, ...]:
         model, domain = place.parts[1:3]
-        for trial in data["simulations"]:
-            reward = trial.get("reward_info")
-            score = 0.0 if reward is None else float(reward["reward"])
-            yield model, f"{domain}/{trial['task_id']}", score, domain
+        reward = row.get("reward_info")
+        score = 0.0 if reward is None else float(reward["reward"])
+        return model, f"{domain}/{row['task_id']}", score, domain
 
     users = {str(facts["user_simulator"]) for facts in found.attributes.values()} - {""}
-    notes = [*found.notes]
+    rows, notes = rows_of(found, folder, lambda _, data: data["simulations"], trial)
     if len(users) > 1:
-        notes.append(f"the simulated user differs between models: {some(sorted(users))}")
-    rows = rows_of(found, folder, trials)
+        users_named = some(sorted(users))
+        notes = (*notes, f"the simulated user differs between models: {users_named}")
     return from_rows(rows, what="tau2-bench", attributes=found.attributes, notes=notes)
 
 

@@ -10,6 +10,7 @@ from fewbench.errors import PublicError
 from fewbench.public.agents import WAYS as AGENTS
 from fewbench.public.logs import WAYS as LOGS
 from fewbench.public.logs import repository
+from fewbench.public.routes import read_routes
 from fewbench.public.source import HUB, Source
 from fewbench.public.tables import WAYS as TABLES
 
@@ -18,7 +19,7 @@ NAMED = re.compile(r"[\w.-]+/[\w.-]+")
 
 def _sources() -> dict[str, Source]:
     lines = files("fewbench.public").joinpath("sources.csv").read_text(encoding="utf-8")
-    sources, ways = {}, AGENTS | LOGS | TABLES
+    sources, ways, routes = {}, AGENTS | LOGS | TABLES, read_routes()
     for row in csv.DictReader(lines.splitlines()):
         find, read = ways[row["name"]]
         sources[row["name"]] = Source(
@@ -29,11 +30,16 @@ def _sources() -> dict[str, Source]:
             splits=tuple(row["splits"].split()),
             default=row["default"] or None,
             has_revisions=row["has_revisions"] == "yes",
+            tried_at=row["tried_at"],
+            routes=routes.get(row["name"], ()),
         )
     return sources
 
 
-COLUMNS = ("name", "title", "url", "models", "items", "size", "license", "cite")
+COLUMNS = (
+    *("name", "title", "url", "models", "items", "size", "license", "cite"),
+    *("run_with", "tried"),
+)
 SOURCES: dict[str, Source] = _sources()
 
 

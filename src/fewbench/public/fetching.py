@@ -45,6 +45,10 @@ S = TypeVar("S")
 Progress = Callable[[int, int], None]
 
 
+class Misread(PublicError):
+    """Content is not laid out as the source's reader expects."""
+
+
 class Unreachable(PublicError):
     """A host that does not answer, or not now: unlike a missing file, a reason to stop."""
 
@@ -67,6 +71,8 @@ class Remote:
         `sha256:HEX` or `md5:HEX`; "" if unknown.
     is_at_hub : bool
         Whether huggingface_hub fetches the file, with its login.
+    is_needed : bool
+        Whether the other files mean nothing without this one.
     """
 
     url: str
@@ -74,6 +80,7 @@ class Remote:
     size: int | None = None
     digest: str = ""
     is_at_hub: bool = False
+    is_needed: bool = False
 
     def __post_init__(self) -> None:
         place = PurePosixPath(self.path)
@@ -176,8 +183,10 @@ class Fetcher:
         from urllib3.util import Retry
 
         self._pooch = pooch
-        for logger in ("pooch", "urllib3.connectionpool", "huggingface_hub"):
-            logging.getLogger(logger).setLevel("ERROR")  # what fails in the end is said once
+        # What fails in the end is said once. pooch's logger is its own, unknown to logging.
+        names = ("urllib3.connectionpool", "huggingface_hub")
+        for logger in (pooch.get_logger(), *map(logging.getLogger, names)):
+            logger.setLevel("ERROR")
         self.hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), **LIBRARY)
         retries = Retry(
             *(TRIES, 2),
@@ -265,14 +274,29 @@ class Fetcher:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def fetch(self, remotes: Sequence[Remote], folder: Path) -> None:
+    def fetch(self, remotes: Sequence[Remote], folder: Path) -> dict[str, PublicError]:
         """Download files into a folder, unless they are there.
+
+        Returns why files are missing, by path: they do not exist, or are not what the listing
+        promises. The others are fetched.
 
         Raises
         ------
         PublicError
-            If a file cannot be fetched, or is not what the listing promises.
+            If a host does not answer, or a needed file or all files are missing.
         """
+        missing: dict[str, PublicError] = {}
+
+        def fetch_one(remote: Remote) -> None:
+            try:
+                self._fetch(remote, folder)
+            except Unreachable:
+                raise
+            except PublicError as error:
+                if remote.is_needed or len(remotes) == 1:
+                    raise
+                missing[remote.path] = error
+
         folder.mkdir(parents=True, exist_ok=True)
         busy = f"{folder}: another fewbench get is downloading into this folder"
         with only_process(folder / ".lock", busy):
@@ -280,7 +304,10 @@ class Fetcher:
             self._total = sum(remote.size or 0 for remote in remotes)
             self._done = self._total - sum(remote.size or 0 for remote in left)
             self._report(0)
-            self.each(lambda remote: self._fetch(remote, folder), left)
+            self.each(fetch_one, left)
+        if missing and len(missing) == len(remotes):
+            raise next(iter(missing.values()))
+        return missing
 
     def _report(self, more: int) -> None:
         with self._lock:
@@ -357,7 +384,7 @@ def laid_out(path: Path | str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the disk
         reason = f"{type(error).__name__}: {first_line(error)}"
-        raise PublicError(
+        raise Misread(
             f"{path}: not laid out as this source does ({reason})",
             hint="the source may have changed; delete the file to fetch it again, or pass an older "
             "--revision",

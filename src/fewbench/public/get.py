@@ -22,13 +22,15 @@ from fewbench.public.catalogue import find_source
 from fewbench.public.fetching import (
     MOVED,
     Fetcher,
+    Misread,
     Progress,
     is_there,
     laid_out,
     named_among,
     sampled,
 )
-from fewbench.public.source import Ask, Index, Source
+from fewbench.public.routes import routed
+from fewbench.public.source import Ask, Index, Source, left_out
 from fewbench.scores import Scores, save_scores
 
 
@@ -104,6 +106,7 @@ class PublicFiles:
             "commit": self.commit,
             "license": self.source.license,
             "cite": self.source.cite,
+            "run_with": self.source.run_with,
             "bytes": self.n_bytes,
             "notes": list(self.notes),
             "files": self._rows(),
@@ -117,16 +120,23 @@ class PublicFiles:
             f"{self.commit[:12]}, license: {self.source.license}"
         )
 
-    def fetch(self, progress: Progress | None = None) -> None:
+    def fetch(self, progress: Progress | None = None) -> "PublicFiles":
         """Download the files that are not in the cache; an interrupted download continues.
+
+        Returns the files that are there now, with a note on those that cannot be had.
 
         Raises
         ------
         PublicError
-            If a file cannot be fetched, or is not what the listing promises.
+            If a host does not answer, or the files that are there mean nothing without others.
         """
+        files = self.found.files
         with Fetcher(progress) as fetcher:
-            fetcher.fetch(self.found.files, self.folder)
+            missing = fetcher.fetch(files, self.folder)
+        notes = left_out(list(missing.values()), len(files), "file")
+        there = [file for file in files if file.path not in missing]
+        listing = replace(self.found, files=there, notes=(*self.found.notes, *notes))
+        return replace(self, found=listing)
 
     def read(self, workers: int = 1, executor: Executor = None) -> "PublicResults":
         """Read the files, which must be there, as `fewbench.import_results` does.
@@ -136,16 +146,20 @@ class PublicFiles:
         PublicError, ReaderError, ScoresError
             If a file is not laid out as the source promises, or its scores are invalid.
         """
-        with laid_out(self.folder):
-            ask = replace(self.ask, workers=workers, executor=executor)
-            reading = self.source.read(ask, self.found, self.folder)
+        try:
+            with laid_out(self.folder):
+                ask = replace(self.ask, workers=workers, executor=executor)
+                reading = self.source.read(ask, self.found, self.folder)
+        except Misread as error:
+            raise Misread(error.message, hint=self.source.advice(self.commit)) from error
         scores, wanted = reading.scores, self.ask.models
         names = sampled(scores.model_ids, wanted)
         if len(names) < scores.n_models:
             kept = scores.model_positions(names)
             answered = scores.run[kept].any(axis=0)
             scores = scores.take(kept, np.flatnonzero(answered))
-        notes = reading.notes
+        scores, notes = routed(scores, self.source.route(self.ask.benchmark))
+        notes = (*self.notes, *reading.notes, *notes)
         if isinstance(wanted, tuple):
             notes = (*notes, *_notes_on(wanted, reading.scores.model_ids))
         return PublicResults(scores, self, notes)
@@ -358,6 +372,5 @@ def get(
         filter=filter,
         cache=cache,
     )
-    files.fetch(progress)
-    results = files.read(workers, executor)
+    results = files.fetch(progress).read(workers, executor)
     return results if path is None else results.save(path, force=force)

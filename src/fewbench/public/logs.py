@@ -37,7 +37,6 @@ from fewbench.readers.reading import RESULTS
 
 def _read_logs(
     ask: Ask,
-    listing: Index,
     paths: Sequence[Path],
     form: str | None,
     metric: str | None = None,
@@ -61,7 +60,7 @@ def _read_logs(
         if day := day_of(str(time)):
             by_model.setdefault(str(model), {}).setdefault("date", day)
     scores = with_attributes(reading.scores, by_model)
-    return replace(reading, scores=scores, notes=(*listing.notes, *reading.notes))
+    return replace(reading, scores=scores)
 
 
 # -- HELM ------------------------------------------------------------------------------------
@@ -135,7 +134,7 @@ def _version_key(name: str) -> tuple[int, ...]:
 def read_helm(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read runs by the metric of each scenario."""
     paths = [folder / file.path for file in found.files]
-    reading = _read_logs(ask, found, paths, "helm", HELM_METRICS)
+    reading = _read_logs(ask, paths, "helm", HELM_METRICS)
     attributes = {}
     for model in reading.scores.model_ids:  # files write ORG_MODEL, runs ORG/MODEL
         uploaded = found.attributes.get(model.replace("/", "_"), {}).get("date", "")
@@ -196,7 +195,7 @@ def read_v1(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read details as lighteval writes them."""
     _, n_files, metric, n_items = V1[str(ask.benchmark)]
     paths = [folder / file.path for file in found.files if file.path.endswith(".parquet")]
-    reading = _read_logs(ask, found, paths, "lighteval", metric)
+    reading = _read_logs(ask, paths, "lighteval", metric)
     notes = list(reading.notes)
     if reading.scores.n_items > n_items:
         notes.append(
@@ -272,7 +271,7 @@ def find_v2(ask: Ask, fetcher: Fetcher) -> Index:
 def read_v2(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read samples as lm-eval writes them."""
     paths = [folder / file.path for file in found.files if "/samples_" in file.path]
-    return _read_logs(ask, found, paths, "lm-eval", V2[str(ask.benchmark)], found.attributes)
+    return _read_logs(ask, paths, "lm-eval", V2[str(ask.benchmark)], found.attributes)
 
 
 # -- Every Eval Ever -------------------------------------------------------------------------
@@ -317,7 +316,7 @@ def find_eee(ask: Ask, fetcher: Fetcher) -> Index:
 def read_eee(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read records and their results of items."""
     paths = [folder / file.path for file in found.files if file.path.endswith("_samples.jsonl")]
-    return _read_logs(ask, found, paths, "every-eval-ever")
+    return _read_logs(ask, paths, "every-eval-ever")
 
 
 # -- any dataset repository ------------------------------------------------------------------
@@ -361,7 +360,7 @@ def read_repository(ask: Ask, found: Index, folder: Path) -> Reading:
             hint="name its columns if it has a table: fewbench import FILE --model …",
         )
     named = dict.fromkeys(path for _, unit in units for path in (unit.path, *unit.beside))
-    reading = _read_logs(ask, found, list(named), form)
+    reading = _read_logs(ask, list(named), form)
     if others:
         what = f"{counted(len(others), 'file')} left out that {form or 'no harness'} "
         what += "did not write" if form else "is known to have written"

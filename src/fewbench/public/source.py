@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -11,13 +12,23 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
-from fewbench.errors import PublicError
+from fewbench.errors import PublicError, ReaderError
 from fewbench.executors import Executor
-from fewbench.public.fetching import MOVED, Fetcher, Remote, Unreachable, laid_out, sampled
+from fewbench.public.fetching import (
+    MOVED,
+    Fetcher,
+    Misread,
+    Remote,
+    Unreachable,
+    laid_out,
+    sampled,
+)
 from fewbench.public.hosts import list_files
+from fewbench.public.routes import Route
 from fewbench.readers import FORMS, Reading
 from fewbench.readers.files import load_json
 from fewbench.scores import Scores, from_long
+from fewbench.scores.families import FAMILY, families
 from fewbench.scores.repeats import MEAN, repeats_notes
 
 T = TypeVar("T")
@@ -25,6 +36,7 @@ Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
 SIZE = re.compile(r"(?<![\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![a-zA-Z0-9])")
 FOLDER = re.compile(r"\w[\w .+-]*")  # a commit, version or day as the name of one folder
 
+SHOWN = 5  # reasons in a note
 HUB = "hub:"
 """Begins the name of a dataset repository."""
 
@@ -90,13 +102,14 @@ class Files:
     place : str
         `hub:ORG/NAME`, `github:OWNER/NAME` or `zenodo:RECORD`.
     patterns : tuple of str
-        Globs of paths, of which each has a file; `{benchmark}` is the one that is asked for.
+        Globs of paths, of which each has a file; `{benchmark}` is the one that is asked for, and
+        `*` is a part of one name.
     under : str
         Folder to list (default: all), which may contain `{benchmark}`.
     optional : tuple of str
         Globs of paths that need not be there.
-    sample : slice, optional
-        Parts of a path that say which model a file is of if `--models` chooses files.
+    model : callable, optional
+        Returns the model that a file is of, None if it is of none. `--models` then chooses files.
     is_one : bool
         Whether only the file with the shortest path is meant.
     """
@@ -105,7 +118,7 @@ class Files:
     patterns: tuple[str, ...]
     under: str = ""
     optional: tuple[str, ...] = ()
-    sample: slice | None = None
+    model: Callable[[PurePosixPath], str | None] | None = None
     is_one: bool = False
 
     def __call__(self, ask: Ask, fetcher: Fetcher) -> Index:
@@ -115,20 +128,30 @@ class Files:
         files: list[Remote] = []
         for pattern in (*self.patterns, *self.optional):
             glob = pattern.format(**placed).lower()
-            matching = [file for file in listing.files if fnmatchcase(file.path.lower(), glob)]
+            matching = [file for file in listing.files if matches(file.path.lower(), glob)]
             if not matching and pattern in self.patterns:
                 what = f"{self.place}: no file {pattern.format(**placed)}"
                 raise PublicError(what, hint=f"pass another --benchmark, or {MOVED}")
             files += matching
-        if self.sample is not None:
-            kept = set(sampled(map(self._model_of, files), ask.sample))
-            files = [file for file in files if self._model_of(file) in kept]
+        if self.model is not None:
+            models = {file: self.model(PurePosixPath(file.path)) for file in files}
+            kept = sampled(filter(None, models.values()), ask.models)
+            files = [file for file in files if models[file] in kept]
         if self.is_one:
             files = [min(files, key=lambda file: len(file.path))]
         return Index(files, listing.commit)
 
-    def _model_of(self, file: Remote) -> str:
-        return "/".join(PurePosixPath(file.path).parts[self.sample or slice(None)])
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a path has the names of a pattern, folder by folder; `*` is a part of one name.
+
+    Examples
+    --------
+    >>> matches("runs/a/log.json", "runs/*/*.json"), matches("runs/a/b/log.json", "runs/*/*.json")
+    (True, False)
+    """
+    names, globs = path.split("/"), pattern.split("/")
+    return len(names) == len(globs) and all(map(fnmatchcase, names, globs))
 
 
 @dataclass(frozen=True)
@@ -151,6 +174,12 @@ class Source:
         Benchmark that is fetched if none is named; without it one must be named.
     has_revisions : bool
         Whether older commits or releases can be asked for.
+    run_with : str
+        How the items are run.
+    tried, tried_at : str
+        Real files that were read by this version, "" if none were, and their commit.
+    routes : tuple of Route
+        How a table is run, by benchmark.
     """
 
     name: str
@@ -167,6 +196,26 @@ class Source:
     splits: tuple[str, ...] = ()
     default: str | None = None
     has_revisions: bool = True
+    run_with: str = ""
+    tried: str = ""
+    tried_at: str = ""
+    routes: tuple[Route, ...] = ()
+
+    def route(self, benchmark: str | None) -> Route | None:
+        """Return how a table of a benchmark is run; None if no harness is known to run it."""
+        return next((one for one in self.routes if one.benchmark in ("", benchmark)), None)
+
+    def advice(self, commit: str) -> str:
+        """Return what to do if files of a commit are misread: report it, or take another."""
+        report = "report this line as a bug in fewbench"
+        if not self.tried:
+            return f"fewbench never read a real file of {self.name}: {report}"
+        if not self.tried_at:
+            return f"the source may have changed; {report}"
+        if commit == self.tried_at:
+            return f"fewbench read other files of this commit: {report}"
+        older = f"pass --revision {self.tried_at}, which fewbench reads; or "
+        return f"the source may have changed: {older if self.has_revisions else ''}{report}"
 
     def check(self, ask: Ask) -> Ask:
         """Return an ask with the default benchmark; PublicError if the source cannot answer it."""
@@ -222,8 +271,9 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
         if name == "size":
             models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
         elif any(texts):
-            if name == "family":  # a model of unknown family is one of its own, for group splits
-                texts = [text or model for text, model in zip(texts, scores.model_ids, strict=True)]
+            if name == FAMILY:  # a model of unknown family is one of its own, for group splits
+                pairs = zip(families(scores.model_ids, texts), scores.model_ids, strict=True)
+                texts = [family or model for family, model in pairs]
             models[name] = texts
     if "size" not in models:
         sizes = np.array([size_of(model) for model in scores.model_ids])
@@ -261,26 +311,39 @@ def from_rows(
     Raises
     ------
     PublicError
-        If there are no rows, or a score is not a number.
+        If there are no rows, or too many of them cannot be used.
     """
     if not len(rows):
         raise PublicError(f"{what}: no results", hint="pass another --benchmark or --split")
-    for name in ("model", "item"):
-        if rows[name].isna().any():
-            raise PublicError(f"{what}: {int(rows[name].isna().sum())} rows without a {name}")
-    numbers = pd.to_numeric(rows["score"], errors="coerce")
-    bad = numbers.isna() & rows["score"].notna()
-    if bad.any():
-        at = int(bad.to_numpy().argmax())
-        raise PublicError(
-            f"{what}: {int(bad.sum())} scores are not numbers, first {rows['score'].iloc[at]!r} of "
-            f"model {rows['model'].iloc[at]!r}"
-        )
-    rows = rows.assign(score=numbers.astype(float))
+    lines, rows = list(notes), rows.reset_index(drop=True)
+    numbers = pd.to_numeric(rows["score"], errors="coerce").astype(float)
+    for name, is_bad in (
+        ("without a model", rows["model"].isna()),
+        ("without an item", rows["item"].isna()),
+        ("with a score that is not a number", numbers.isna() & rows["score"].notna()),
+        ("with a score outside the range 0 to 1", (numbers < 0) | (numbers > 1)),
+    ):
+        is_bad = is_bad[rows.index]
+        if not (count := int(is_bad.sum())):
+            continue
+        row = rows[is_bad].iloc[0]
+        shown = f"model {row['model']!r}, item {row['item']!r}, score {row['score']!r}"
+        problem = f"{count:,} of {counted(len(rows), 'row')} {name}, first {shown}"
+        if count > few(len(rows)):
+            raise Misread(f"{what}: {problem}", hint=MOVED)
+        lines.append(f"{problem}: left out")
+        rows = rows[~is_bad]
+    rows = rows.assign(score=numbers[rows.index])
     if models is not None:
         rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
     columns = ["task", *item_columns]
-    lines = list(notes)
+    for name in columns:  # sources repeat what they say of an item with every answer
+        first = rows.groupby("item", sort=False)[name].transform("first")
+        differs = (first != rows[name]) & rows[name].notna()
+        if names := sorted({str(item) for item in rows["item"][differs]}):
+            several = f"{counted(len(names), 'item')} with several values in {name}"
+            lines.append(f"{several}, of which the first is kept: {some(names)}")
+        rows = rows.assign(**{name: first})
     empty = rows.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:
         lines.append(f"{counted(len(without), 'model')} without a score left out: {some(without)}")
@@ -297,20 +360,90 @@ def from_rows(
     return Reading(with_attributes(scores, attributes or {}), tuple(lines))
 
 
+ROW_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a row of another form raises."""
+
+
+def few(count: int) -> int:
+    """Return how many of `count` rows may be left out: a hundredth, but always one.
+
+    More of them would be a part of the results, such as all failures, and not single mistakes.
+    """
+    return max(1, count // 100)
+
+
+def parsed(
+    entries: Iterable[Any], parse: Callable[[Any], T], what: str
+) -> tuple[list[T], tuple[str, ...]]:
+    """Return what `parse` returns of each entry, and a note on entries that cannot be read.
+
+    Texts and numbers among objects are no results and are left out; objects only if they are few.
+
+    Raises Misread if they are more, or nothing is left.
+    """
+    listed = list(entries)
+    rows: list[T] = []
+    stray: list[str] = []
+    wrong: list[str] = []
+    for place, entry in enumerate(listed, start=1):
+        try:
+            rows.append(parse(entry))
+        except ROW_ERRORS as error:
+            reason = f"entry {place}: {type(error).__name__}: {error}"
+            (wrong if isinstance(entry, dict | list | tuple) else stray).append(reason)
+    if not wrong and not stray:
+        return rows, ()
+    first = (wrong or stray)[0]
+    problem = f"{len(wrong) + len(stray):,} of {len(listed):,} entries hold no result ({first})"
+    if not rows or len(wrong) > few(len(listed)) or len(stray) > len(rows):
+        raise Misread(f"{what}: not laid out as this source does: {problem}", hint=MOVED)
+    return rows, (f"{what}: {problem}: left out",)
+
+
 def rows_of(
     found: Index,
     folder: Path,
-    parse: Callable[[PurePosixPath, Any], Iterable[tuple[Any, ...]]],
+    listed: Callable[[PurePosixPath, Any], Iterable[Any]],
+    parse: Callable[[PurePosixPath, Any], tuple[Any, ...]],
     load: Callable[[Path], Any] = load_json,
-) -> "pd.DataFrame":
-    """Return the rows of model, item, score and task that `parse` makes of each file."""
+) -> tuple["pd.DataFrame", tuple[str, ...]]:
+    """Return rows of model, item, score and task, and notes on what was left out.
+
+    A file that cannot be read, or is not laid out as `listed` and `parse` expect, is left out.
+
+    Parameters
+    ----------
+    found : Index
+    folder : Path
+    listed : callable
+        Returns the entries of a file of this path and content.
+    parse : callable
+        Returns the row of an entry.
+    load : callable
+        Reads a file.
+
+    Raises
+    ------
+    PublicError
+        If no file is left.
+    """
     rows: list[tuple[Any, ...]] = []
+    notes: list[str] = []
+    damaged: list[PublicError | ReaderError] = []
     for file in found.files:
-        path = folder / file.path
-        data = load(path)
-        with laid_out(path):
-            rows += parse(PurePosixPath(file.path), data)
-    return pd.DataFrame(rows, columns=["model", "item", "score", "task"])
+        path, place = folder / file.path, PurePosixPath(file.path)
+        try:
+            content = load(path)
+            with laid_out(path):
+                entries = listed(place, content)
+            of_file, lines = parsed(entries, partial(parse, place), place.name)
+        except (PublicError, ReaderError) as error:
+            damaged.append(error)
+            continue
+        rows += of_file
+        notes += lines
+    notes += left_out(damaged, len(found.files), "file")
+    return pd.DataFrame(rows, columns=["model", "item", "score", "task"]), tuple(notes)
 
 
 def day_of(value: Any) -> str:
@@ -354,12 +487,15 @@ def each_model(
     return by_name, left_out(missing, len(names), what)
 
 
-def left_out(missing: Sequence[PublicError], of: int, what: str) -> tuple[str, ...]:
-    """Return a note on what is left out; PublicError if nothing is left."""
+def left_out(missing: Sequence[PublicError | ReaderError], of: int, what: str) -> tuple[str, ...]:
+    """Return a note on what is left out; an error of the kind of the first if nothing is left."""
     if not missing:
         return ()
     first = missing[0]
     if len(missing) == of:
-        message = f"no {what} can be fetched; first: {first.message}"
-        raise PublicError(message, hint=first.hint or MOVED)
-    return (f"{len(missing)} of {counted(of, what)} left out: {first.message}",)
+        message = f"no {what} can be used; first: {first.message}" if of > 1 else first.message
+        raise type(first)(message, hint=first.hint or MOVED)
+    reasons = [error.message for error in missing[:SHOWN]]
+    if len(missing) > SHOWN:
+        reasons.append(f"and {len(missing) - SHOWN:,} more")
+    return (f"{len(missing)} of {counted(of, what)} left out: {'; '.join(reasons)}",)

@@ -1,23 +1,28 @@
 """Sources that publish tables or lists of scores."""
 
+import io
 import pickletools
 import re
+import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
-from fewbench._names import did_you_mean
+from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import PublicError
-from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
-from fewbench.public.hosts import HOSTS
+from fewbench.public.fetching import MOVED, Fetcher, Misread, Remote, Unreachable, laid_out
+from fewbench.public.hosts import HOSTS, list_files
+from fewbench.public.routes import ROW
 from fewbench.public.source import (
     Ask,
     Files,
@@ -25,7 +30,10 @@ from fewbench.public.source import (
     Index,
     Read,
     day_of,
+    few,
     from_rows,
+    left_out,
+    parsed,
     rows_of,
     with_attributes,
 )
@@ -37,19 +45,26 @@ from fewbench.scores import from_arrays
 
 Row = tuple[str, str, float | None, str]  # model, item, score, task
 LARGEST_JSON = 500 * 2**20
+LARGEST_TABLE = 4 * 2**30
 ROLES = ("source", "target")
 
 
-def _frames(folder: Path, files: list[Remote], columns: list[str]) -> "pd.DataFrame":
-    """Return the named columns of Parquet files, which must have all of them."""
+def _frames(
+    folder: Path, files: list[Remote], columns: list[str], optional: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Return the named columns of Parquet files, which must have all but optional ones."""
     import pyarrow.parquet as pq
 
     frames = []
     for file in files:
-        with laid_out(folder / file.path):
-            frames.append(pq.read_table(folder / file.path, columns=columns).to_pandas())
-            if lacking := set(columns) - set(frames[-1].columns):
+        path = folder / file.path
+        with laid_out(path):
+            there = set(pq.read_schema(path).names) if optional else set()
+            names = [*columns, *there.intersection(optional)]
+            frame = pq.read_table(path, columns=names).to_pandas()
+            if lacking := set(columns) - set(frame.columns):
                 raise KeyError(*sorted(lacking))
+            frames.append(frame.reindex(columns=[*columns, *optional]))
     return cast(pd.DataFrame, pd.concat(frames, ignore_index=True))
 
 
@@ -109,20 +124,20 @@ def read_livecodebench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read pass@1 of each problem."""
     path = folder / found.files[0].path
     data = load_json(path)
+
+    def answer(row: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "model": str(row["model"]),
+            "item": str(row["question_id"]),
+            "score": float(row["pass@1"]) / 100,
+            "task": str(row.get("platform") or "livecodebench"),
+            "difficulty": str(row.get("difficulty") or ""),
+            "contest_date": day_of(row.get("date")),
+        }
+
     with laid_out(path):
-        rows = pd.DataFrame(
-            [
-                {
-                    "model": str(row["model"]),
-                    "item": str(row["question_id"]),
-                    "score": float(row["pass@1"]) / 100,
-                    "task": str(row.get("platform") or "livecodebench"),
-                    "difficulty": str(row.get("difficulty") or ""),
-                    "contest_date": day_of(row.get("date")),
-                }
-                for row in data["performances"]
-            ]
-        )
+        answers, notes = parsed(data["performances"], answer, path.name)
+        rows = pd.DataFrame(answers)
         released = {
             str(model["model_repr"]): {"date": day_of(model.get("release_date"))}
             for model in data["models"]
@@ -131,7 +146,12 @@ def read_livecodebench(ask: Ask, found: Index, folder: Path) -> Reading:
             raise ValueError("pass@1 is not from 0 to 100")
     extra = ["difficulty", "contest_date"]
     return from_rows(
-        rows, models=ask.models, item_columns=extra, what=str(path), attributes=released
+        rows,
+        models=ask.models,
+        item_columns=extra,
+        what=str(path),
+        attributes=released,
+        notes=notes,
     )
 
 
@@ -149,14 +169,22 @@ def read_openeval(ask: Ask, found: Index, folder: Path) -> Reading:
     table = _frames(folder, part["response"], ["response_id", "scores"])
     wanted = str(ask.benchmark).lower()
     rows, metrics = [], Counter[str]()
+    ambiguous = []
     with laid_out(where):
         for response, scores in zip(table["response_id"], table["scores"], strict=True):
-            item, model = _response_of(str(response), items)
+            fitting = _response_of(str(response), items)
+            if len(fitting) != 1:
+                ambiguous.append(f"response {response!r} fits {len(fitting)} items")
+                continue
+            ((item, model),) = fitting
             if not _is_of(item, wanted):
                 continue
             for metric, value in zip(scores["metric"], scores["value"], strict=True):
                 metrics[str(metric["name"])] += 1
                 rows.append((model, item, str(metric["name"]), value))
+    if len(ambiguous) > few(len(table)):
+        problem = f"{len(ambiguous):,} of {counted(len(table), 'response')}: {ambiguous[0]}"
+        raise Misread(f"OpenEval: {problem}", hint="the source names responses in a new way")
     if not rows:
         benchmarks = sorted({re.split(r"[_\-.]", item)[0] for item in items})
         raise PublicError(
@@ -167,7 +195,8 @@ def read_openeval(ask: Ask, found: Index, folder: Path) -> Reading:
         raise PublicError("OpenEval: no metric named", hint=f"pass --metric {'|'.join(metrics)}")
     frame = pd.DataFrame(rows, columns=["model", "item", "metric", "score"])
     frame = _only(frame, "metric", ask.metric, "metric").assign(task=ask.benchmark)
-    return from_rows(frame, models=ask.models, what=str(where))
+    notes = [f"{len(ambiguous)} left out: {ambiguous[0]}"] if ambiguous else []
+    return from_rows(frame, models=ask.models, what=str(where), notes=notes)
 
 
 def _is_of(item: str, benchmark: str) -> bool:
@@ -176,77 +205,154 @@ def _is_of(item: str, benchmark: str) -> bool:
     return item.lower().startswith(benchmark) and not rest[:1].isalnum()
 
 
-def _response_of(response: str, items: set[str]) -> tuple[str, str]:
+def _response_of(response: str, items: set[str]) -> list[tuple[str, str]]:
     """Return item and model of ITEMID_MODEL_RUN; both may hold underscores, so items decide."""
     parts = response.split("_")[:-1]
     cuts = [("_".join(parts[:at]), "_".join(parts[at:])) for at in range(1, len(parts))]
-    fitting = [(item, model) for item, model in cuts if item in items and model]
-    if len(fitting) != 1:
-        what = f"OpenEval: response {response!r} fits {len(fitting)} items"
-        raise PublicError(what, hint="the source names responses in a new way")
-    return fitting[0]
+    return [(item, model) for item, model in cuts if item in items and model]
 
 
 # -- measurement-db --------------------------------------------------------------------------
 
 
+MEASURED = "hub:aims-foundations/measurement-db"
+REGISTRY = "_registry"
+NAMES_OF_SUBJECT = ("display_name", "name", "subject_name", "model", "hub_repo")
+
+
+def find_measurement(ask: Ask, fetcher: Fetcher) -> Index:
+    """List responses of a benchmark, and what is known of it: in its folder or the registry."""
+    listing = list_files(fetcher, MEASURED, ask.revision, str(ask.benchmark))
+    by_kind = {_kind(file): file for file in listing.files}
+    if "response" not in by_kind:
+        what = f"{MEASURED}: no file {ask.benchmark}/response*"
+        raise PublicError(what, hint=f"pass another --benchmark, or {MOVED}")
+    try:
+        registry = list_files(fetcher, MEASURED, listing.commit, REGISTRY).files
+    except Unreachable:
+        raise
+    except PublicError:  # there is none
+        registry = []
+    for file in registry:
+        by_kind.setdefault(_kind(file), file)
+    needed = replace(by_kind["response"], is_needed=True)
+    others = [by_kind[kind] for kind in ("subject", "benchmark", "item") if kind in by_kind]
+    return Index([needed, *others], listing.commit)
+
+
+def _kind(file: Remote) -> str:
+    return PurePosixPath(file.path).stem.removesuffix("s")
+
+
 def read_measurement(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read responses that are right or wrong, with the names of the subjects."""
-    named = {Path(file.path).stem.removesuffix("s"): file for file in found.files}
-    where = folder / named["response"].path
-    columns = ["subject_id", "item_id", "benchmark_id", "trial", "response"]
-    rows = _frames(folder, [named["response"]], columns)
-    names: dict[str, str] = {}
-    attributes: dict[str, dict[str, Any]] = {}
-    if "subject" in named:
-        path = folder / named["subject"].path
-        with laid_out(path):
-            for row in load_table(path, []).to_dict("records"):
-                keys = ("display_name", "name", "subject_name", "model", "hub_repo")
-                uid = str(row["subject_id"])
-                names[uid] = next((row[key] for key in keys if isinstance(row.get(key), str)), uid)
-                attributes[names[uid]] = {
-                    "date": day_of(str(row.get("release_date"))),
-                    "family": row.get("family"),
-                }
-    if len(set(names.values())) < len(names):  # names that two subjects share tell nothing
-        names, attributes = {}, {}
-    if "benchmark" in named:
-        benchmarks = set(rows["benchmark_id"])
-        path = folder / named["benchmark"].path
-        with laid_out(path):
-            for row in load_table(path, []).to_dict("records"):
-                kind = {key: row.get(key) for key in ("response_type", "granularity")}
-                if row["benchmark_id"] in benchmarks and list(kind.values()) != ["binary", "item"]:
-                    raise PublicError(
-                        f"{path}: responses are not right or wrong by item ({kind})",
-                        hint="pass another --benchmark",
-                    )
+    files = {_kind(file): file for file in found.files}
+    tables = {}
+    for kind in ("subject", "benchmark", "item"):
+        if kind in files:
+            path = folder / files[kind].path
+            with laid_out(path):
+                tables[kind] = load_table(path, []).drop_duplicates(f"{kind}_id")
+                tables[kind] = tables[kind].set_index(f"{kind}_id")
+    where = folder / files["response"].path
+    columns = ["subject_id", "item_id", "benchmark_id", "response"]
+    rows = _frames(folder, [files["response"]], columns, ["test_condition"])
     with laid_out(where):
-        own_ids = rows["subject_id"].astype(str)
+        kinds = tables.get("benchmark", pd.DataFrame())
+        for name in rows["benchmark_id"].unique():
+            known = kinds.loc[name].to_dict() if name in kinds.index else {}
+            if (response := known.get("response_type", "binary")) != "binary":
+                raise PublicError(
+                    f"{where}: responses of {name} are {response}, not right or wrong",
+                    hint="pass another --benchmark",
+                )
+        subjects = tables.get("subject", pd.DataFrame())
+        names, attributes = _subjects(subjects, rows["subject_id"].astype(str).unique())
+        named = rows["test_condition"].astype(object)
+        conditions = named.where(named.notna(), "").astype(str)
+        models = rows["subject_id"].astype(str).map(names)
+        # A model under another condition, such as another prompt, is another model.
+        models = models.where(conditions == "", models + " (" + conditions + ")")
         rows = rows.assign(
-            model=own_ids.map(lambda uid: names.get(uid, uid)),
+            model=models,
             item=rows["item_id"].astype(str),
             score=rows["response"],
             task=rows["benchmark_id"].astype(str),
         )
-    return from_rows(rows, models=ask.models, what=str(where), attributes=attributes)
+        for model, subject in zip(models, rows["subject_id"].astype(str), strict=True):
+            attributes.setdefault(model, attributes.get(names[subject], {}))
+        items = tables.get("item", pd.DataFrame())
+        kept = [name for name in ("raw_item_id", "content") if name in items]
+        for name in kept:
+            rows[name] = rows["item"].map(items[name].astype(str))
+    notes = []
+    if different := sorted(set(conditions) - {""}):
+        notes.append(
+            f"models ran under {counted(len(different), 'named condition')}, each a model of its "
+            f"own: {some(different)}"
+        )
+    return from_rows(
+        rows,
+        models=ask.models,
+        item_columns=kept,
+        what=str(where),
+        attributes=attributes,
+        notes=notes,
+    )
+
+
+def _subjects(
+    table: "pd.DataFrame", subjects: Iterable[str]
+) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Return the name of each subject, and the attributes of each name.
+
+    A name that two subjects share tells nothing: their ids are their names.
+    """
+    names: dict[str, str] = {}
+    attributes: dict[str, dict[str, Any]] = {}
+    table = table.set_axis(table.index.astype(str))
+    shown = {}
+    for subject in subjects:
+        facts = table.loc[subject].to_dict() if subject in table.index else {}
+        texts = (facts.get(key) for key in NAMES_OF_SUBJECT)
+        shown[subject] = next((text for text in texts if isinstance(text, str) and text), subject)
+        attributes[subject] = {
+            "date": day_of(str(facts.get("release_date"))),
+            "family": facts.get("family") or facts.get("provider"),
+        }
+    shared = Counter(shown.values())
+    names = {subject: name if shared[name] == 1 else subject for subject, name in shown.items()}
+    return names, {names[subject]: facts for subject, facts in attributes.items()}
 
 
 # -- MMLU-Pro --------------------------------------------------------------------------------
 
 
+def _zip_model(place: PurePosixPath) -> str | None:
+    """Return the model that an archive of answers is of."""
+    return place.stem.removeprefix("model_outputs_") if place.suffix == ".zip" else None
+
+
 def read_mmlu_pro(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read archives of answers; one that could not be extracted is wrong."""
+    unread = Counter[str]()
 
-    def answers(place: PurePosixPath, listed: list[dict[str, Any]]) -> Iterable[Row]:
-        model = place.stem.removeprefix("model_outputs_")
-        for row in listed:
-            right = row["pred"] is not None and row["pred"] == row["answer"]
-            yield model, str(row["question_id"]), float(right), str(row["category"])
+    def answer(place: PurePosixPath, row: dict[str, Any]) -> Row:
+        model, right = _zip_model(place) or "", row["answer"]
+        unread[model] += row["pred"] is None
+        is_right = row["pred"] is not None and row["pred"] == right
+        return model, str(row["question_id"]), float(is_right), str(row["category"])
 
-    frame = _only(rows_of(found, folder, answers, _zipped), "task", ask.split, "split")
-    return from_rows(frame, what="MMLU-Pro")
+    frame, notes = rows_of(found, folder, lambda _, rows: rows, answer, _zipped)
+    frame = _only(frame, "task", ask.split, "split")
+    if total := sum(unread.values()):
+        (most, count), *_ = unread.most_common(1)
+        notes = (
+            *notes,
+            f"{counted(total, 'answer')} without a choice (null) are wrong here, most of {most} "
+            f"({count:,}); the published accuracies count them as random guesses and are higher",
+        )
+    return from_rows(frame, what="MMLU-Pro", notes=notes)
 
 
 def _zipped(path: Path) -> list[dict[str, Any]]:
@@ -267,33 +373,91 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
 
 def read_alpaca(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read preferences over GPT-4 Turbo's answers."""
+    texts: dict[str, str] = {}
+    met = Counter[tuple[str, str]]()
 
-    def preferences(place: PurePosixPath, listed: list[dict[str, Any]]) -> Iterable[Row]:
-        met = Counter[str]()
-        for row in listed:
-            task = str(row.get("dataset") or "alpaca_eval")
-            item = content_id(task, row["instruction"])
-            met[item] += 1
-            item += f"#{met[item]}" if met[item] > 1 else ""
-            liked = row["preference"]
-            yield place.parts[1], item, None if liked is None else float(liked) - 1, task
+    def preference(place: PurePosixPath, row: dict[str, Any]) -> Row:
+        task = str(row.get("dataset") or "alpaca_eval")
+        item = content_id(task, row["instruction"])
+        met[place.parts[1], item] += 1
+        times = met[place.parts[1], item]
+        item += f"#{times}" if times > 1 else ""
+        texts[item] = str(row["instruction"])
+        liked = row["preference"]
+        return place.parts[1], item, None if liked is None else float(liked) - 1, task
 
-    note = "the score is the share of the vote against GPT-4 Turbo's answer"
-    return from_rows(rows_of(found, folder, preferences), what="AlpacaEval", notes=[note])
+    rows, notes = rows_of(found, folder, lambda _, listed: listed, preference)
+    rows = rows.assign(instruction=rows["item"].map(texts))
+    notes = (*notes, "the score is the share of the vote against GPT-4 Turbo's answer")
+    return from_rows(rows, item_columns=["instruction"], what="AlpacaEval", notes=notes)
 
 
 # -- metabench -------------------------------------------------------------------------------
 
 
+METABENCH = "zenodo:12819251"
+METABENCH_COLUMNS = ["source", "item", "correct"]
+
+
+def find_metabench(ask: Ask, fetcher: Fetcher) -> Index:
+    """List the record's archive of all tables, or the tables of a benchmark."""
+    listing = list_files(fetcher, METABENCH, None)
+    archives = [file for file in listing.files if file.path.endswith(".tar.gz")]
+    files = archives or [file for file in listing.files if _is_table_of(ask, file.path)]
+    if not files:
+        there = some([file.path for file in listing.files])
+        raise PublicError(f"{METABENCH}: no tables of {ask.benchmark}; it has {there}", hint=MOVED)
+    return Index(files, listing.commit)
+
+
+def _is_table_of(ask: Ask, path: str) -> bool:
+    """Whether a file is the table of a benchmark; MMLU has one for each subject."""
+    name = PurePosixPath(path).name.lower()
+    many = "_*" if ask.benchmark == "mmlu" else ""
+    return not name.startswith("._") and (
+        name == f"{ask.benchmark}.csv"
+        or (fnmatchcase(name, f"{ask.benchmark}{many}.csv") and not name.endswith("_prompts.csv"))
+    )
+
+
 def read_metabench(ask: Ask, found: Index, folder: Path) -> Reading:
-    """Read a table of source, item and correct."""
-    path = folder / found.files[0].path
-    rows = load_table(path, ["source", "item"])
-    with laid_out(path):
-        rows = rows[["source", "item", "correct"]].set_axis(["model", "item", "score"], axis=1)
-        rows["task"] = ask.benchmark
-    note = "items are numbered by their row in the data set, from 1"
-    return from_rows(rows, models=ask.models, what=str(path), notes=[note])
+    """Read tables of source, item (row of lighteval's details, from 1) and correct."""
+    frames, damaged = [], []
+    tables = dict(_metabench_tables(ask, found, folder))
+    for name, content in tables.items():
+        try:
+            with laid_out(name):
+                rows = pd.read_csv(content, usecols=METABENCH_COLUMNS, dtype={"source": str})
+                rows = rows[METABENCH_COLUMNS].set_axis(["model", "item", "score"], axis=1)
+                rows["row"] = rows["item"].astype(int) - 1
+                task = PurePosixPath(name).stem
+                rows = rows.assign(task=task, item=f"{task}/" + rows["item"].astype(str))
+                frames.append(rows)
+        except PublicError as error:
+            damaged.append(error)
+    if not tables:
+        raise PublicError(f"{folder}: no tables of {ask.benchmark}", hint=MOVED)
+    notes = left_out(damaged, len(tables), "table")
+    frame = pd.concat(frames, ignore_index=True)
+    return from_rows(frame, models=ask.models, item_columns=[ROW], what="metabench", notes=notes)
+
+
+def _metabench_tables(
+    ask: Ask, found: Index, folder: Path
+) -> Iterator[tuple[str, IO[bytes] | Path]]:
+    """Yield the name and content of each table of a benchmark."""
+    for file in found.files:
+        path = folder / file.path
+        if not path.name.endswith(".tar.gz"):
+            yield path.name, path
+            continue
+        with laid_out(path), tarfile.open(path, "r:gz") as archive:
+            for member in archive:
+                if member.isfile() and _is_table_of(ask, member.name):
+                    if member.size > LARGEST_TABLE:
+                        raise PublicError(f"{path}: {member.name} is too large", hint=MOVED)
+                    content = archive.extractfile(member)
+                    yield member.name, io.BytesIO(content.read() if content else b"")
 
 
 # -- TailoredBench ---------------------------------------------------------------------------
@@ -350,6 +514,7 @@ def read_tailoredbench(ask: Ask, found: Index, folder: Path) -> Reading:
         else:
             values = whole[:, :n_items].astype(np.float64)
             scores = from_arrays(values, models=models, items=items, tasks=tasks)
+    scores = scores.changed(items=scores.items.assign(**{ROW: np.arange(n_items)}))
     roles = {model: {"role": model.partition("-")[0]} for model in models}
     notes = ["names of models are in the paper's Tables 14 to 16, not with the arrays"]
     if n_items < whole.shape[1]:
@@ -402,35 +567,29 @@ WAYS: dict[str, tuple[Find, Read]] = {
     ),
     "livecodebench": (find_livecodebench, read_livecodebench),
     "openeval": (
-        Files("hub:human-centered-eval/OpenEval", ("response/*.parquet", "item/*.parquet")),
+        Files("hub:Open-Eval-Commons/OpenEval", ("response/*.parquet", "item/*.parquet")),
         read_openeval,
     ),
-    "measurement-db": (
-        Files(
-            "hub:aims-foundations/measurement-db",
-            ("{benchmark}/response*",),
-            under="{benchmark}",
-            optional=("{benchmark}/subjects.*", "{benchmark}/benchmarks.*"),
-        ),
-        read_measurement,
-    ),
+    "measurement-db": (find_measurement, read_measurement),
     "mmlu-pro": (
-        Files("github:TIGER-AI-Lab/MMLU-Pro", ("*.zip",), under="eval_results", sample=slice(None)),
+        Files(
+            "github:TIGER-AI-Lab/MMLU-Pro",
+            ("eval_results/*.zip",),
+            under="eval_results",
+            model=_zip_model,
+        ),
         read_mmlu_pro,
     ),
     "alpaca-eval": (
         Files(
             "github:tatsu-lab/alpaca_eval",
-            ("*/weighted_alpaca_eval_gpt4_turbo/annotations.json",),
+            ("results/*/weighted_alpaca_eval_gpt4_turbo/annotations.json",),
             under="results",
-            sample=slice(None),
+            model=lambda place: place.parts[1],
         ),
         read_alpaca,
     ),
-    "metabench": (
-        Files("zenodo:12819251", ("*{benchmark}*.csv",), is_one=True),
-        read_metabench,
-    ),
+    "metabench": (find_metabench, read_metabench),
     "tailoredbench": (find_tailoredbench, read_tailoredbench),
 }
 """How the files of each source are found and read."""

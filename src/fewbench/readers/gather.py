@@ -106,6 +106,7 @@ def _run(header: dict[str, Any], path: Path, at: int) -> LogRun:
         "scorers": _mapping(tuple(header["scorers"].items())),
         "unfit": {name: (place, what) for name, (place, what) in header["unfit"].items()},
         "higher_is_better": _mapping(tuple(header["higher_is_better"].items())),
+        "aggregated": _mapping(tuple(header["aggregated"].items())),
     }
     return LogRun(**header)
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._lazy import pandas as pd
+from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
-from fewbench.readers.options import OptionTable
+from fewbench.readers.options import OptionTable, unrated
 from fewbench.readers.values import as_number, describe, is_unicode, mean_of
 from fewbench.scores import Scores
 from fewbench.scores.conditions import UNKNOWN_FORM
@@ -82,6 +83,8 @@ class LogRun:
         Version of the harness, or "".
     higher_is_better : mapping of str to bool
         Metric → direction, where the file states it.
+    aggregated : mapping of str to str
+        Metric → how the harness aggregates its rows, where that is not their mean.
     layout : str
         Hash of the items in order.
     digests : mapping of str to str
@@ -114,6 +117,7 @@ class LogRun:
     prompt_form: str = UNKNOWN_FORM
     harness_version: str = ""
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
+    aggregated: Mapping[str, str] = field(default_factory=dict)
     layout: str = ""
     digests: Mapping[str, str] = field(default_factory=dict)
     has_options: bool = False
@@ -276,6 +280,8 @@ class Rows:
                     "not valid Unicode",
                     hint="the id contains half of a surrogate pair; write the file as UTF-8",
                 )
+        if self.options:
+            known |= self._without_unrated(known)
         columns: dict[str, NDArray[Any]] = {
             "content": np.array(self.contents),
             "position": np.array(self.positions, dtype=np.int64),
@@ -309,6 +315,35 @@ class Rows:
         )
         return replace(run, **known)
 
+    def _without_unrated(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """Drop rows whose options the model did not rate; return fields that change.
+
+        ReaderError if none is left.
+        """
+        assert self.options is not None
+        reasons = unrated([row.likelihoods for row in self.options])
+        if not reasons:
+            return {}
+        first, why = next(iter(reasons.items()))
+        where = f"{self.place_word} {self.places[first]}"
+        if len(reasons) == len(self):
+            raise ReaderError(
+                f"{self.path}: the model rated no options: {why} ({where}, and all others)",
+                hint="check the model's weights; leave the file out, or pass --damaged skip",
+            )
+        kept = [at for at in range(len(self)) if at not in reasons]
+        for name in _PER_ROW:
+            column = getattr(self, name)
+            setattr(self, name, [column[at] for at in kept])
+        self.values = {name: [column[at] for at in kept] for name, column in self.values.items()}
+        note = (
+            f"{self.path}: {counted(len(reasons), 'item')} count as not run, as the model rated no "
+            f"options: {why} ({where})"
+        )
+        ran = known.get("ran")
+        changed = {"notes": (*known.get("notes", ()), note)}
+        return changed if ran is None else changed | {"ran": ran - len(reasons)}
+
     @property
     def n_items(self) -> int:
         """How many items the rows are of: rows of one place, and trials, are of one item."""
@@ -330,6 +365,12 @@ def _alike(trials: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         return trials
     every = {name: [each[name] for each in trials if name in each] for name in metrics}
     return [{name: mean_of(values) for name, values in every.items()}]
+
+
+_PER_ROW = (
+    *("contents", "positions", "own_ids", "trials"),
+    *("prompts", "keys", "places", "options", "replies"),
+)
 
 
 def key_of(answer: str | None, choices: Sequence[str] = ()) -> int:

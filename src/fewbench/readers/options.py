@@ -6,6 +6,7 @@ option without its question. The softmax is taken of the same quantity, so that 
 probable option is the one that was scored.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -20,6 +21,33 @@ LIKELIHOOD, UNCONDITIONAL, CHARACTERS, BYTES = range(4)
 NO_ANSWER = -1
 # Metrics that follow from the log-likelihoods.
 COMPARED = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
+
+
+TIES = 5
+"""Rows of two options that must all be ties to say that the model tells no options apart."""
+
+
+def unrated(rows: Sequence[Sequence[float]]) -> dict[int, str]:
+    """Return the rows whose options a model did not rate, each with the reason.
+
+    Each row has the log-likelihoods of its options. Harnesses take the first or the longest option
+    of such a row for the answer, so that a broken model gets the score of a guess. Two options may
+    be equally likely by chance: these count only if all rows are so.
+
+    Examples
+    --------
+    >>> unrated([[-1.5, -2.0], [-1.0, float("nan")], [-0.5, -0.5, -0.5], [-2.0, -2.0]])
+    {1: 'a log-likelihood is NaN', 2: 'all options have one log-likelihood'}
+    """
+    reasons = {}
+    ties = {at for at, row in enumerate(rows) if len(row) > 1 and len(set(row)) == 1}
+    all_tie = len(rows) >= TIES and len(ties) == len(rows)
+    for at, row in enumerate(rows):
+        if any(math.isnan(value) for value in row):
+            reasons[at] = "a log-likelihood is NaN"
+        elif at in ties and (len(row) > 2 or all_tie):
+            reasons[at] = "all options have one log-likelihood"
+    return reasons
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
 from fewbench.scores.repeats import answers_needed, repeats_notes
+from fewbench.scores.table import key_field_of, one_sided
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -158,7 +159,8 @@ def read(
         Logs: import models with different prompts, settings, answer keys or scoring. Estimates then
         carry a warning.
     missing : sequence of str
-        Table: texts for items that were not run, as in 'n/a,-'. An empty cell always means not run.
+        Table: texts for items that were not run, as in 'n/a,-', besides empty cells. With 'wrong',
+        empty cells and null count as the worst score.
     right : sequence of str
         Table: texts for the best score, such as PASS.
     wrong : sequence of str
@@ -198,6 +200,8 @@ def read(
     for source in sources:
         if not source.exists():
             raise MissingFileError(f"{source}: no such file or folder")
+    if like is not None:
+        key = key or key_field_of(like.items)
     options = LogOptions(
         metric,
         filter,
@@ -242,6 +246,7 @@ def read(
     from fewbench.readers.tables import options_that_keep, read_table, table_columns
 
     layout = columns or Columns()
+    notes: list[str] = []
     table = read_table(
         source,
         layout,
@@ -250,15 +255,29 @@ def read(
         has_tasks=like is not None,
         words=words,
         trials=trials,
+        notes=notes,
     )
-    notes = repeats_notes(table.repeats, trials)
+    notes += repeats_notes(table.repeats, trials)
+    notes += _one_sided(table, source) if like is None else []
     if like is None and layout.item and layout.score:
         names = (str(name) for name in table_columns(source))
         unused = [x for x in names if x not in layout.named and not x.startswith("__index")]
         if unused:
             keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
-            notes += [f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})"]
+            notes.append(f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})")
     return Reading(table, tuple(notes))
+
+
+def _one_sided(scores: Scores, source: Path) -> list[str]:
+    """Return a note on a table in which every answer is wrong, or every answer is right."""
+    which = one_sided(scores)
+    if not which:
+        return []
+    rest, worst = ("right", "worst") if which == "worst" else ("wrong", "best")
+    return [
+        f"{source}: every score is the {worst} one. If the file lists only such answers, add the "
+        f"{rest} ones: scores of a part are no scores of the benchmark"
+    ]
 
 
 def _table_options(columns: Columns | None, transposed: bool, words: CellWords) -> list[str]:

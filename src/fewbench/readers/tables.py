@@ -16,7 +16,7 @@ from fewbench._content import other_separator, refuse_pointer, text_encoding, wh
 from fewbench._json import loads
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_long_memory, check_table_memory
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ColumnError, FewbenchError, MissingFileError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.cell_words import EMPTY, CellWords
@@ -74,6 +74,7 @@ def read_table(
     has_tasks: bool = False,
     words: CellWords | None = None,
     trials: str | None = None,
+    notes: list[str] | None = None,
 ) -> Scores:
     """Read a long or wide table of scores; the columns named say which it is.
 
@@ -94,6 +95,8 @@ def read_table(
         Texts for missing, right and wrong scores.
     trials : str, optional
         For a long table: what several rows of a model and item become; see `from_long`.
+    notes : list of str, optional
+        Receives a note on rows without a score.
 
     Raises
     ------
@@ -118,6 +121,14 @@ def read_table(
     frame = load_table(source, columns.ids, columns if long else None, words)
     if own_task and "task" not in frame.columns:
         columns = replace(columns, task=None)
+    is_asked = notes is not None and long and not words.missing
+    n_empty = int(frame[columns.score].isna().sum()) if is_asked and columns.score in frame else 0
+    if notes is not None and n_empty:
+        notes.append(
+            f"{source}: {counted(n_empty, 'row')} of {len(frame):,} without a score "
+            f"{'counts' if n_empty == 1 else 'count'} as not run; if the benchmark counts "
+            "them as wrong, pass --missing wrong (in Python missing=['wrong'])"
+        )
     try:
         if not long:
             return from_wide(

@@ -10,6 +10,7 @@ from fewbench._json import Frozen
 from fewbench._text import masked
 from fewbench.errors import EvaluationError, RunError
 from fewbench.evaluation.costs import BATCHES
+from fewbench.runners.model_facts import CODE, FILES, OF_PATH, WEIGHTS
 from fewbench.runners.result import Spent
 
 MODEL = ("model", "model_args", "model arguments", "server", "program")
@@ -63,6 +64,14 @@ class Batches:
         if self._lines is not None:
             self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
         self._all.append(batch)
+
+    def forget(self, target: str) -> None:
+        """Remove what the batches of a target cost, and how it was run."""
+        self._all = [batch for batch in self._all if batch.target != target]
+        if self._lines is not None:
+            self._lines.rewrite(
+                lambda line: None if Batch.model_validate_json(line).target == target else line
+            )
 
     def spent(self, targets: Sequence[str], together: Sequence[str]) -> Spent:
         """Return what was spent on targets, with the seconds of all that are run together."""
@@ -125,15 +134,20 @@ class Batches:
         if before is not None and before != now:
             differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
             if "program" in differ:  # its files differ with it
-                differ = [name for name in differ if not name.startswith("file ")]
+                differ = [name for name in differ if not name.startswith(FILES)]
             changes = []
             for name in differ:
-                unset = "not there" if name.startswith("file ") else "not set"
-                changes.append(f"{name} is {now.get(name, unset)}, was {before.get(name, unset)}")
-            text = f"{self._folder}: {whose} ran in another way: {'; '.join(changes)}"
-            if not accept:
-                hint += " --accept-changes (in Python accept_changes=True)"
-                raise RunError(text, hint=hint)
+                unset = "not there" if name.startswith(FILES) else "not set"
+                if not _is_seen(name):
+                    was = before.get(name, unset)
+                    changes.append(f"{name} is {now.get(name, unset)}, was {was}")
+                elif name in before and name in now:  # else it was not looked at
+                    changes.append(f"it has other {name}")
+            if changes:
+                text = f"{self._folder}: {whose} ran in another way: {'; '.join(changes)}"
+                if not accept:
+                    hint += " --accept-changes (in Python accept_changes=True)"
+                    raise RunError(text, hint=hint)
         if self.facts(target) != facts:
             self.add(Batch(target=target, facts=facts))
         return None if text is None else f"{text}; accepted as the same"
@@ -141,7 +155,21 @@ class Batches:
 
 def _settings(facts: Mapping[str, str]) -> dict[str, str]:
     """Return the facts that do not name the model."""
-    return {name: facts[name] for name in facts if not (name in MODEL or name.startswith("file "))}
+    return {name: facts[name] for name in facts if not _is_of_model(name)}
+
+
+def names_model(facts: Mapping[str, str]) -> bool:
+    """Whether facts tell a model from others; a function's code may ask any of them."""
+    return any(_is_of_model(name) and name != CODE for name in facts)
+
+
+def _is_of_model(name: str) -> bool:
+    return name in MODEL or name.startswith(FILES) or _is_seen(name)
+
+
+def _is_seen(name: str) -> bool:
+    """Whether a fact is known only where a model's weights or a function's code can be seen."""
+    return name in (WEIGHTS, CODE) or name.startswith(OF_PATH)
 
 
 def _masked(facts: Mapping[str, str]) -> dict[str, str]:

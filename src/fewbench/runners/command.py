@@ -11,7 +11,6 @@ may be printed again, but not with another answer. If items are run several time
 `repeat` is 2 for the second answers, and so on.
 """
 
-import hashlib
 import json
 import os
 import queue
@@ -19,7 +18,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
 from fewbench._json import loads
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered
+from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
 from fewbench.scores import Scores
 
-LARGE = 1 << 28  # bytes
 PATIENCE = 10.0  # seconds for the program to end after its input has ended
 
 
@@ -95,7 +94,9 @@ class CommandRunner:
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout
-        self.facts = {"program": shlex.join(command)} | _files_of(command)
+        words = [*command, *_shell_words(command)]
+        self.facts = {"program": shlex.join(command)} | _files_of(words)
+        self.facts |= of_weights(part for part in _paths(words) if os.path.isdir(part))
         self.model_name = _program_name(command)
         self._program: _Program | None = None
         self._tasks: dict[str, str] = {}
@@ -216,14 +217,16 @@ def _program_name(command: Sequence[str]) -> str:
     return Path([*scripts, command[0]][0]).stem
 
 
-def _files_of(command: Sequence[str]) -> dict[str, str]:
+def _files_of(words: Iterable[str]) -> dict[str, str]:
     """Return what the files that a command names contain, also in --OPTION=FILE and sh -c "…"."""
-    contents = {}
-    for word in [*command, *_shell_words(command)]:
-        path = next((part for part in (word, word.partition("=")[2]) if os.path.isfile(part)), None)
-        if path is not None:
-            contents[f"file {path}"] = _content_of(Path(path))
-    return contents
+    return {FILES + path: of_file(Path(path)) for path in _paths(words) if os.path.isfile(path)}
+
+
+def _paths(words: Iterable[str]) -> list[str]:
+    """Return the files and folders that words of a command name."""
+    pairs = ((word, word.partition("=")[2]) for word in words)
+    paths = (next((part for part in pair if part and os.path.exists(part)), "") for pair in pairs)
+    return [path for path in paths if path]
 
 
 def _shell_words(command: Sequence[str]) -> list[str]:
@@ -241,14 +244,6 @@ def _shell_words(command: Sequence[str]) -> list[str]:
         before = ["", *words]
         return [word for word, last in zip(words, before, strict=False) if ">" not in last]
     return []
-
-
-def _content_of(path: Path) -> str:
-    """Return a hash of a file's content; its state if it is large, so that reading takes long."""
-    state = path.stat()
-    if state.st_size > LARGE or not os.access(path, os.R_OK):
-        return f"of {state.st_size:,} bytes, changed at {state.st_mtime_ns}"
-    return f"with the hash {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
 def _parsed(text: str) -> ProgramLine:

@@ -13,14 +13,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewbench._names import counted
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.joining import LeadingRun, unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
-from fewbench.runners.run_folder import limits_of
+from fewbench.runners.run_folder import limits_of, undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
 
@@ -94,9 +93,9 @@ class Runner(Protocol):
     """A way of running a model on chosen items.
 
     It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
-    run. A target resumes only with the same facts. It may have `model_name`, which names a target
-    that the user does not name. And it may have `batch`, the most items per batch where the user
-    gives none: a batch in flight can be lost in a crash.
+    run. A target resumes only with the same facts, and with those of `SeesModels`. It may have
+    `model_name`, which names a target that the user does not name. And it may have `batch`, the
+    most items per batch where the user gives none: a batch in flight can be lost in a crash.
     """
 
     @property
@@ -156,6 +155,14 @@ class ShowsAnswers(Protocol):
 
     def show_answers(self, run: Run, target: str, n: int) -> None:
         """Show that a batch has n answers so far, which the run has not taken yet."""
+
+
+@runtime_checkable
+class SeesModels(Protocol):
+    """What a runner has besides if it has models as objects or functions."""
+
+    def model_facts(self, target: str) -> Mapping[str, str]:
+        """Return what can be seen of a target's weights or code; see `model_facts`."""
 
 
 @runtime_checkable
@@ -300,24 +307,24 @@ def run_with(
         facts, model = getattr(runner, "facts", None), getattr(runner, "model_name", None)
         names = list(targets or [unnamed_target(folder, facts, model)])
         notes = runner.prepare(scores, names)
-        facts = getattr(runner, "facts", None)
-        settings["facts"] = None if facts is None else dict.fromkeys(names, facts)
+        facts = getattr(runner, "facts", None) or {}
+        seen = {n: runner.model_facts(n) for n in names} if isinstance(runner, SeesModels) else {}
+        every = {name: {**facts, **seen.get(name, {})} for name in names}
+        settings["facts"] = {name: of_target for name, of_target in every.items() if of_target}
         if settings.get("batch") is None:
             settings["batch"] = getattr(runner, "batch", None)
-        with Run.open(scores, method, limits, folder, names, **settings) as run:
+        place = None if folder is None else Path(folder)
+        has_begun = False
+        with (
+            undone_if_refused(place, lambda: has_begun),
+            Run.open(scores, method, limits, folder, names, **settings) as run,
+        ):
             run.notes += notes
-            # Without facts nothing tells whether it is the same model as before.
-            for name in run.targets if facts is None else ():
-                n = len(run.evaluation.record.answered(name))
-                if n and run.next(name):
-                    run.notes.append(
-                        f"{name} goes on from {counted(n, 'earlier answer')}: if this is another "
-                        "model, name it in targets"
-                    )
             if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
                 on_notes(run.notes)
+            has_begun = True
             return drive(run, runner, on_progress, on_end)
     finally:
         runner.close()

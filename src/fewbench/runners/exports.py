@@ -11,8 +11,8 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
+from fewbench.scores.table import POSITION
 
-POSITION = "doc_id"
 UNFIT = re.compile(r"[,*?[]")
 
 

@@ -15,6 +15,7 @@ from fewbench.evaluation.opening import count_items
 from fewbench.methods import Method
 from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, run_with
 from fewbench.runners.event_loop import EventLoop
+from fewbench.runners.model_facts import of_function
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.scores import Average, Benchmark, Scores
@@ -54,6 +55,10 @@ class FunctionRunner:
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
         self.on_answers: Callable[[Answered], None] | None = None
+
+    def model_facts(self, target: str) -> Mapping[str, str]:
+        """Return what can be seen of a target's function: code, and weights that it uses."""
+        return of_function(self._of(target))
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that there is a function for every target; RunError if not."""
@@ -183,6 +188,7 @@ def run(
     seed: int = 0,
     tries: int = 3,
     accept_fractions: bool = False,
+    accept_changes: bool = False,
     retry_skipped: bool = False,
     average: Average | None = None,
     repeats: int = 1,
@@ -228,6 +234,8 @@ def run(
         How often an item may fail until it is skipped.
     accept_fractions : bool
         Accept scores between right and wrong where the sources have none.
+    accept_changes : bool
+        Resume although the function's code, or weights that it uses, have changed.
     retry_skipped : bool
         Ask again for the items that were skipped.
     average : {"micro", "macro"}, optional
@@ -242,7 +250,8 @@ def run(
     Raises
     ------
     RunError
-        If the folder contains another run, or another process runs there.
+        If the folder contains another run or a run of another function, or another process runs
+        there.
     AnswersError
         If a score does not fit the sources.
 
@@ -279,6 +288,7 @@ def run(
             seed=seed,
             tries=tries,
             accept_fractions=accept_fractions,
+            accept_changes=accept_changes,
             retry_skipped=retry_skipped,
             average=average,
             repeats=repeats,

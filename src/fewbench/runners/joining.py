@@ -105,12 +105,13 @@ def join_targets(
     before = evaluation.targets
     taken = {folder_name(name, gap="__"): name for name in before}
     notes = []
-    for name in targets:
+    for name in targets:  # all before any joins
         if name not in before and (other := taken.get(folder_name(name, gap="__"))):
             raise RunError(
                 f"the targets {other!r} and {name!r} would share a folder of logs",
                 hint="choose names that differ in more than their punctuation",
             )
+    for name in targets:
         if lead is not None:
             lead.followed(evaluation, name)
         elif name not in before:

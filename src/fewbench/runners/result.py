@@ -123,6 +123,8 @@ class RunResult(Shown, Frozen):
     is_failed : bool
         Whether that was a failure of the model or its runner.
     notes : tuple of str
+    reused : tuple of str
+        Answers that came from an earlier run in the folder, in words.
     folder : str, optional
         Of the evaluation.
     """
@@ -132,6 +134,7 @@ class RunResult(Shown, Frozen):
     stopped: str | None
     is_failed: bool = False
     notes: tuple[str, ...]
+    reused: tuple[str, ...] = ()
     folder: str | None
 
     @classmethod
@@ -146,6 +149,7 @@ class RunResult(Shown, Frozen):
         stopped: str | None,
         is_failed: bool,
         notes: list[str],
+        reused: list[str],
         folder: Path | None,
     ) -> "RunResult":
         """Return the result of the targets of an evaluation on which something was spent."""
@@ -179,6 +183,7 @@ class RunResult(Shown, Frozen):
             stopped=stopped or _limits(targets),
             is_failed=is_failed,
             notes=tuple(notes),
+            reused=tuple(reused),
             folder=None if folder is None else str(folder),
         )
 
@@ -201,7 +206,7 @@ class RunResult(Shown, Frozen):
             for name, target in result.targets.items()
             if name in estimates
         }
-        found = result._of_targets(kept)
+        found = result._of_targets(kept).model_copy(update={"reused": ()})  # of that command
         if len(result.targets) > 1:  # the time was that of one command, maybe for another target
             spent = result.spent.model_copy(update={"seconds": 0.0})
             found = found.model_copy(update={"spent": spent})
@@ -232,10 +237,11 @@ class RunResult(Shown, Frozen):
 
     @property
     def warnings(self) -> list[str]:
-        """Those of the estimates, and why targets have none."""
+        """Old answers, those of the estimates, and why targets have none."""
         why = self.stopped or "it has no answers"
         lacking = [name for name, target in self.targets.items() if target.estimate is None]
-        return [*self.estimates.warnings, *(f"no estimate of {name}: {why}" for name in lacking)]
+        missing = [f"no estimate of {name}: {why}" for name in lacking]
+        return [*self.reused, *self.estimates.warnings, *missing]
 
     @property
     def score(self) -> float:
@@ -259,7 +265,9 @@ class RunResult(Shown, Frozen):
                 "saved_cost": target.full_cost - target.cost,
                 "tokens": target.tokens,
                 "saved_tokens": target.full_tokens - target.tokens,
-                "warnings": "" if estimate is None else in_cell(estimate.warnings),
+                "warnings": in_cell(
+                    [*self.reused, *([] if estimate is None else estimate.warnings)]
+                ),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
@@ -300,9 +308,10 @@ class RunResult(Shown, Frozen):
                 row += [f"{value:,}" for value in used]
             rows.append(row)
         time = self.spent
+        runs = "All runs in this folder" if self.reused else "The run"
         text = (
-            f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "
-            f"{time.own_seconds:,.1f} s."
+            f"{runs} took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, "
+            f"fewbench {time.own_seconds:,.1f} s."
             if time.seconds
             else ""
         )
@@ -318,7 +327,12 @@ class RunResult(Shown, Frozen):
         section = Section("notes", "Notes of the run", lines=self.notes, detail=True)
         more = [cost, section] if self.notes else [cost]
         stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
-        return replace(page, lesser=[*stopped, *page.lesser], sections=[*page.sections, *more])
+        return replace(
+            page,
+            lesser=[*stopped, *page.lesser],
+            warnings=[*self.reused, *page.warnings],
+            sections=[*page.sections, *more],
+        )
 
     def _charts(self) -> list[tuple[str, str, Chart]]:
         return self.estimates._charts()

@@ -16,14 +16,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench._text import plain
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.opening import COST
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
-from fewbench.runners.batches import Batch, Batches
+from fewbench.runners.batches import Batch, Batches, names_model
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.runners.run_folder import limits_of, locked
@@ -99,7 +99,7 @@ class Run:
         self._own = 0.0  # fewbench's own seconds since the last line
         self._is_timed = False
         self._since = time.monotonic()  # of the last line
-        self._n_before = self._n_answers()
+        self._n_before = self._n_answers()  # by target
 
     @classmethod
     def open(
@@ -366,7 +366,7 @@ class Run:
         twice as many as were run, and one standard deviation less than the limit allows, if costs
         differ as much as their mean.
         """
-        stop, of_all = self.stop, self._n_answers()
+        stop, of_all = self.stop, sum(self._n_answers().values())
         answered, spent = self._n_runs(target), self._spent([target])
         most = [] if self._batch is None else [self._batch]
         if not answered:  # a first batch may show that scores are on another scale
@@ -523,12 +523,6 @@ class Run:
                 estimates = self.evaluation.estimate(self._level, named, warn=False)
         self._note_limits()
         self._note_narrow(named)
-        if self._n_before == self._n_answers() > 0 and self.stopped is None:
-            note = (
-                f"nothing was run: {counted(self._n_before, 'answer')} came from an earlier run; "
-                "to start anew, pass --fresh (in Python use another folder)"
-            )
-            self._note_once(note)
         ids = self.evaluation.scores.item_ids
         for name in self.targets:
             if again := record.given_up(name) - record.skipped(name):
@@ -550,11 +544,31 @@ class Run:
             stopped=self.stopped,
             is_failed=self.is_failed,
             notes=[*self.notes, *count_uncompared(self._uncompared)],
+            reused=self._reused(),
             folder=self.folder,
         )
 
-    def _n_answers(self) -> int:
-        return sum(map(self._n_runs, self.targets))
+    def _n_answers(self) -> dict[str, int]:
+        return {name: self._n_runs(name) for name in self.targets}
+
+    def _reused(self) -> list[str]:
+        """Return which answers came from an earlier run, where they may be another model's."""
+        now, reused = self._n_answers(), []
+        idle = [name for name, n in self._n_before.items() if n and n == now[name]]
+        if idle and self.stopped is None:
+            of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
+            answers = counted(sum(now[name] for name in idle), "answer")
+            reused.append(
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                "--fresh (in Python use another folder)"
+            )
+        for name, n in self._n_before.items():
+            if 0 < n < now[name] and not names_model(self._batches.facts(name) or {}):
+                reused.append(
+                    f"{name} goes on from {counted(n, 'earlier answer')}: if this is another "
+                    "model, name it in targets"
+                )
+        return reused
 
     def _note_narrow(self, targets: Sequence[str]) -> None:
         """Note the targets whose interval became narrow enough before the items ended."""

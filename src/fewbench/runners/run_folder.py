@@ -4,19 +4,26 @@ In it, `run.lock` keeps a second process out.
 """
 
 import os
-from contextlib import AbstractContextManager
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 
-from fewbench._files import only_process
-from fewbench.errors import RunError
+from fewbench._files import folder_name, only_process
+from fewbench._names import some
+from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Stop
-from fewbench.evaluation.journal import HEADER, Journal
+from fewbench.evaluation.costs import BATCHES
+from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, targets_of
 from fewbench.evaluation.opening import BENCHMARK
+from fewbench.runners.batches import Batches
 from fewbench.runners.joining import LeadingRun
 from fewbench.scores import Benchmark, Scores, open_sources
 
 LOCK = "run.lock"
+LOGS = "lm_eval"
+"""Folder for logs of lm-eval in the folder of a run."""
 
 
 def locked(folder: Path) -> AbstractContextManager[None]:
@@ -39,11 +46,84 @@ def set_aside(folder: Path) -> Path | None:
             f"{folder}: the working directory is in this folder, which would be renamed",
             hint="change to another directory first",
         )
-    names = (f"{place.name}.{n}" for n in count(1))
-    kept = next(place.with_name(name) for name in names if name not in os.listdir(place.parent))
+    kept = _free(place)
     with locked(folder):
         place.rename(kept)
     return kept
+
+
+def _free(place: Path) -> Path:
+    """Return the first free of FOLDER.1, FOLDER.2, …"""
+    names = (f"{place.name}.{n}" for n in count(1))
+    return next(place.with_name(name) for name in names if name not in os.listdir(place.parent))
+
+
+def remove_target(folder: Path, target: str) -> Path:
+    """Remove a target from the evaluation in a folder; return the copy of the folder as it was.
+
+    The copy is the first free of FOLDER.1, FOLDER.2, …
+
+    Raises
+    ------
+    RunError
+        If the folder has no such target, or no other one, or a run is at work there.
+    EvaluationError
+        If there is no evaluation.
+    """
+    journal = Journal(folder)
+    targets = targets_of(journal.header(), journal.fresh())
+    if target not in targets:
+        raise RunError(f"{folder}: no target {target!r}", hint=f"its targets are {some(targets)}")
+    if len(targets) == 1:
+        raise RunError(
+            f"{folder}: {target!r} is the only target", hint="delete the folder, or use another"
+        )
+    kept = _free(folder.resolve())
+    with locked(folder):
+        shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(LOCK))
+        Journal(folder).forget(target)
+        Batches(folder).forget(target)
+        shutil.rmtree(folder / LOGS / folder_name(target, gap="__"), ignore_errors=True)
+    return kept
+
+
+def renew(folder: Path, targets: list[str]) -> Path | None:
+    """Make room for a fresh run of some targets, or of all without any; return what is kept.
+
+    A folder with other targets stays, and a copy of it is kept.
+    """
+    if not targets or not (folder / HEADER).exists():
+        return set_aside(folder)
+    journal = Journal(folder)
+    there = targets_of(journal.header(), journal.fresh())
+    renewed = [name for name in targets if name in there]
+    if len(renewed) == len(there):
+        return set_aside(folder)
+    copies = [remove_target(folder, name) for name in renewed]
+    return copies[0] if copies else None
+
+
+@contextmanager
+def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Iterator[None]:
+    """Leave a folder as it was if a run in it is refused before it has begun."""
+    if folder is None:
+        yield
+        return
+    is_new = not folder.exists()
+    files = [folder / name for name in (HEADER, BENCHMARK, ANSWERS, BATCHES)]
+    sizes = {path: path.stat().st_size for path in files if path.exists()}
+    try:
+        yield
+    except FewbenchError:
+        if not has_begun():
+            for path in files:
+                if path not in sizes:
+                    path.unlink(missing_ok=True)
+                elif path.name in (ANSWERS, BATCHES):  # only their ends have changed
+                    os.truncate(path, sizes[path])
+            if is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def saved_benchmark(folder: str | Path | None) -> Scores | None:

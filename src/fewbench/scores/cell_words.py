@@ -15,6 +15,8 @@ from fewbench.errors import ColumnError, RangeError, ScoresError
 from fewbench.scores.scale import Scale
 
 EMPTY = ("", "nan", "NaN")
+WRONG = "wrong"
+"""What `--missing` takes in place of texts: an empty cell is a wrong answer."""
 TRUTHS = {"true": 1.0, "false": 0.0}
 MOST = 8
 LONGEST = 40
@@ -27,7 +29,8 @@ class CellWords:
     Parameters
     ----------
     missing : sequence of str
-        For items that were not run, besides empty cells; a number such as "-1" as well.
+        For items that were not run, besides empty cells; a number such as "-1" as well. `WRONG`
+        says that empty cells have the worst score.
     right, wrong : sequence of str
         For the best and the worst score.
 
@@ -59,6 +62,11 @@ class CellWords:
                 f"{numbers[0]!r} is a number, not a text for right or wrong",
                 hint="pass the range of the scores: --range LOW,HIGH (in Python scale=)",
             )
+
+    @property
+    def empty_is_wrong(self) -> bool:
+        """Whether an empty cell has the worst score, in place of none."""
+        return WRONG in self.missing
 
     @cached_property
     def missing_numbers(self) -> list[float]:
@@ -100,7 +108,9 @@ class CellReader:
     def numbers(self, column: "pd.Series[Any]", where: str = "") -> FloatArray:
         """Return a column's scores; `where` follows the number of the row in messages."""
         numbers = self._converted(column, where)
-        return np.where(np.isin(numbers, self.words.missing_numbers), np.nan, numbers)
+        empty = float(self.scale.from_unit(0.0)) if self.words.empty_is_wrong else np.nan
+        is_empty = np.isnan(numbers) | np.isin(numbers, self.words.missing_numbers)
+        return np.where(is_empty, empty, numbers)
 
     def _converted(self, column: "pd.Series[Any]", where: str) -> FloatArray:
         if pd.api.types.is_numeric_dtype(column.dtype):

@@ -15,7 +15,7 @@ What differs was another question, or was scored in another way. What is unknown
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -35,6 +35,8 @@ MORE = "…"
 MOST = 8  # prompts of an item, or values of a setting, that are kept
 SHOTS, SAMPLER, GENERATION = "few-shot examples", "few-shot sampler", "generation: "
 TEMPLATE = "prompt template"  # compared where the prompts themselves cannot be
+OWN = ("chat template", "examples as turns")
+"""Settings that go with a model."""
 SCORING = "scoring "
 PARTS = ("another right answer", "other options")  # how the parts of a key differ
 NAMES = ("the sources", "the answers")
@@ -241,28 +243,61 @@ def passes_of(texts: Iterable[str]) -> str:
 
 
 def disagreements(scores: ItemTable) -> tuple[str, ...]:
-    """Return how the models of a table were scored in different ways, as the user accepted."""
-    differences = []
-    if KEYS in scores.items:
-        keys = scores.items[KEYS].astype(str)
-        several = keys[keys.str.contains(" ")].map(
-            lambda text: any(len(set(part) - {""}) > 1 for part in _parts_of(text.split()))
-        )
-        tasks = scores.items["task"].loc[several.index[several.to_numpy(bool)]].astype(str)
-        differences += [
-            f"{counted(n, 'item')} of task {task!r} with several right answers or options"
-            for task, n in tasks.value_counts().items()
-        ]
+    """Return how the models of a table were scored, and asked, in different ways.
+
+    Chat templates are the models' own and no difference.
+    """
+    scored = _unequal_items(scores, KEYS, "right answers or options", _has_several_keys)
+    asked = _unequal_items(scores, PROMPTS, "prompts", _has_several_prompts)
     if SETTINGS in scores.items:
-        for task, text in scores.items.drop_duplicates("task").set_index("task")[SETTINGS].items():
-            differences += [
-                f"{shown(name)} of task {str(task)!r} ({'; '.join(values)})"
-                for name, values in _parsed(str(text)).items()
-                if name.startswith(SCORING) and len(values) > 1
-            ]
-    if not differences:
-        return ()
-    return (f"the source models were scored in different ways: {some(differences)}",)
+        by_task = scores.items.drop_duplicates("task").set_index("task")[SETTINGS]
+        for task, text in by_task.items():
+            for name, values in _parsed(str(text)).items():
+                if len(values) > 1 and name not in (TEMPLATE, *OWN):
+                    ways = scored if name.startswith(SCORING) else asked
+                    ways.append(f"{shown(name)} of task {str(task)!r} ({'; '.join(values)})")
+    return tuple(
+        f"the source models were {how} in different ways: {some(ways, quotes=False)}"
+        for how, ways in (("scored", scored), ("asked", asked))
+        if ways
+    )
+
+
+def _unequal_items(
+    scores: ItemTable, column: str, what: str, has_several: Callable[[list[str]], bool]
+) -> list[str]:
+    """Say of how many items of each task a column has several values."""
+    if column not in scores.items:
+        return []
+    texts = scores.items[column].astype(str)
+    several = texts[texts.str.contains(" ")].map(lambda text: has_several(text.split()))
+    every = scores.items["task"].astype(str)
+    tasks = every.loc[several.index[several.to_numpy(bool)]]
+    drawn = _tasks_with_drawn_examples(scores) if column == PROMPTS else set[str]()
+    return [
+        f"{counted(n, 'item')} of task {task!r} with several {what}"
+        for task, n in tasks.value_counts().items()
+        if task not in drawn or n == (every == task).sum()
+    ]
+
+
+def _has_several_keys(keys: list[str]) -> bool:
+    return any(len(set(part) - {""}) > 1 for part in _parts_of(keys))
+
+
+def _has_several_prompts(prompts: list[str]) -> bool:
+    """Whether prompts differ that have the same chat template, or none."""
+    forms = Counter(_form(prompt) for prompt in dict.fromkeys(prompts) if prompt != MORE)
+    return any(n > 1 and form != UNKNOWN_FORM for form, n in forms.items())
+
+
+def _tasks_with_drawn_examples(scores: ItemTable) -> set[str]:
+    """Return the tasks in which runs of a part get other examples, as lm-eval draws them."""
+    if SETTINGS not in scores.items:
+        return set()
+    by_task = scores.items.drop_duplicates("task").set_index("task")[SETTINGS].astype(str)
+    settings = {str(task): _parsed(text) for task, text in by_task.items()}
+    return {task for task, of_task in settings.items() if _draws_examples(of_task, of_task)}
 
 
 def shown(setting: str) -> str:

@@ -374,6 +374,7 @@ _LEARNED: dict[str, tuple[str, ...]] = {
     "reliability": (),
     "distinct sources": (),
     "models per group": (),
+    "shared variance": (),
     "sampling effect": (),
     "difficulty": ("items",),
     "whole tasks": ("tasks",),

@@ -24,11 +24,28 @@ MODEL_ATTRIBUTES = ("date", "family", "role")
 # Columns of items that say how they were asked and scored; estimates do not depend on them.
 PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
 HARNESS_VERSION = "harness_version"
+KEY_FIELD = "key_field"
+"""Column of the items with the field that their documents are named by; empty for their content."""
+POSITION = "doc_id"
+"""Column of the items with their positions in the harness's tasks; also a field to name them by."""
 RUN = "run"
 """Column of the models with the evaluation that a row was added from; empty for others."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran less than this share of the items is no whole source: few methods can use it."""
+
+
+def key_field_of(items: "pd.DataFrame") -> str | None:
+    """Return the field of a document that all items are named by; None if there is no such field.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> key_field_of(pd.DataFrame({"key_field": ["id", "id"]})), key_field_of(pd.DataFrame())
+    ('id', None)
+    """
+    names = set(items[KEY_FIELD]) if KEY_FIELD in items else set()
+    return str(names.pop()) if len(names) == 1 and names != {""} else None
 
 
 @dataclass(frozen=True)
@@ -131,7 +148,7 @@ class Scores(ItemTable):
         check_labels(self.models.index, "model")
         self._check_items()
         if not isinstance(self._given, Unread):
-            _check_cells(self.cells, self.models.index, self.items.index, self.scale)
+            _check_cells(self.cells, self.models.index, self.items, self.scale)
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
@@ -456,14 +473,29 @@ class Scores(ItemTable):
         return self.digest == other.digest
 
 
+def one_sided(scores: Scores) -> str:
+    """Return "worst" or "best" if all of several scores are the worst or the best one, else ""."""
+    ends: set[float] = set()
+    n = 0
+    for rows in row_blocks(scores.cells):
+        values = scores.cells[rows]
+        run = values[~np.isnan(values)]
+        n += len(run)
+        ends |= {float(run.min()), float(run.max())} if len(run) else set()
+        if len(ends) > 1:
+            return ""
+    return "" if n < 2 else {0.0: "worst", 1.0: "best"}.get(ends.pop(), "")
+
+
 def _is_binary(values: FloatArray) -> bool:
     run = values[~np.isnan(values)]
     return bool(((run == 0) | (run == 1)).all())
 
 
 def _check_cells(
-    cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]", scale: Scale
+    cells: Matrix, models: "pd.Index[Any]", table: "pd.DataFrame", scale: Scale
 ) -> None:
+    items = table.index
     if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
             f"scores have shape {cells.shape}, but there are {counted(len(models), 'model')} "
@@ -472,7 +504,7 @@ def _check_cells(
         )
     if not len(items):
         raise ScoresError("no scores: the table has no items")
-    outside, first = 0, (0, 0)
+    outside, first, beyond_at = 0, (0, 0), np.zeros(len(items), dtype=bool)
     lacking: list[Any] = []
     for rows in row_blocks(cells):
         if isinstance(cells, Cells) and cells.is_unit:  # all that is not known is who ran what
@@ -492,14 +524,29 @@ def _check_cells(
             row, column = np.argwhere(beyond)[0]
             first = rows.start + row, column
         outside += int(beyond.sum())
+        beyond_at |= beyond.any(axis=0)
         gone = np.isnan(values)
         lacking.append(gone.all(axis=1))
     if outside:
+        tasks = table["task"].astype(str)
+        concerned = list(dict.fromkeys(tasks[beyond_at]))
+        where, hint = (
+            "",
+            (
+                "correct them; or, if all models use another range, state it on import: --range "
+                "0,100 or Scale(0, 100); if only some models do, rescale their scores"
+            ),
+        )
+        if len(concerned) < tasks.nunique():
+            where = f", all in {'task' if len(concerned) == 1 else 'tasks'} {some(concerned)}"
+            hint = (
+                "rescale the scores of these tasks, such as percentages divided by 100: a range, "
+                "as in --range 0,100, is one of all tasks"
+            )
         raise RangeError(
             f"{counted(outside, 'score')} outside the range {scale.low:g} to "
-            f"{scale.high:g}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
-            hint="correct them; or, if all models use another range, state it on import: --range "
-            "0,100 or Scale(0, 100); if only some models do, rescale their scores",
+            f"{scale.high:g}{where}, first: model {models[first[0]]!r}, item {items[first[1]]!r}",
+            hint=hint,
         )
     empty = np.flatnonzero(np.concatenate(lacking))
     if len(empty):

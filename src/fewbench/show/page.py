@@ -31,6 +31,8 @@ class Table:
         What a reader filters for, such as "a task".
     folded : str
         Title under which a page folds the table away; by default the table is shown.
+    first : int, optional
+        Number of rows that a text shows (default: all).
     """
 
     title: str
@@ -38,6 +40,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     what: str = ""
     folded: str = ""
+    first: int | None = None
 
     @property
     def has_sentences(self) -> bool:
@@ -228,7 +231,11 @@ def as_text(page: Page, *details: str) -> str:
 def _aligned(of: Table) -> str:
     """Return a table in columns, or line by line if it holds sentences."""
     if not of.has_sentences:
-        return table([name for name, _ in of.head], of.rows, [not n for _, n in of.head])
+        rows = of.rows[: of.first]
+        text = table([name for name, _ in of.head], rows, [not n for _, n in of.head])
+        if more := len(of.rows) - len(rows):
+            text += f"\n… and {more:,} more rows: --report FILE and --json have all"
+        return text
     lines = []
     for row in of.rows:
         lines.append(wrapped(": ".join(row[:2]), 2))

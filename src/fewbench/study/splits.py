@@ -20,6 +20,7 @@ from fewbench.algorithms.soundness.likeness import TWIN_CORRELATION, nearest_twi
 from fewbench.errors import StudyError
 from fewbench.methods.sources import NEARLY_COMPLETE, is_known
 from fewbench.scores import Scores
+from fewbench.scores.families import FAMILY, families_of
 
 Kind = Literal["random", "every", "given", "chronological", "performance", "group"]
 KINDS: tuple[Kind, ...] = ("random", "every", "given", "chronological", "performance", "group")
@@ -201,6 +202,11 @@ def _given(scores: Scores) -> tuple[IntArray, IntArray]:
 
 
 def _column(scores: Scores, name: str) -> NDArray[np.object_]:
+    if name == FAMILY and any(families := families_of(scores)):
+        if FAMILY not in scores.models:  # a model of no training run is a family of its own
+            pairs = zip(families, scores.model_ids, strict=True)
+            families = [family or model for family, model in pairs]
+        return np.array(families, dtype=object)
     if name not in scores.models:
         make = " make it with fewbench audit SCORES --families -o FILE," if name == "family" else ""
         raise StudyError(

@@ -273,6 +273,8 @@ def _measure(
     most: int,
     pool: Pool | None,
 ) -> HeldOut:
+    if not scores.n_models:
+        return no_errors(looks, len(scores.tasks))
     groups = source_groups(scores)
     table = _part_of(scores, budget, seed)
     jobs = _jobs(method, scores, groups, budget, seed, looks, divisions, most)

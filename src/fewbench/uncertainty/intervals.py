@@ -49,7 +49,7 @@ class Uncertainty:
     error : float or None
         Expected absolute error.
     sources : int or None
-        Number of independent source models or families behind it.
+        Number of independent source models behind it.
     sample : SampleErrors, optional
         Where the error of a sample's estimate comes from. By it the errors of two targets that ran
         the same items move together.
@@ -88,7 +88,7 @@ def basis(kind: str, sources: int | None) -> str:
     """Return what an interval of this kind rests on, in words.
 
     >>> basis("held-out", 42)
-    'errors of the method on 42 independent source models or families, held out'
+    'errors of the method on 42 independent source models, held out'
     """
     return {
         "known": "none needed: all items ran, and only these answers are compared",
@@ -96,8 +96,7 @@ def basis(kind: str, sources: int | None) -> str:
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
         "sampled": "a random sample with known probabilities",
-        "held-out": f"errors of the method on {sources} independent source models or families, "
-        "held out",
+        "held-out": f"errors of the method on {sources} independent source models, held out",
         "random": "as wide as that of as many random items: too few source models for more",
     }[kind]
 

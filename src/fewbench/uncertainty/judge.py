@@ -25,13 +25,17 @@ from statistics import NormalDist, fmean
 import numpy as np
 
 from fewbench._blocks import by_rows
-from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
 from fewbench.algorithms.abilities import fit_abilities, novelty_p_value
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Answers, Method
-from fewbench.methods.sources import is_known, source_groups
+from fewbench.methods.sources import (
+    are_alike,
+    independent_in_words,
+    is_known,
+    source_groups,
+)
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import known_bounds, task_bounds
 from fewbench.uncertainty.held_out import FEWEST_GROUPS, HeldOut, Quantiles, quantiles_of, units_of
@@ -81,6 +85,11 @@ UNLIKE = {
     "below": "the target does worse than nearly all source models on these items",
     "misfit": "the target does not answer like the source models",
 }
+ANSWER_ALIKE = (
+    "the source models answer more alike than unrelated models do, as checkpoints of one training "
+    "run would: for a model of another run, the interval may be too narrow. If they are relatives, "
+    "name their families when you import them (--models FILE with a column family)"
+)
 SCORE_ALIKE = (
     "all source models score alike, so the method's errors on them say nothing of a model that "
     "differs. The interval is that of as many random items"
@@ -245,10 +254,12 @@ class Judge:
         # A target beyond the sources errs more; of one that fits them badly the error to expect
         # grows as much as the interval.
         error = max(quantiles.mean * wider(self.level) * unit, beyond * plain)
+        warnings = [] if why is None else [_not_trusted(why, max(shares))]
+        warnings += [ANSWER_ALIKE] if are_alike(self.scores) else []
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
-            random_shares=shares, warnings=() if why is None else (_not_trusted(why, max(shares)),),
+            random_shares=shares, warnings=tuple(warnings),
         )  # fmt: skip
 
     def _plain_error(self, estimate: float, n: int) -> float:
@@ -334,6 +345,8 @@ class Judge:
                     estimate, "held-out", half, around(estimate, half), *ends,
                     max(expected, share * plain), of_tasks.groups,
                 )  # fmt: skip
+            if (of_task := uncertainties[-1]) is not None:
+                uncertainties[-1] = reaching_end(of_task, answers)
         return uncertainties
 
 
@@ -381,6 +394,22 @@ def with_equal_answers(
     return replace(uncertainty, ends=ends, error=max(uncertainty.error or 0.0, error))
 
 
+def reaching_end(uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
+    """Have the interval of a task whose answers are all the best, or the worst, reach that end.
+
+    The other answers and the sources draw the estimate away from it, but nothing refutes it.
+    """
+    if len(answers) < FEWEST_IN_TASK or np.ptp(answers) > 0 or answers[0] not in (0.0, 1.0):
+        return uncertainty
+    end = float(answers[0])
+
+    def ends(level: float) -> tuple[float, float]:
+        low, high = uncertainty.ends(level)
+        return min(low, end), max(high, end)
+
+    return replace(uncertainty, ends=ends)
+
+
 def _not_trusted(why: str, share: float) -> str:
     """Return a warning of a target whose interval is at least this share of random sampling's."""
     times = "" if share == 1 else f"{share:g} times "
@@ -394,7 +423,7 @@ def _too_few(sources: Scores) -> str:
     groups = len(np.unique(source_groups(sources)[is_known(sources)]))
     why = "the method's error could not be measured on parts of the source models"
     if groups < 2 * FEWEST_GROUPS:
-        few = counted(groups, "independent source model")
+        few = independent_in_words(sources, groups)
         why = f"{few}: too few to measure the method's error"
     return f"{why}. The interval is that of as many random items: the method may be worse"
 

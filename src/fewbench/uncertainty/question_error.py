@@ -188,6 +188,7 @@ def of_one_score(
     items: IntArray,
     answers: FloatArray,
     score: Uncertainty | float,
+    task: int | None = None,
 ) -> Questions:
     """Return the error of a single score, as of a model.
 
@@ -199,9 +200,15 @@ def of_one_score(
         Positions of the items that the model answered, and its answers in [0, 1].
     score : Uncertainty or float
         The score on these items; known where all of them ran.
+    task : int, optional
+        Position of the task that the score is of (default: the full score).
     """
-    error = _of_one_score(scores, items, answers, score)
-    return clustered_error(error, scores, items, answers, scores.item_weights)
+    weights = scores.item_weights if task is None else scores.task_weights[:, task]
+    counted = weights > 0
+    items, answers = items[counted[items]], answers[counted[items]]
+    by_task = scores.average == "macro" and task is None
+    error = _of_one_score(scores, items, answers, score, weights, by_task=by_task)
+    return clustered_error(error, scores, items, answers, weights)
 
 
 def _of_one_score(
@@ -209,26 +216,29 @@ def _of_one_score(
     items: IntArray,
     answers: FloatArray,
     score: Uncertainty | float,
+    weights: FloatArray,
+    *,
+    by_task: bool,
 ) -> Questions:
-    weights = scores.item_weights
+    counted = weights > 0
     squares, n = float(weights @ weights), len(items)
     estimate = score.estimate if isinstance(score, Uncertainty) else score
     is_plain = is_random = True
-    if isinstance(score, Uncertainty) and n < scores.n_items:
+    if isinstance(score, Uncertainty) and n < np.count_nonzero(counted):
         sample, is_plain = score.sample, score.kind == "exact"
         is_random = sample is not None and bool(np.ptp(sample.chances) == 0)
     is_binary = bool(np.isin(answers, (0.0, 1.0)).all())
-    if is_plain and is_binary and scores.counts_equally:
+    if is_plain and is_binary and not np.ptp(weights[counted]):
         variance = variance_of_score(estimate, n) * squares
         return Questions(variance, max(n - 1.0, 1.0), estimate, n)
     whole, n_items = scores.whole, 1 / squares
-    if is_random and scores.average == "macro":
-        by_task = np.bincount(scores.task_of, weights**2).astype(np.float64)
-        error = questions_by_task(answers, scores.task_of[items], by_task)
+    if is_random and by_task:
+        of_tasks = np.bincount(scores.task_of, weights**2).astype(np.float64)
+        error = questions_by_task(answers, scores.task_of[items], of_tasks)
         return Questions(error.variance, max(n_items - 1.0, 1.0), estimate)
     if not is_binary and not is_random and whole.n_models >= 2 and whole.chosen is None:
         # What chosen items show is not how scores vary over all of them.
         alike = nearest(whole.full_scores(), estimate)
-        answers = np.asarray(whole.filled_cells[alike], dtype=np.float64).ravel()
+        answers = np.asarray(whole.filled_cells[alike], dtype=np.float64)[:, counted].ravel()
     variance = variance_of_score(estimate, n_items, answers)
     return Questions(variance * squares, max(n_items - 1.0, 1.0), estimate)

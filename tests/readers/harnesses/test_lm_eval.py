@@ -227,13 +227,16 @@ class TestProbabilities:
         assert self.of(read(logs.root)).tolist() == [[[1, 0]]]
 
     def test_padding_and_cells_not_run(self, logs):
-        rows = [logs.choice(0, "q0", (-1.0, -1.0)), logs.choice(1, "q1", (-1.0, -1.0, -1.0, -1.0))]
+        rows = [
+            logs.choice(0, "q0", (-1.0, -1.0)),
+            logs.choice(1, "q1", (-1.0, -1.0, -np.inf, -1.0)),
+        ]
         logs.write("a", "t", rows)
         logs.write("b", "t", rows[:1], original=2)
         reading = read(logs.root)
         assert reading.scores.items["n_options"].tolist() == [2, 4]
         a, b = self.of(reading)
-        assert a.tolist() == [[0.5, 0.5, 0, 0], [0.25] * 4]
+        assert np.allclose(a, [[0.5, 0.5, 0, 0], [1 / 3, 1 / 3, 0, 1 / 3]])
         assert b[0].tolist() == [0.5, 0.5, 0, 0]
         assert np.isnan(b[1]).all()
 
@@ -317,7 +320,7 @@ class TestProbabilities:
         assert reading.scores.probabilities is None
         assert noted(reading, "no option probabilities are kept: task 'u' is not multiple choice")
 
-    @pytest.mark.parametrize("likelihoods", [("nan", "-1"), ("-inf", "-inf"), ("inf", "-1")])
+    @pytest.mark.parametrize("likelihoods", [("-inf", "-inf"), ("inf", "-1")])
     def test_no_finite_log_likelihood(self, logs, likelihoods):
         broken = [[[value, "False"]] for value in likelihoods]
         logs.write("a", "t", [logs.choice(0, "q", resps=broken, acc=0.0), logs.choice(1, "r")])
@@ -338,3 +341,41 @@ class TestProbabilities:
         row = logs.choice(0, "q", (-1.0, -2.0), options=["", "b"], scores={"acc_norm": 0.0})
         logs.write("a", "t", [row])
         assert self.of(read(logs.root)).argmax() == 1
+
+
+def test_rows_whose_options_were_not_rated_count_as_not_run(logs):
+    """lm-eval takes the first option for the answer where all are NaN."""
+    nan = float("nan")
+    rows = [logs.choice(i, f"q{i}", (-1.0, -2.0, -3.0)) for i in range(4)]
+    broken = [logs.choice(i, f"q{i}", (nan, nan, -1.0), acc=1.0) for i in (0, 1)]
+    tie = [logs.choice(2, "q2", (-1.0, -1.0, -1.0))]
+    logs.write("org/a", "t", rows)
+    logs.write("org/b", "t", [*broken, *tie, rows[3]], folder="b")
+    reading = read(logs.root)
+    row = reading.scores.values[reading.scores.model_ids.index("org/b")]
+    assert np.isnan(row).tolist() == [True, True, True, False]
+    assert noted(
+        reading, r"samples_t_.*: 3 items count as not run, .*log-likelihood is NaN \(line 1"
+    )
+    logs.write("org/c", "t", [logs.choice(i, f"q{i}", (nan, nan)) for i in range(4)], folder="c")
+    with pytest.raises(ReaderError, match="the model rated no options: a log-likelihood is NaN"):
+        read(logs.root)
+    assert set(read(logs.root, damaged="skip").scores.model_ids) == {"org/a", "org/b"}
+
+
+def test_two_options_are_equally_likely_by_chance(logs):
+    rows = [logs.choice(i, f"q{i}", (-1.0, -1.0 if i else -2.0)) for i in range(6)]
+    logs.write("org/a", "t", rows)
+    assert not np.isnan(read(logs.root).scores.values).any()
+    logs.write("org/b", "t", [logs.choice(i, f"q{i}", (0.0, 0.0)) for i in range(6)])
+    with pytest.raises(ReaderError, match="all options have one log-likelihood"):
+        read(logs.root)
+
+
+def test_a_metric_that_is_no_mean_of_its_rows_is_refused(logs):
+    configs = {"t": {"metric_list": [{"metric": "spread", "aggregation": "median"}]}}
+    rows = [logs.free(i, f"q{i}", scores={"spread": 0.5, "exact_match": 1.0}) for i in range(3)]
+    logs.write("org/a", "t", rows, configs=configs)
+    assert read(logs.root).scores.items["metric"].unique().tolist() == ["exact_match"]
+    with pytest.raises(ReaderError, match=r"'spread' .* not the mean of its rows.* by 'median'"):
+        read(logs.root, metric="spread")

@@ -90,7 +90,7 @@ def fit_kriging(
         The order in which a sample takes the items. The first are the candidates of a large
         benchmark, whatever the sources.
     distinct : int
-        Number of distinct sources: with few, items are drawn.
+        Number of independent sources: with few, items are drawn.
     per_group : float
         How many sources there are for each independent one: members of a family answer alike.
     asked : int

@@ -14,7 +14,7 @@ from the 10th answer on, the run therefore checks two things: whether the target
 than two standard deviations beyond nearly all sources, above or below, and whether its answers fit
 the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
 with known probabilities, in proportion to the items' standard deviation at its ability. With fewer
-than 20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is
+than 20 independent sources all items are a sample, the first 10 with equal chances. The estimate is
 then between the models' and the sample's own (see `KrigingRun.estimate`).
 """
 
@@ -52,7 +52,7 @@ error in place of .90 for far stronger targets, .63 in place of .68 for the stro
 CHOSEN = 1 / 3
 """Share of the items that are chosen once for all targets, and not drawn."""
 LEAST_SHARE, SOURCES = 0.5, 10.0
-"""Least share of the sample in the full score; the other is 10 / (10 + distinct sources)."""
+"""Least share of the sample in the full score; the other is 10 / (10 + independent sources)."""
 TRUST = 2.0
 """For tasks the models' standard errors count twice."""
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))

@@ -21,7 +21,7 @@ from fewbench.algorithms.rasch import fit_rasch
 from fewbench.algorithms.sampling import NestedSample, whole_chances
 
 FEW = 20
-"""Distinct sources: with fewer, all items are a sample."""
+"""Independent sources: with fewer, all items are a sample."""
 PILOT = 10
 """Answers from which a run checks whether the sources can predict the target."""
 ENOUGH = 0.4

@@ -172,9 +172,28 @@ def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
     >>> round(float(distinct_weights(likeness(rows), identical(rows)).sum()), 1)
     4.0
     """
+    return _counting_once(_shared_variance(likeness), same)
+
+
+def _shared_variance(likeness: Likeness) -> FloatArray:
     noise = np.minimum(likeness.noise, 1.0 - 1e-9)
-    shared = np.where(likeness.r > 0, (likeness.r**2 - noise) / (1.0 - noise), 0.0)
-    return _counting_once(shared, same)
+    return np.where(likeness.r > 0, (likeness.r**2 - noise) / (1.0 - noise), 0.0)
+
+
+def mean_shared_variance(likeness: Likeness) -> float:
+    """Return the share of variance that two models have in common, less its noise, mean over pairs.
+
+    It is about 0 for unrelated models, however many there are.
+
+    >>> rng = np.random.default_rng(0)
+    >>> shared, own = rng.random((1, 900)) < 0.5, rng.random((20, 900)) < 0.5
+    >>> alike = np.where(rng.random((20, 900)) < 0.5, shared, own).astype(float)
+    >>> rows = np.vstack([alike, rng.random((20, 900)) < 0.5]).astype(float)
+    >>> shares = [mean_shared_variance(likeness(some)) for some in (rows, rows[20:])]
+    >>> shares[0] > 0.01 > shares[1]
+    True
+    """
+    return float(_shared_variance(likeness)[np.triu_indices(len(likeness.r), 1)].mean())
 
 
 def independent_weights(likeness: Likeness, same: BoolArray) -> FloatArray:

@@ -80,4 +80,4 @@ class HarnessModel:
         check_installed()
         arguments = import_module("lm_eval.utils").simple_parse_args_string(self.model_args)
         setup = Setup(model=self.model, model_args=arguments, use_cache=self.use_cache)
-        return cached(make_model(setup), setup)
+        return cached(make_model(setup), setup, setup.facts)

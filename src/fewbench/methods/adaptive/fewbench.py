@@ -36,7 +36,7 @@ from fewbench.methods.kriging import (
 )
 from fewbench.methods.needs import Need
 from fewbench.methods.record import Lead
-from fewbench.methods.sources import distinct_sources
+from fewbench.methods.sources import carrying_sources
 from fewbench.methods.written import check_number, write
 from fewbench.scores import Scores
 
@@ -58,11 +58,11 @@ class Fewbench(Method):
       what they tell per unit of cost. The budget still counts items.
     - `together`: So many targets, in their order, run the same items, chosen to lower the sum of
       their variances: differences of their scores are more precise. They wait for one another.
-    - `sources`: Number of distinct sources that decides how items are chosen (default: that of the
-      scores).
+    - `sources`: Number of independent sources that decides how items are chosen (default: that of
+      the scores).
 
-    With fewer than 20 distinct sources all items are a sample. So are the later items of a target
-    that is far beyond the sources, or whose answers do not fit them; the chances are then in
+    With fewer than 20 independent sources all items are a sample. So are the later items of a
+    target that is far beyond the sources, or whose answers do not fit them; the chances are then in
     proportion to what an item tells, per root of its cost.
 
     >>> Fewbench(first=8).describe()
@@ -88,7 +88,7 @@ class Fewbench(Method):
         """Return the method that these sources decide on."""
         if self.sources is not None:
             return self
-        return replace(self, sources=distinct_sources(scores.whole))
+        return replace(self, sources=carrying_sources(scores.whole))
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
@@ -152,7 +152,7 @@ class FewbenchSession(Session):
             group = self._group(name)
             run = self._runs(group)[group.index(name)]
             runs.append(self._heard_again(name, run) if self.record.has_repeats(name) else run)
-        return prediction_of(runs[0].model, runs, tasks)
+        return prediction_of(self._scores, runs[0].model, runs, tasks)
 
     def _heard_again(self, target: str, run: SampledRun) -> SampledRun:
         """Return a run that hears the means of several answers.

@@ -79,7 +79,7 @@ class Fluid(Method):
     until: float | None = None
     needs: ClassVar[tuple[Need, ...]] = (
         Need("sources", 2, "nothing distinguishes one item from another", required=True),
-        Need("distinct sources", 20, "few source models say little about an item"),
+        Need("independent sources", 20, "few source models say little about an item"),
     )
 
     @property

@@ -49,7 +49,7 @@ class Ability:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", 3, "splines need three sources", required=True),
-        Need("distinct sources", 20, "few sources to tell items apart and draw curves through"),
+        Need("independent sources", 20, "few sources to tell items apart and draw curves through"),
     )
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAbility":

@@ -49,7 +49,7 @@ class AIPW:
 
     alpha: float | None = 10.0
     folds: int = 1
-    needs: ClassVar = (Need("distinct sources", 5, "few sources tell little of a target"),)
+    needs: ClassVar = (Need("independent sources", 5, "few sources tell little of a target"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAIPW":
         """Compute the weights and split the items; regressions wait for the answers."""

@@ -148,7 +148,7 @@ class AnchorLines:
     """
 
     logit: bool = False
-    needs: ClassVar = (Need("distinct sources", 20, "few sources to draw many lines through"),)
+    needs: ClassVar = (Need("independent sources", 20, "few sources to draw many lines through"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Fit the lines to the sources' answers."""
@@ -183,7 +183,7 @@ class LowRankCompletion:
     """
 
     rank: int | None = None
-    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few abilities apart"),)
+    needs: ClassVar = (Need("independent sources", 20, "few sources tell few abilities apart"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
         """Fit the sources' answers, with missing cells filled."""
@@ -237,7 +237,7 @@ class Imputation:
 
     rank: int | None = None
     steps: int | None = None
-    needs: ClassVar = (Need("distinct sources", 20, "few sources have few components"),)
+    needs: ClassVar = (Need("independent sources", 20, "few sources have few components"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Find the components of the sources, with missing cells filled.

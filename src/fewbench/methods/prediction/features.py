@@ -67,7 +67,7 @@ class AnswerFeatures:
     @property
     def needs(self) -> tuple[Need, ...]:
         """Enough sources, and option probabilities if they are the features."""
-        some = Need("distinct sources", 20, "few sources to learn many numbers from")
+        some = Need("independent sources", 20, "few sources to learn many numbers from")
         return (some, *needs_for(self.values))
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted | Confidence:
@@ -84,7 +84,7 @@ class SubsetScore:
     """The mean score on the chosen items, with the subset's weights: one feature."""
 
     packs_answers: ClassVar[bool] = True
-    needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
+    needs: ClassVar = (Need("independent sources", 5, "few sources to draw a line through"),)
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted:
         """Take the weights and the sources' scores on the subset."""
@@ -104,7 +104,7 @@ class TaskMeans:
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
         Need("tasks", 2, "with one task this is the score on the chosen items"),
-        Need("distinct sources", 10, "few sources to weigh tasks by"),
+        Need("independent sources", 10, "few sources to weigh tasks by"),
     )
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted:
@@ -127,7 +127,7 @@ class Signature:
 
     packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
-        Need("distinct sources", 40, "few sources to compare signatures with"),
+        Need("independent sources", 40, "few sources to compare signatures with"),
         Need("probabilities", 1, "the signature is right and wrong alone"),
     )
 

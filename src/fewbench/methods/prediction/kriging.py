@@ -13,7 +13,7 @@ from fewbench.algorithms.kriging import FAR, Draw, KrigingModel, KrigingRun
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.kriging import LEAST, NEEDS, prediction_of, source_kriging
 from fewbench.methods.needs import require
-from fewbench.methods.sources import distinct_sources
+from fewbench.methods.sources import carrying_sources
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -25,8 +25,8 @@ class Kriging:
     If the sources cannot predict a target, and part of the items is a sample, the estimate rests on
     the sample as well (see `fewbench.algorithms.kriging.posterior`).
 
-    - `sources`: Number of distinct sources that decides whether the sources can predict any target
-      (default: that of the scores).
+    - `sources`: Number of independent sources that decides whether the sources can predict any
+      target (default: that of the scores).
     """
 
     sources: int | None = None
@@ -37,7 +37,7 @@ class Kriging:
         """Return the predictor that these sources decide on."""
         if self.sources is not None:
             return self
-        return replace(self, sources=distinct_sources(scores))
+        return replace(self, sources=carrying_sources(scores))
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedKriging":
         """Fit the sources."""
@@ -49,13 +49,14 @@ class Kriging:
             chances = np.full(len(model.candidates), np.nan)
             of_items = np.array(subset.chances, dtype=np.float64)  # None is NaN
             chances[np.searchsorted(model.candidates, items)] = of_items
-        return FittedKriging(model, chances)
+        return FittedKriging(scores, model, chances)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedKriging:
-    """The sources' models, and the chances of items that were drawn; NaN for the others."""
+    """The sources, their models, and the chances of drawn items; NaN for the others."""
 
+    scores: Scores
     model: KrigingModel
     chances: FloatArray | None
 
@@ -63,7 +64,7 @@ class FittedKriging:
         """Predict each target by itself."""
         places: IntArray = np.searchsorted(self.model.candidates, answers.items)
         runs = (self._heard(places, row) for row in answers.scores)
-        return prediction_of(self.model, runs, tasks)
+        return prediction_of(self.scores, self.model, runs, tasks)
 
     def _heard(self, places: IntArray, row: FloatArray) -> KrigingRun:
         run = KrigingRun(self.model)

@@ -131,7 +131,7 @@ class Difference:
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the proxy needs."""
-        some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
+        some = Need("independent sources", 5, "few sources tell little of how easy an item is")
         return (some, *needs_for(self.proxy))
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedDifference":

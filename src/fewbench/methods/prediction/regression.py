@@ -211,7 +211,7 @@ class JointWeights:
     """
 
     packs_answers: ClassVar[bool] = True
-    needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many weights from"),)
+    needs: ClassVar = (Need("independent sources", 20, "few sources to learn many weights from"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedWeights":
         """Learn the weights for the full score and for each task."""

@@ -29,7 +29,7 @@ from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
-NEEDS = (Need("distinct sources", 20, "few sources to choose many items by"),)
+NEEDS = (Need("independent sources", 20, "few sources to choose many items by"),)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def filled_up(scores: Scores, chosen: IntArray, budget: int, rng: np.random.Gene
 HELD_OUT = Need("sources", 3, "sources are held out", required=True)
 SEARCH_NEEDS = (
     HELD_OUT,
-    Need("distinct sources", 20, "few sources to choose among many subsets by"),
+    Need("independent sources", 20, "few sources to choose among many subsets by"),
 )
 
 
@@ -183,7 +183,7 @@ class Informative:
     costly: ClassVar[bool] = True
     needs: ClassVar = (
         HELD_OUT,
-        Need("distinct sources", 20, "few sources to tell items apart by"),
+        Need("independent sources", 20, "few sources to tell items apart by"),
     )
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:

@@ -11,7 +11,7 @@ import numpy as np
 from fewbench.algorithms.kriging import choose_static
 from fewbench.methods.kriging import LEAST, NEEDS, item_costs, source_kriging
 from fewbench.methods.needs import require
-from fewbench.methods.sources import distinct_sources
+from fewbench.methods.sources import carrying_sources
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -22,11 +22,11 @@ class OptimalDesign:
 
     A third of the items is chosen once for any target: half of the gain is for a target like the
     sources, half for one beyond them. The rest is drawn with known probabilities, for a target
-    that the sources cannot predict. With fewer than 20 distinct sources all items are drawn.
+    that the sources cannot predict. With fewer than 20 independent sources all items are drawn.
 
     - `cost`: Column of the items' attributes with what running each costs; items then count by what
       they tell per unit of cost.
-    - `sources`: Number of distinct sources that decides this (default: that of the scores).
+    - `sources`: Number of independent sources that decides this (default: that of the scores).
     """
 
     cost: str | None = None
@@ -37,7 +37,7 @@ class OptimalDesign:
         """Return the selector that these sources decide on."""
         if self.sources is not None:
             return self
-        return replace(self, sources=distinct_sources(scores))
+        return replace(self, sources=carrying_sources(scores))
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Choose a third one by one and draw the rest; the subset has the chances."""

@@ -105,7 +105,7 @@ class Strata:
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the proxy needs."""
-        some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
+        some = Need("independent sources", 5, "few sources tell little of how easy an item is")
         return (some, *needs_for(self.proxy))
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:

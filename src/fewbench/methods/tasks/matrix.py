@@ -16,6 +16,7 @@ from fewbench.methods.needs import item_texts
 from fewbench.methods.tasks.transferability import Transferability, sizes_of
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
+from fewbench.scores.families import families_of
 
 SOURCE_SCORES = "scores of source models"
 
@@ -101,7 +102,7 @@ class TaskMatrix:
             SOURCE_SCORES,
             scores.average == "macro",
             tuple(scores.model_ids),
-            families_of(scores),
+            tuple(families_of(scores)),
         )
 
     def __post_init__(self) -> None:
@@ -109,13 +110,6 @@ class TaskMatrix:
             raise MethodError("there is only one task, so there is nothing to choose")
         if not np.isfinite(self.rows).all():
             raise MethodError(f"some of the tasks' {self.kind} is missing")
-
-
-def families_of(scores: Scores) -> tuple[str, ...]:
-    """Return each model's family, "" where none is known."""
-    if "family" not in scores.models:
-        return ("",) * scores.n_models
-    return tuple(map(str, scores.models["family"].fillna("")))
 
 
 def column_groups(rows: FloatArray, families: tuple[str, ...] = ()) -> IntArray:

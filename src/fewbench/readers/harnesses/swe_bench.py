@@ -88,6 +88,11 @@ class SweBench:
                 f"{path}: none of its resolved instances is in {unit.beside[0]}",
                 hint="pass the table of the data set that was run",
             )
+        if not in_table:
+            notes.append(
+                f"only the {counted(len(listed), 'instance')} with a result count: if others have "
+                f"none, as they have no patch, pass a table with a column {INSTANCE} of all"
+            )
         if others := sorted((resolved | set(listed)) - set(every)):
             notes.append(f"{counted(len(others), 'instance')} not in the table: {some(others)}")
         if in_table and listed and (lacking := sorted(set(in_table) - set(listed))):

@@ -1,7 +1,7 @@
 """Items of a task, one for each document, and the run from which each cell is taken."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +24,8 @@ class Items:
 
     `ids` are TASK/CONTENT, with #2, #3, … for equal documents; `positions` are None if unknown;
     `own_ids` are the harness's ids, "" if runs disagree; `columns` maps the layout of a run to the
-    item of each row; `moved` counts items whose position differs between whole runs.
+    item of each row; `moved` counts items whose position differs between whole runs, `by_order`
+    equal documents that only their order in each run tells apart.
     """
 
     ids: list[str]
@@ -32,6 +33,7 @@ class Items:
     own_ids: list[str]
     columns: dict[str, IntArray]
     moved: int
+    by_order: int
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class _Row:
     content: str
     position: int
     own_id: str
-    address: str  # what tells equal documents apart: position, else own id, else nothing
+    address: str  # what tells equal documents apart: own id, or position, or nothing
     is_again: bool  # another answer to the item of the row before
 
 
@@ -50,6 +52,7 @@ class _Layout:
     run: LogRun
     is_whole: bool
     has_positions: bool
+    by_id: bool
 
     @property
     def counts(self) -> Counter[str]:
@@ -63,7 +66,8 @@ class _Layout:
         trials = columns["trial"].tolist() if "trial" in columns else [0] * self.run.n_rows
         named = (columns[name].tolist() for name in ("content", "position", "own_id"))
         for content, position, own_id, trial in zip(*named, trials, strict=True):
-            address = f"{position:>12}" if self.has_positions else own_id
+            by_position = self.has_positions and not self.by_id
+            address = f"{position:>12}" if by_position else own_id
             yield _Row(content, position, own_id, address, trial > 0)
 
 
@@ -79,7 +83,9 @@ def name_items(task: str, runs: Sequence[LogRun], key: str | None = None) -> Ite
     layouts = sorted(
         _layouts(runs), key=lambda layout: (not layout.has_positions, not layout.is_whole)
     )
-    twins = _twins(sorted(layouts, key=lambda layout: not layout.is_whole))
+    twins = _twins(
+        sorted(layouts, key=lambda layout: (not layout.is_whole, not layout.has_positions))
+    )
     names: dict[Key, None] = {}
     own_ids: dict[Key, str] = {}
     stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
@@ -107,6 +113,7 @@ def name_items(task: str, runs: Sequence[LogRun], key: str | None = None) -> Ite
             for layout in layouts
         },
         moved=sum(len(at) > 1 for at in believed.values()),
+        by_order=len({name for layout in layouts[1:] for name in _by_order(layout, twins)}),
     )
 
 
@@ -115,31 +122,73 @@ def _layouts(runs: Sequence[LogRun]) -> list[_Layout]:
     first: dict[str, LogRun] = {}
     for run in runs:
         first.setdefault(run.layout, run)
+    by_id = _ids_agree(list(first.values()))
     return [
-        _Layout(run, name in whole, bool((run.columns["position"] >= 0).all()))
+        _Layout(run, name in whole, bool((run.columns["position"] >= 0).all()), by_id)
         for name, run in first.items()
     ]
 
 
+def _ids_agree(runs: Iterable[LogRun]) -> bool:
+    """Whether every row has an id of its own, which names the same document in all runs."""
+    content_of: dict[str, str] = {}
+    for run in runs:
+        ids, contents = run.columns["own_id"].tolist(), run.columns["content"].tolist()
+        if not all(ids):
+            return False
+        for own_id, content in zip(ids, contents, strict=True):
+            if content_of.setdefault(own_id, content) != content:
+                return False
+    return True
+
+
 def _twins(layouts: list[_Layout]) -> Twins:
-    """Return the addresses of repeated documents, from the run with most of them."""
+    """Return the addresses of repeated documents, in order.
+
+    Ids that agree are of all runs; positions are from the run with most of them.
+    """
     twins: Twins = {}
-    for layout in layouts:
-        often = {content for content, n in layout.counts.items() if n > 1}
-        places: dict[str, set[str]] = defaultdict(set)
-        for row in layout.rows() if often else ():
+    often = {content for layout in layouts for content, n in layout.counts.items() if n > 1}
+    for layout in layouts if often else ():
+        places: dict[str, list[str]] = defaultdict(list)
+        for row in layout.rows():
             if row.content in often and row.address:
-                places[row.content].add(row.address)
+                places[row.content].append(row.address)
         for content, addresses in places.items():
-            if len(addresses) > len(twins.get(content, {})):
-                twins[content] = {address: n for n, address in enumerate(sorted(addresses))}
+            if layout.by_id:  # in the order of the dataset, as far as it is known
+                of_all = twins.setdefault(content, {})
+                for address in addresses:
+                    of_all.setdefault(address, len(of_all))
+            elif len(addresses) > 1 and len(set(addresses)) > len(twins.get(content, {})):
+                twins[content] = {address: n for n, address in enumerate(sorted(set(addresses)))}
     return twins
+
+
+def _by_order(layout: _Layout, twins: Twins) -> list[Key]:
+    """Return the repeated documents of a run that nothing but their order tells apart."""
+    counts = layout.counts
+    return [
+        (content, n)
+        for content, addresses in _addresses(layout).items()
+        if (counts[content] > 1 or content in twins)
+        and not addresses <= twins.get(content, {}).keys()
+        for n in range(counts[content])
+    ]
+
+
+def _addresses(layout: _Layout) -> dict[str, set[str]]:
+    addresses: dict[str, set[str]] = defaultdict(set)
+    for row in layout.rows():
+        addresses[row.content].add(row.address)
+    return addresses
 
 
 def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterator[tuple[Key, _Row]]:
     """Yield each row with its key; equal documents differ by address, else by order."""
     by_order = {
-        row.content for row in layout.rows() if row.address not in twins.get(row.content, {})
+        content
+        for content, addresses in _addresses(layout).items()
+        if not addresses <= twins.get(content, {}).keys()
     }
     counts = layout.counts
     met: Counter[str] = Counter()
@@ -169,10 +218,14 @@ class Used:
 
 @dataclass(frozen=True)
 class Merged:
-    """What is used of each run, and how many rows of each run a newer one replaces."""
+    """What is used of each run, and how many rows of each run a newer one replaces.
+
+    `set_aside` are runs of a part, with other settings than a whole run of the model.
+    """
 
     taken: list[Used]
     replaced: list[int]
+    set_aside: list[int]
 
 
 @dataclass(frozen=True)
@@ -199,8 +252,9 @@ def merge(
     """Choose a run for each cell.
 
     A newer run replaces an older run of the same model within one group (folder) and variant
-    (settings); with "newest", among all runs that have a time. All other runs must agree. With
-    `keeps_all`, runs of one variant are further answers to their items.
+    (settings); with "newest", among all runs that have a time, but no part of a run replaces a
+    whole run with other settings. All other runs must agree. With `keeps_all`, runs of one variant
+    are further answers to their items.
 
     Raises
     ------
@@ -210,7 +264,7 @@ def merge(
     of_model: dict[str, list[int]] = defaultdict(list)
     for at, run in enumerate(runs):
         of_model[run.model].append(at)
-    choice = _Choice(runs, items, numbers, same_model, [0] * len(runs))
+    choice = _Choice(runs, items, numbers, same_model, [0] * len(runs), [])
     taken: dict[int, Used] = {}
     for group in of_model.values():
         is_alike = len({runs[at].variant for at in group}) == 1
@@ -224,7 +278,7 @@ def merge(
             columns = items.columns[runs[at].layout]
             rows = np.flatnonzero(chosen.run[columns] == at)
             taken[at] = Used(runs[at], columns[rows], rows)
-    return Merged([taken[at] for at in sorted(taken)], choice.replaced)
+    return Merged([taken[at] for at in sorted(taken)], choice.replaced, choice.set_aside)
 
 
 @dataclass(frozen=True)
@@ -234,6 +288,7 @@ class _Choice:
     numbers: Numbers
     same_model: SameModel
     replaced: list[int]
+    set_aside: list[int]
 
     def of_model(self, own: list[int]) -> MergedCells:
         groups: dict[object, list[int]] = defaultdict(list)
@@ -243,6 +298,13 @@ class _Choice:
             groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
         merged = MergedCells.empty(self.items)
         for members in groups.values():
+            whole = [at for at in members if self.runs[at].is_whole]
+            if whole:  # the newest of them; a group without a choice has one variant
+                variant = self.runs[whole[-1]].variant
+                parts = [at for at in members if not self.runs[at].is_whole]
+                others = [at for at in parts if self.runs[at].variant != variant]
+                self.set_aside.extend(others)
+                members = [at for at in members if at not in others]
             newest = MergedCells.empty(self.items)
             for at in members:
                 self._add(at, newest)

@@ -40,6 +40,13 @@ def notes_on(
             for run, gone in zip(task.runs, task.merged.replaced, strict=True)
             if gone
         ),
+        *_cut(
+            f"model {task.runs[at].model!r}, task {task.name!r}: {task.runs[at].path.name} is not "
+            f"used, a run of {task.runs[at].n_rows} items with other settings than those of the "
+            "whole run"
+            for task in tasks
+            for at in task.merged.set_aside
+        ),
         *_cut(_parts(tasks)),
         *_cut(_not_run(tasks, values, list(models))),
         *_of_files(tasks),
@@ -47,6 +54,7 @@ def notes_on(
         *_cut(_task_settings(tasks, scoring=False)),
         *_versions(tasks),
         *_cut(_strangers(tasks, values, list(models))),
+        *_cut(_by_order(tasks)),
         *_prompts(tasks, models),
         *_cut(_positions(tasks)),
     ]
@@ -227,6 +235,16 @@ def _strangers(tasks: list[JoinedTask], values: FloatArray, models: list[str]) -
                 f"task {task.name!r}: {len(named)} groups of models have (nearly) no items in "
                 f"common ({listed}): the versions differ, or items are identified by a prompt; "
                 "pass --key FIELD with a field that identifies items in all logs"
+            )
+
+
+def _by_order(tasks: list[JoinedTask]) -> Iterator[str]:
+    for task in tasks:
+        if task.items.by_order:
+            yield (
+                f"task {task.name!r}: {counted(task.items.by_order, 'item')} have the text of "
+                "other items, and the logs do not tell which is which, so they are joined by their "
+                "order; pass --key FIELD with a field that is different for every item"
             )
 
 

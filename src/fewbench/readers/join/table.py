@@ -20,12 +20,18 @@ from fewbench.errors import ReaderError
 from fewbench.readers.harness import LogRun, Reading
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.notes import notes_on, scoring_differences
-from fewbench.readers.join.task import JoinedTask, check_options, join_task, write_probabilities
+from fewbench.readers.join.task import (
+    JoinedTask,
+    check_options,
+    is_mean,
+    join_task,
+    write_probabilities,
+)
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
 
@@ -224,6 +230,8 @@ def join(
         scale=scale,
     )
     scores = _with_harness_columns(scores.changed(repeats=repeats), tasks)
+    if key is not None:
+        scores = scores.changed(items=scores.items.assign(**{KEY_FIELD: key}))
     if like is not None and any(kinds := [kind for task in tasks for kind in _reply_kinds(task)]):
         column = np.array(kinds, dtype=object)
         scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))
@@ -269,6 +277,7 @@ def _candidates(task: str, runs: list[LogRun], metrics: Preference) -> list[str]
     if not every:
         raise ReaderError(f"{runs[0].path}: task {task!r} has no metric")
     scalar = [name for name in every if any(name in run.numeric for run in runs)]
+    scalar = [name for name in scalar if all(is_mean(run, name) for run in runs)] or scalar
     if not scalar:
         runs[0].numbers(every[0])  # raises, and says what it is instead of a number
     return every if set(wanted) & set(every) else scalar
@@ -355,28 +364,63 @@ def _reply_kinds(task: JoinedTask) -> list[str]:
 
 
 def _named_as(like: Scores | None, scores: Scores) -> Scores:
-    """Give equal documents the ids of other scores, by position.
+    """Give equal documents the ids of other scores: by their own ids, or else by position.
 
-    A run with only the second of two equal documents cannot know that there is a first.
+    A run with only the second of two equal documents cannot know that there is a first. An item of
+    which it is unknown which document it is gets an id that no other scores have.
     """
-    if like is None or not all("doc_id" in table.items for table in (like, scores)):
+    if like is None:
         return scores
-
-    def places(table: Scores) -> list[tuple[str, Any]]:
-        names = [re.sub(r"#\d+$", "", item) for item in table.item_ids]
-        return list(zip(names, table.items["doc_id"], strict=True))
-
-    often = {name for name, times in Counter(name for name, _ in places(like)).items() if times > 1}
-    item_at = {
-        place: item
-        for place, item in zip(places(like), like.item_ids, strict=True)
-        if place[0] in often and not pd.isna(place[1])
-    }
-    pairs = zip(places(scores), scores.item_ids, strict=True)
-    ids = [item if pd.isna(place[1]) else item_at.get(place, item) for place, item in pairs]
+    names, theirs = _texts(scores), _texts(like)
+    of_each = Counter(theirs)
+    often = {name for name, n in of_each.items() if n > 1} & set(names)
+    if not often:
+        return scores
+    column = _address(like, scores)
+    unknown = [""] * scores.n_items
+    ours = unknown if column is None else scores.items[column].tolist()
+    item_at = {} if column is None else dict(zip(zip(theirs, like.items[column], strict=True),
+                                                 like.item_ids, strict=True))  # fmt: skip
+    times = Counter(names)
+    ids = []
+    for name, address, item in zip(names, ours, scores.item_ids, strict=True):
+        if name not in often:
+            ids.append(item)
+        elif pd.isna(address) or address == "":
+            is_all = times[name] == of_each[name]  # then they are in order
+            ids.append(item if is_all else f"{item} (one of {of_each[name]})")
+        else:
+            ids.append(item_at.get((name, address), f"{item} (none of {of_each[name]})"))
     if len(set(ids)) < len(ids):
         return scores
     return scores.changed(items=scores.items.set_axis(ids))
+
+
+def _texts(scores: Scores) -> list[str]:
+    """Return the id of each item without the number of an equal document."""
+    return [re.sub(r"#\d+$", "", item) for item in scores.item_ids]
+
+
+def _address(like: Scores, scores: Scores) -> str | None:
+    """Return the column that tells equal documents of both tables apart, None if there is none."""
+    there = [name for name in ("sample_id", "doc_id")
+             if all(name in table.items for table in (like, scores))]  # fmt: skip
+    if "sample_id" in there and not _ids_agree(like, scores):
+        there.remove("sample_id")  # they number the samples of each run anew
+    return there[0] if there else None
+
+
+def _ids_agree(like: Scores, scores: Scores) -> bool:
+    """Whether samples that have one id in both tables have one text."""
+    ours, theirs = (
+        {
+            (text.rpartition("/")[0], own_id): text
+            for text, own_id in zip(_texts(table), table.items["sample_id"], strict=True)
+            if own_id
+        }
+        for table in (scores, like)
+    )
+    return all(theirs.get(own_id, text) == text for own_id, text in ours.items())
 
 
 def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
@@ -386,6 +430,9 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):
             why = f"{gone} rows are replaced by a newer run" if gone else ""
             counts[id(taken.run)] = (task.metric, len(taken.rows), why)
+        for at in task.merged.set_aside:
+            why = "a part of a run, with other settings than the whole run of the model"
+            counts[id(task.runs[at])] = (task.metric, 0, why)
     rows = []
     for run in runs:
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))

@@ -28,6 +28,8 @@ from fewbench.scores.repeats import (
     reduce_answers,
 )
 
+LIKELIHOODS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
+"""Metrics whose rows hold log-likelihoods, in every harness that logs them."""
 ALL_BITS = np.uint64(2**64 - 1)
 KEY_HALVES = (np.uint64((2**32 - 1) << 32), np.uint64(2**32 - 1))
 
@@ -250,9 +252,11 @@ def join_task(
     Raises
     ------
     ReaderError
-        If a value is not one number, the scale contradicts the metric, or runs disagree.
+        If the metric is no mean, a value is not one number, the scale contradicts the metric, or
+        runs disagree.
     """
     for run in runs:
+        check_mean(run, metric)
         higher = run.higher_is_better.get(metric)
         if higher is not None and higher == scale.lower_is_better:
             raise ReaderError(
@@ -277,6 +281,30 @@ def join_task(
     )
     derived = sum(metric not in run.metrics for run in runs)
     return JoinedTask(name, metric, filtered, list(runs), items, merged, derived, trials)
+
+
+def is_mean(run: LogRun, metric: str) -> bool:
+    """Whether a metric's rows have scores, of which the metric is the mean."""
+    return metric not in run.aggregated and metric not in LIKELIHOODS
+
+
+def check_mean(run: LogRun, metric: str) -> None:
+    """Raise ReaderError if a metric is not the mean of its rows' values."""
+    if is_mean(run, metric):
+        return
+    what = (
+        f"aggregates them by {run.aggregated[metric]!r}"
+        if metric in run.aggregated
+        else ("computes it from their log-likelihoods")
+    )
+    others = [name for name in run.metrics if name in run.numeric and is_mean(run, name)]
+    raise ReaderError(
+        f"{run.path}: metric {metric!r} of task {run.task!r} is not the mean of its rows, which "
+        f"have no scores: {run.harness or 'the harness'} {what}",
+        hint=f"use --metric {others[0]}"
+        if others
+        else f"exclude the task: --skip-tasks {run.task}",
+    )
 
 
 def metric_of(run: LogRun, metric: str) -> FloatArray:

@@ -6,7 +6,7 @@ answer is in the folder before the next is taken up, and logs are ordinary logs 
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -25,9 +25,10 @@ from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_wi
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import task_in
 from fewbench.runners.joining import unnamed_target
+from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
-from fewbench.runners.run_folder import limits_of, saved_benchmark
+from fewbench.runners.run_folder import limits_of, saved_benchmark, undone_if_refused
 from fewbench.scores import Benchmark, Scores, open_sources
 from fewbench.scores.roles import as_sources
 
@@ -129,6 +130,7 @@ def estimated(
 
     def open_run(table: Scores, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
+        facts |= _weights(spec.model, (spec.model_args or {}).values())
         name = target or spec.model
         return Run.open(
             table,
@@ -237,7 +239,10 @@ def run_inspect(
     common = {"epochs": str(params["epochs"] or 1)}
     common |= {"model arguments": " ".join(params["m"])} if params["m"] else {}
     common |= {"server": params["model_base_url"]} if params["model_base_url"] else {}
-    ran = [common | {"model": model} for model in models or ["of the task"]]
+    passed = [word.partition("=")[2] for word in params["m"]]
+    ran = [
+        common | {"model": model} | _weights(model, passed) for model in models or ["of the task"]
+    ]
     asked = [*models, *([] if models else [None])]
     names = list(
         targets or [unnamed_target(folder, *pair) for pair in zip(ran, asked, strict=True)]
@@ -276,28 +281,35 @@ def run_inspect(
         ),
         on_progress,
     )
-    try:
-        # A limit on cost counts epochs, which a task may set: they are known once it has begun.
-        is_late = limits is not None and limits.cost is not None and not (place / HEADER).exists()
-        is_left = is_late or pool.known is None or any(pool.open().next(name) for name in names)
-        while is_left:
-            _set_defaults(context, place / LOGS, tries, quiet)
-            # They wait for each other.
-            n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
-            context.params["max_tasks"] = len(names) * n_tasks
-            _evaluate(context, pool, place / LOGS, make_tasks)
-            # A sample cannot run again in one eval, so that further rounds have evals of their own.
-            is_left = pool.begin_round()
-        if on_end is not None:
-            on_end()
-        outcome = runs[0].result()
-    finally:
-        for run in runs:
-            run.close()
-        if is_new and not pool.evals():  # no task has started: the tasks or arguments were wrong
-            shutil.rmtree(place, ignore_errors=True)
+    with undone_if_refused(place, lambda: bool(pool.evals())):
+        try:
+            # A limit on cost counts epochs, which a task may set: they are known once it has begun.
+            has_cost = limits is not None and limits.cost is not None
+            is_late = has_cost and not (place / HEADER).exists()
+            is_left = is_late or pool.known is None or any(pool.open().next(name) for name in names)
+            while is_left:
+                _set_defaults(context, place / LOGS, tries, quiet)
+                # They wait for each other.
+                n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
+                context.params["max_tasks"] = len(names) * n_tasks
+                _evaluate(context, pool, place / LOGS, make_tasks)
+                # A sample cannot run again in one eval: further rounds have evals of their own.
+                is_left = pool.begin_round()
+            if on_end is not None:
+                on_end()
+            outcome = runs[0].result()
+        finally:
+            for run in runs:
+                run.close()
+            if is_new and not pool.evals():  # no task has started: tasks or arguments were wrong
+                shutil.rmtree(place, ignore_errors=True)
     issue(outcome.warnings)
     return outcome
+
+
+def _weights(model: Any, arguments: Iterable[Any]) -> dict[str, str]:
+    """Return facts of the files of a model: PROVIDER/PATH, or an argument such as model_path."""
+    return of_weights([str(model).partition("/")[2], *map(str, arguments)])
 
 
 def _opened(

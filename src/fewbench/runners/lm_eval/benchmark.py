@@ -17,14 +17,13 @@ from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import RunError, first_line
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.join.table import Preference, require
-from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval.logs import header_of
 from fewbench.runners.lm_eval.setup import Setup
 from fewbench.runners.lm_eval.sources import settings_of
 from fewbench.runners.lm_eval.tasks import LmTask, make_manager
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import WEIGHT
-from fewbench.scores.table import HARNESS_VERSION, KEYS, SETTINGS
+from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, POSITION, SETTINGS
 
 OWN_TASKS = "lm-eval ls tasks lists all names; pass --include_path DIR for tasks of your own"
 
@@ -129,6 +128,8 @@ def choose_tasks(
         },
         index=pd.Index([item for task in tasks.values() for item in task.ids], dtype=object),
     )
+    if key is not None:
+        items[KEY_FIELD] = key
     items[POSITION] = np.concatenate([np.arange(size) for size in sizes])
     items[KEYS] = [
         text for task in tasks.values() for text in task.answer_keys(range(len(task.ids)))

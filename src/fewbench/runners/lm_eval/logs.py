@@ -100,7 +100,7 @@ class Logs:
         for task, rows in samples.items():
             of_task = self.rows(task)
             for row in rows:
-                of_task[str(row["filter"]), int(row["doc_id"])] = loads(dump(_as_logged(row)))
+                of_task[str(row["filter"]), int(row["doc_id"])] = loads(dump(as_logged(row)))
             filters = list(dict.fromkeys(name for name, _ in of_task))
             # lm-eval writes one filter after the other, and positions in order.
             order = sorted(of_task, key=lambda at: (filters.index(at[0]), at[1]))
@@ -238,7 +238,7 @@ def _sha256(text: str | None) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest() if text else None
 
 
-def _as_logged(row: Mapping[str, Any]) -> Row:
+def as_logged(row: Mapping[str, Any]) -> Row:
     """Return a row in the form that lm-eval writes to files."""
     from lm_eval.utils import sanitize_list
 

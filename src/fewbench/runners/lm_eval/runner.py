@@ -21,23 +21,22 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
-from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
 from fewbench.runners.lm_eval.sources import SourceDocuments, without_sampler
 from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, run_documents
+from fewbench.runners.model_facts import of_model
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE, check_alike
+from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES
-from fewbench.scores.table import SETTINGS
+from fewbench.scores.table import POSITION, SETTINGS, key_field_of
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
-LOGS = "lm_eval"
-"""Folder for logs in the folder of the evaluation."""
 
 
 class LmEvalRunner:
@@ -53,7 +52,7 @@ class LmEvalRunner:
     folder : path, optional
         For logs, in lm-eval's own form (default: they are not kept).
     key : str, optional
-        The field that identifies a document if the scores were imported with `--key`.
+        The field that identifies a document (default: the one that the scores record).
     accept_differences : bool
         Run items although they would be asked or scored in another way than for the source models.
     metric, filter : str, optional
@@ -86,7 +85,8 @@ class LmEvalRunner:
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
         self.facts, self.model_name = self._setup.facts, self._setup.target
-        self._models = {name: cached(model, self._setup) for name, model in (models or {}).items()}
+        self._seen = {name: of_model(model) for name, model in (models or {}).items()}
+        self._models = {name: self._cached(name, model) for name, model in (models or {}).items()}
         self._key, self._accept_differences = key, accept_differences
         self._temporary = TemporaryDirectory() if folder is None else None
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
@@ -115,6 +115,7 @@ class LmEvalRunner:
                         f"--{name} is not accepted: the scores name the tasks, metrics and filters",
                         hint="leave it out, or leave out the scores",
                     )
+        self._key = self._key or key_field_of(scores.items)
         self._sources, self._targets = SourceDocuments(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
@@ -138,7 +139,7 @@ class LmEvalRunner:
         seed_all(self._setup)
         if not self._models:
             model = make_model(self._setup)
-            self._models = {name: cached(model, self._setup) for name in self._targets}
+            self._models = {name: self._cached(name, model) for name in self._targets}
         names = list(dict.fromkeys(self._sources.task_of[item] for item in items))
         if self._chosen is None:
             self._tasks = load_tasks(names, self._setup, self._key)
@@ -146,6 +147,11 @@ class LmEvalRunner:
             self._tasks = {name: self._chosen.tasks[name] for name in names}
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        if self._key == POSITION:
+            notes.append(
+                "documents are found by their number alone: nothing in the scores says what they "
+                "ask, so use the data set of the source models"
+            )
         self._sources.check_metrics(self._tasks)
         keys: dict[str, str] = {}
         for name, place in self._places(items).items():
@@ -159,6 +165,20 @@ class LmEvalRunner:
             facts = {item: ("", key) for item, key in keys.items()}
             self._check_alike(target, facts | self._hashes(target, first))
         return [*notes, *self._accepted]
+
+    def model_facts(self, target: str) -> Mapping[str, str]:
+        """Return what can be seen of the weights of a target's model object."""
+        return self._seen.get(target, {})
+
+    def _cached(self, target: str, model: Any) -> Any:
+        """Return a model with its cache of answers, if there is one."""
+        if target in self._seen and not self._seen[target] and self._setup.use_cache is not None:
+            raise RunError(
+                f"--use_cache is not accepted: the weights of {target!r} cannot be seen, so "
+                "another model of this name would get its answers",
+                hint="leave it out; the folder of the run keeps all answers",
+            )
+        return cached(model, self._setup, {**self.facts, **self.model_facts(target)})
 
     def _folder_of(self, target: str) -> Path:
         return self._folder / folder_name(target, gap="__")  # as lm-eval names folders of models
@@ -365,7 +385,7 @@ def run_lm_eval(
     items_of : path, optional
         As for `fewbench.run`.
     key : str, optional
-        The field that identifies a document if the scores were imported with `--key`.
+        The field that identifies a document (default: the one that the scores record).
     batch, seed, tries, accept_differences, accept_fractions, accept_changes, retry_skipped, repeats
         As for `Run.open`.
     metric, filter : str, optional

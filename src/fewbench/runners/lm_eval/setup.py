@@ -4,6 +4,7 @@ lm-eval's parser reads the arguments, so every option of a model works as in `lm
 that decide which documents run, or with which prompts, are refused with the reason.
 """
 
+import hashlib
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 from fewbench.errors import MissingExtraError, RunError, first_line
 from fewbench.readers.harnesses.lm_eval.run_results import NAMES
+from fewbench.runners.model_facts import of_weights
 
 CHOOSES = "fewbench chooses the documents"
 UNUSED = "fewbench does not use it"
@@ -22,7 +24,7 @@ REFUSED = {
     "samples": (CHOOSES, "leave it out"),
     "cache_requests": (
         "lm-eval then gives chosen documents the prompts of the first documents of the task",
-        "leave it out; --use_cache is safe",
+        "leave it out; --use_cache caches answers, for each model alone",
     ),
     "predict_only": ("answers would have no scores", "leave it out"),
     "output_path": ("logs are written to the folder of the run", "leave it out"),
@@ -96,7 +98,10 @@ class Setup:
             del facts[name]
         if self.metadata == self.model_args:  # lm-eval adds one to the other
             del facts["metadata"]
-        return {name: str(value) for name, value in facts.items() if value not in (None, {}, "")}
+        texts = {name: str(value) for name, value in facts.items() if value not in (None, {}, "")}
+        return texts | of_weights(
+            str(self.model_args[key]) for key in NAMES if key in self.model_args
+        )
 
 
 def check_installed() -> None:
@@ -227,10 +232,20 @@ def make_model(setup: Setup) -> Any:
         ) from error
 
 
-def cached(model: Any, setup: Setup) -> Any:
+def cached(model: Any, setup: Setup, facts: Mapping[str, str]) -> Any:
     """Return the model with lm-eval's cache of answers if --use_cache names one."""
     if setup.use_cache is None:
         return model
     from lm_eval.api.model import CachingLM
 
-    return CachingLM(model, f"{setup.use_cache}_rank0.db")
+    return CachingLM(model, cached_in(setup.use_cache, facts))
+
+
+def cached_in(path: str, facts: Mapping[str, str]) -> str:
+    """Return the file of a model's answers, of which `facts` are how the model is run.
+
+    lm-eval looks answers up by the request alone, so models must not share a file.
+    """
+    text = "\n".join(f"{name}={value}" for name, value in sorted(facts.items()))
+    whose = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{path}_{whose}_rank0.db"

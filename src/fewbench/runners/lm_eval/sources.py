@@ -14,15 +14,16 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harnesses.lm_eval.run_results import Results
-from fewbench.readers.options import COMPARED
+from fewbench.readers.harnesses.lm_eval.samples import likelihoods_of
+from fewbench.readers.options import COMPARED, unrated
 from fewbench.readers.values import as_number, describe
-from fewbench.runners.exports import POSITION, check_origin
-from fewbench.runners.lm_eval.logs import dump
+from fewbench.runners.exports import check_origin
+from fewbench.runners.lm_eval.logs import as_logged, dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
-from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS
 
 
 class SourceDocuments:
@@ -131,8 +132,9 @@ class SourceDocuments:
         """
         metric_of = self.metrics.items.set_index("task").loc[task]
         metric, filtered = str(metric_of.get("metric") or ""), str(metric_of.get("filter") or "")
-        reasons: dict[int, str] = {}
-        for row in rows:
+        listed = list(rows)
+        reasons = _unrated(listed)
+        for row in listed:
             names = [metric] if metric else row["metrics"]
             for name in names if row["filter"] == filtered or not filtered else ():
                 value = loads(dump(row.get(name, 0.0)))  # as logged; some are computed on reading
@@ -192,6 +194,16 @@ class SourceDocuments:
         return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
 
 
+def _unrated(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Return the positions whose options the model did not rate, and why."""
+    rated = [
+        (int(row["doc_id"]), likelihoods_of(loads(dump(as_logged(row)["resps"])))) for row in rows
+    ]
+    options = [(at, values) for at, values in rated if values is not None]
+    reasons = unrated([values for _, values in options])
+    return {options[at][0]: why for at, why in reasons.items()}
+
+
 def settings_of(results: Results, task: LmTask, metric: str | None, filtered: str | None) -> str:
     """Return how a task is asked and scored, as a column of the items holds it."""
     settings = results.task_settings(task.name)
@@ -218,4 +230,4 @@ def without_sampler(settings: str) -> str:
 
 def _task(item: str, task: str) -> str:
     """Return lm-eval's name of an item's task: items are named TASK/CONTENT."""
-    return task if item.startswith(f"{task}/") else item.rpartition("/")[0]
+    return item.rpartition("/")[0] if "/" in item and not item.startswith(f"{task}/") else task

@@ -19,6 +19,7 @@ from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.lm_eval.samples import choices_of
 from fewbench.readers.values import ID_LENGTH, field_value
 from fewbench.runners.lm_eval.setup import Setup
+from fewbench.scores.table import POSITION
 
 
 class LmTask:
@@ -31,7 +32,8 @@ class LmTask:
         Changed in place: from now on it runs these documents.
     setup : Setup
     key : str, optional
-        Field that identifies a document (default: lm-eval's hash of it).
+        Field that identifies a document (default: lm-eval's hash of it). `doc_id` is its position
+        unless documents have such a field.
 
     Attributes
     ----------
@@ -72,7 +74,9 @@ class LmTask:
         met: dict[str, int] = {}
         for at, (document, hashed) in enumerate(zip(self.documents, self.hashes, strict=True)):
             content = hashed[:ID_LENGTH]
-            if key is not None:
+            if key == POSITION and key not in document:
+                content = str(at)
+            elif key is not None:
                 try:
                     content = field_value(document, key, f"document {at} of task {self.name!r}")
                 except ReaderError as error:

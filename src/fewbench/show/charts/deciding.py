@@ -38,6 +38,26 @@ def differences(found: Any) -> Any:
     return forms.intervals(forms.in_unit(rows, unit), axis, text, line=0.0)
 
 
+def scores(found: Any) -> Any:
+    """The scores of targets with their intervals, best first.
+
+    Parameters
+    ----------
+    found : Ranking
+    """
+    unit, best = Unit(found.scale), {target.target for target in found.contenders}
+    rows = [
+        {"name": place.target, "value": place.score, **dict(place.interval),
+         "color": "m0" if place.target in best else "ref"} for place in found.targets
+    ]  # fmt: skip
+    text = "; ".join(
+        f"{place.target}: {unit.score(place.score)} ({unit.scores(place.interval)})"
+        for place in found.targets[: forms.MOST]
+    )
+    title = unit.score_title("score")
+    return forms.intervals(forms.in_unit(rows, unit), title, f"Scores with intervals. {text}.")
+
+
 def ranks(found: Any) -> Any:
     """The ranks of targets with their ranges, best first.
 
@@ -45,12 +65,13 @@ def ranks(found: Any) -> Any:
     ----------
     found : Ranking
     """
-    best = {target.target for target in found.targets if target.rank_low <= found.top}
+    best = {target.target for target in found.contenders}
     rows = [
         {"name": place.target, "value": place.rank, "low": place.rank_low, "high": place.rank_high,
          "color": "m0" if place.target in best else "ref"} for place in found.targets
     ]  # fmt: skip
-    text = "; ".join(f"{r['name']}: {r['value']} ({r['low']} to {r['high']})" for r in rows)
+    shown = rows[: forms.MOST]
+    text = "; ".join(f"{r['name']}: {r['value']} ({r['low']} to {r['high']})" for r in shown)
     return forms.intervals(rows, "rank", f"Ranks with their ranges. {text}.", form="d")
 
 

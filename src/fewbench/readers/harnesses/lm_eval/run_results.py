@@ -18,6 +18,11 @@ UNSET = {"do_sample": "false", "temperature": "0", "top_p": "1"}
 # What is equal to an argument of a filter that is not set.
 FILTER_UNSET = {"group_select": "0", "fallback": "[invalid]"}
 NO_ARGUMENTS = ("aggregation", "higher_is_better")
+NO_MEANS = (
+    *("perplexity", "weighted_perplexity", "bits_per_byte", "median", "brier_score"),
+    *("f1", "matthews_corrcoef", "bleu", "chrf", "ter"),
+)
+"""Aggregations of lm-eval of which a row's value is a part and no score."""
 NOT_SET = ("none", "false", "[]", "")
 ASKED = (
     *("description", "doc_to_text", "target_delimiter", "fewshot_delimiter", "gen_prefix"),
@@ -75,12 +80,24 @@ class Results(JsonObject):
             "task_settings": tuple(sorted((self.task_settings(task) | scoring).items())),
             "scorers": self.scorers(task),
             "higher_is_better": self.directions(task),
+            "aggregated": self.aggregations(task),
         }
 
     def directions(self, task: str) -> dict[str, bool]:
         """Return metric → whether higher is better, where stated."""
         stated = self.part("higher_is_better", task)
         return {name: value for name, value in stated.items() if isinstance(value, bool)}
+
+    def aggregations(self, task: str) -> dict[str, str]:
+        """Return metric → its aggregation, where that is one of lm-eval's that is no mean."""
+        listed = self.part("configs", task).get("metric_list")
+        named = (
+            [entry for entry in listed if isinstance(entry, dict)]
+            if isinstance(listed, list)
+            else []
+        )
+        stated = {str(entry.get("metric")): str(entry.get("aggregation")) for entry in named}
+        return {metric: name for metric, name in stated.items() if name in NO_MEANS}
 
     def filters(self, task: str) -> list[str]:
         """Return the task's filters in the order of a file's rows; [] if it names none."""

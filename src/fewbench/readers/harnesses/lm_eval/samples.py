@@ -16,6 +16,7 @@ from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, head, load_json, object_at, parquet_rows
 from fewbench.readers.options import OptionTable
 from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value, is_position
+from fewbench.scores.table import POSITION
 
 NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
 NOT_METRICS = {
@@ -90,7 +91,7 @@ class RowStart:
         if not self.is_seen:
             self.is_seen, self.options = True, option_table(row, metrics, delimiter)
             return self.options
-        likelihoods = None if self.options is None else _likelihoods(row["resps"])
+        likelihoods = None if self.options is None else likelihoods_of(row["resps"])
         if likelihoods is None or self.options is None:
             return None
         return OptionTable(likelihoods, self.options.right, self.options.texts)
@@ -192,10 +193,13 @@ def metrics_of(row: dict[str, Any], where: str) -> list[str]:
 
 
 def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
-    """Return lm-eval's hash of a document, or its field `key`."""
+    """Return lm-eval's hash of a document, or its field `key`; `doc_id` is also its position."""
     if key is None:
         return str(row["doc_hash"])[:ID_LENGTH]
-    return field_value(object_at(row, "doc"), key, where)
+    document = object_at(row, "doc")
+    if key == POSITION and key not in document:
+        return str(row[POSITION])
+    return field_value(document, key, where)
 
 
 def prompt_of(row: dict[str, Any]) -> str:
@@ -299,7 +303,7 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
     >>> found
     OptionTable(likelihoods=(-1.5, -inf), right=0, texts=('four', 'five!'), unconditional=())
     """
-    likelihoods = _likelihoods(row.get("resps"))
+    likelihoods = likelihoods_of(row.get("resps"))
     if likelihoods is None:
         return None
     requests = _requests(row.get("arguments"), len(likelihoods))
@@ -320,7 +324,7 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
     return OptionTable(likelihoods, _right(row.get("target"), texts), texts, unconditional)
 
 
-def _likelihoods(resps: Any) -> tuple[float, ...] | None:
+def likelihoods_of(resps: Any) -> tuple[float, ...] | None:
     """Return each request's log-likelihood; resps are request × repeat × (value, is_greedy)."""
     if not isinstance(resps, list):
         return None

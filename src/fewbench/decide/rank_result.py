@@ -1,0 +1,313 @@
+"""What `rank` returns: targets from the best to the worst, and how sure the order is."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from fewbench._json import Frozen
+from fewbench._lazy import pandas as pd
+from fewbench._names import counted, probability, some
+from fewbench._warned import in_cell
+from fewbench.decide.history import Dated, history_section
+from fewbench.decide.operands import Pairing
+from fewbench.decide.words import AS_MODELS, on_these
+from fewbench.evaluation.interval import Interval
+from fewbench.scores import Average, Scale, Unit
+from fewbench.scores.benchmark import average_notes
+from fewbench.show.charts import deciding
+from fewbench.show.charts.forms import MOST
+from fewbench.show.page import Page, Section, Shown, Table
+
+SHOWN_CONTENDERS = 6
+"""Names of models in the finding."""
+SHOWN_NAMES = 2
+"""Names in a cell."""
+SHOWN_ROWS = 40
+"""Rows of a text; files have all."""
+
+
+class Place(Frozen):
+    """A target's place, in the order by full scores or by the scores on a task.
+
+    Attributes
+    ----------
+    target : str
+    score, interval
+        The score on the user's scale, and the interval of this score by itself: None if too
+        little is known of a task.
+    rank : int
+        1 is best.
+    rank_low, rank_high : int
+        Best and worst rank; the level applies to the ranges of all targets jointly.
+    chance_best : float
+        Probability of rank 1.
+    may_be_best : bool
+        Whether no other target is surely better; the level applies to all targets jointly.
+    items_run : int
+    """
+
+    target: str
+    score: float
+    interval: Interval | None
+    rank: int
+    rank_low: int
+    rank_high: int
+    chance_best: float
+    may_be_best: bool
+    items_run: int
+
+
+class Ranked(Place):
+    """A target's place in the order by full scores.
+
+    Attributes
+    ----------
+    chance_top : float
+        Probability of being among the best `top`.
+    tied_with : tuple of str
+        Targets that may be as good, worse or better.
+    """
+
+    chance_top: float
+    tied_with: tuple[str, ...]
+
+
+class TaskRanking(Frozen):
+    """Targets from the best to the worst on a task.
+
+    Attributes
+    ----------
+    task : str
+    items : int
+        Number of items of the task.
+    targets : tuple of Place
+        The level applies to each task by itself.
+    """
+
+    task: str
+    items: int
+    targets: tuple[Place, ...]
+
+
+class Ranking(Shown, Frozen):
+    """Targets from the best to the worst.
+
+    Attributes
+    ----------
+    targets : tuple of Ranked
+        In order of their scores.
+    scale : Scale
+        The scale of the scores.
+    average : str
+        What a full score is: the mean over items (micro) or over task scores (macro).
+    level : float
+    top : int
+        How many best targets are wanted.
+    fixed_items : bool
+        Whether intervals, ranges and probabilities are about exactly these items, of these runs. If
+        not, they are about the models, on questions like these and if they run again.
+    is_settled : bool
+        Whether it is sure, at this level, which targets are the best `top`.
+    is_decidable : bool
+        Whether all items could settle it, if the differences stay.
+    items_total : int
+    tasks : tuple of TaskRanking
+        The order on each task, if wanted.
+    next_targets : tuple of str
+        The targets to run more items of to settle the best `top`: the least sure one among them
+        that more items can tell apart from its closest challenger, and this challenger.
+    next_items : dict of str to tuple of str
+        The items that each target runs next to settle the best `top`, the most informative first.
+        Given if `next_items` says how many. Targets that need none are left out.
+    pairing : Pairing or None
+        How to run targets on the same items if some share few.
+    is_limited : bool
+        Whether a limit on cost leaves no further items of a target that settles it.
+    history : tuple of Dated
+        The targets that have a date, the oldest first, with the change from one to the next, if
+        wanted.
+    warnings : tuple of str
+    """
+
+    targets: tuple[Ranked, ...]
+    scale: Scale
+    average: Average
+    level: float
+    top: int
+    fixed_items: bool = False
+    is_settled: bool
+    is_decidable: bool = True
+    items_total: int
+    tasks: tuple[TaskRanking, ...] = ()
+    next_targets: tuple[str, ...] = ()
+    next_items: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    pairing: Pairing | None = None
+    is_limited: bool = False
+    history: tuple[Dated, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per target, the best first; with tasks, by task, the full score as all."""
+        rows = [_row(target) for target in self.targets]
+        if self.tasks:
+            rows = [{"task": "all", **row} for row in rows]
+            rows += [{"task": of.task, **_row(place)} for of in self.tasks for place in of.targets]
+        index = ["task", "target"] if self.tasks else "target"
+        return pd.DataFrame(rows).set_index(index).assign(warnings=in_cell(self.warnings))
+
+    @property
+    def contenders(self) -> list[Ranked]:
+        """The targets that may be the best, or among the best `top`."""
+        if self.top > 1:
+            return [target for target in self.targets if target.rank_low <= self.top]
+        return [target for target in self.targets if target.may_be_best]
+
+    def page(self) -> Page:
+        """Return who ranks first, the ranks of all with their ranges, and what to run next."""
+        unit, n = Unit(self.scale), len(self.targets)
+        leading = [target.target for target in self.targets if target.rank <= self.top]
+        is_estimated = any(target.items_run < self.items_total for target in self.targets)
+        if len(leading) == 1:
+            estimated = "an estimated " if self.targets[0].items_run < self.items_total else ""
+            seen = f"{leading[0]} scores best, with {estimated}{unit.score(self.targets[0].score)}"
+        else:
+            seen = f"{some(leading, quotes=False)} score best"
+        lesser, would = [self._finding()], "would not" if is_estimated else "do not"
+        if not self.is_settled and not self.is_decidable:
+            lesser.append(
+                f"Even all {counted(self.items_total, 'item')} {would} decide it; more such "
+                "questions, and repeated runs of the items, would."
+            )
+        sections = [self._ranks(unit), self._of_charts()]
+        sections += [self._tasks()] if self.tasks else []
+        sections += [history_section(self.history, unit, self.level)] if self.history else []
+        items = {f"{name}, {counted(len(chosen), 'item')}": ", ".join(chosen)
+                 for name, chosen in self.next_items.items()}  # fmt: skip
+        sections += [Section("next", "Next items", facts=items)] if items else []
+        targets = " and ".join(self.next_targets)
+        how = "repeat the command with --next-items NUMBER --ask, and with --sequential from now on"
+        if self.is_limited:
+            how = (
+                "rerun the command of fewbench run with a larger --cost, and repeat this command "
+                "with --sequential"
+            )
+        more = [f"run more items of {targets}: {how}"] * bool(targets)
+        return Page(
+            "rank",
+            counted(n, "model"),
+            f"{on_these(self.items_total)}, {seen}",
+            [*lesser, *average_notes(self.average)],
+            self.warnings,
+            sections,
+            [*([self.pairing.command] if self.pairing else []), *more],
+            first=self.pairing.note if self.pairing else "",
+        )
+
+    def _finding(self) -> str:
+        """Return what holds for the models, or for exactly these items."""
+        n, about = len(self.targets), f"As models, {AS_MODELS}"
+        if self.fixed_items:
+            about = "On exactly these items"
+        which = "model is" if self.top == 1 else f"{self.top} models are"
+        decided = "decided" if self.is_settled else "undecided"
+        text = f"{about}: which {which} the best of {n} is {decided} at {self.level:.0%}."
+        if self.is_settled:
+            return text
+        among = "the best" if self.top == 1 else f"among the best {self.top}"
+        likely = sorted(self.contenders, key=lambda target: -target.chance_top)
+        named = [f"{target.target} ({probability(target.chance_top)})" for target in likely]
+        return (
+            f"{text} {counted(len(named), 'model')} may be {among}, with these probabilities: "
+            f"{some(named, SHOWN_CONTENDERS, quotes=False)}."
+        )
+
+    def _ranks(self, unit: Unit) -> Section:
+        """Return the table of all targets."""
+        contenders = {target.target for target in self.contenders}
+        everyone = all(target.items_run == self.items_total for target in self.targets)
+        among = "be best" if self.top == 1 else f"be in top {self.top}"
+        columns: list[tuple[str, bool, Callable[[Ranked], str]]] = [
+            ("Model", False, lambda target: target.target),
+            ("Rank", True, lambda target: str(target.rank)),
+            ("Range", True, lambda target: f"{target.rank_low} to {target.rank_high}"),
+            ("Score", True, lambda target: unit.score(target.score)),
+            (f"{self.level:.0%} interval", True, lambda target: _ends(target.interval, unit)),
+            ("P(best)", True, lambda target: probability(target.chance_best)),
+            (f"P(top {self.top})", True, lambda target: probability(target.chance_top)),
+            (f"May {among}", False, lambda target: "yes" * (target.target in contenders)),
+            ("Items run", True, lambda target: f"{target.items_run:,}"),
+            ("Tied with", False, lambda target: _few(target.tied_with)),
+        ]
+        unneeded = {"P(top 1)"} | ({"Items run"} if everyone else set())
+        columns = [column for column in columns if column[0] not in unneeded]
+        rows = [[cell(target) for _, _, cell in columns] for target in self.targets]
+        notes = [
+            f"Range: the best and the worst rank. All ranges hold together at {self.level:.0%}.",
+            f"{self.level:.0%} interval: of this score by itself"
+            + ("." if self.fixed_items else f", as that of a model {AS_MODELS}."),
+            f"May {among}: {self._contender_note}",
+            "Tied with: models that are not clearly better or worse.",
+        ]
+        head = [(title, is_number) for title, is_number, _ in columns]
+        table = Table("Ranks", head, rows, "a model", first=SHOWN_ROWS)
+        return Section("places", "Ranks", notes, tables=[table])
+
+    @property
+    def _contender_note(self) -> str:
+        if self.top > 1:
+            return f"the range begins at {self.top} or better."
+        return f"no other model is surely better, at {self.level:.0%} for all models together."
+
+    def _of_charts(self) -> Section:
+        """Return the charts of scores and of ranks."""
+        among = "the best" if self.top == 1 else f"among the best {self.top}"
+        n = len(self.targets)
+        first = f", of the first {MOST} of {n:,} models" if n > MOST else ""
+        return Section(
+            "ranks",
+            "Ranges and intervals",
+            legend=[f"Models that may be {among} are colored."],
+            charts=[
+                (f"Ranks, with their ranges{first}", lambda: deciding.ranks(self)),
+                (f"Scores, with {self.level:.0%} intervals{first}", lambda: deciding.scores(self)),
+            ],
+        )
+
+    def _tasks(self) -> Section:
+        """Return the first models on each task."""
+        unit = Unit(self.scale)
+        head = [("Task", False), ("Items", True), ("First", False), ("Score", True)]
+        head += [("P(best)", True), ("May be best", False)]
+        rows = []
+        for task in self.tasks:
+            first = task.targets[0]
+            may = [place.target for place in task.targets if place.may_be_best]
+            rows.append(
+                [
+                    *(task.task, f"{task.items:,}", first.target, unit.score(first.score)),
+                    *(probability(first.chance_best), _few(may)),
+                ]
+            )
+        notes = [f"The level of {self.level:.0%} applies to each task by itself."]
+        return Section("tasks", "Tasks", notes, tables=[Table("Tasks", head, rows, "a task")])
+
+
+def _ends(interval: Interval | None, unit: Unit) -> str:
+    return unit.scores(interval) if interval and interval.low < interval.high else "–"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the names, or of many their number."""
+    return ", ".join(names) if len(names) <= SHOWN_NAMES else f"{len(names):,} models"
+
+
+def _row(place: Place) -> dict[str, Any]:
+    """Return a row of a data frame."""
+    row = place.model_dump(exclude={"interval"})
+    ends = place.interval or Interval(low=math.nan, high=math.nan)
+    row = {"target": row.pop("target"), "score": row.pop("score"), **dict(ends), **row}
+    if isinstance(place, Ranked):
+        row["tied_with"] = ", ".join(place.tied_with)
+    return row

@@ -1,0 +1,109 @@
+"""The order of several scores: ranks with ranges, ties, which may be the best, and P(best)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.decide.allocation import chances_of_top
+from fewbench.decide.joint import Joint, joint_verdicts
+from fewbench.decide.rank_result import Place, Ranked
+from fewbench.evaluation.interval import Interval
+from fewbench.scores import Scale
+from fewbench.uncertainty.bounds import EXACT
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """Scores of several models in [0, 1], from the best to the worst, and their differences.
+
+    Parameters
+    ----------
+    names : list of str
+    estimates : ndarray, shape (models,)
+    intervals : list of (float, float) or None
+        Of each score by itself; None if too little is known of a task.
+    items_run : ndarray of int, shape (models,)
+    errors, p_values : ndarray, shape (models, models)
+        Standard errors of the differences, infinite if unknown, and two-sided p values, each by
+        itself.
+    level : float
+    """
+
+    names: list[str]
+    estimates: FloatArray
+    intervals: list[tuple[float, float] | None]
+    items_run: IntArray
+    errors: FloatArray
+    p_values: FloatArray
+    level: float
+
+    def in_order(self) -> "Standings":
+        """Return the models from the best to the worst, those of equal scores by name."""
+        rounded = np.round(self.estimates, EXACT)
+        order = np.array(sorted(range(len(rounded)), key=lambda at: (-rounded[at], self.names[at])))
+        pairs = np.ix_(order, order)
+        return Standings(
+            [self.names[at] for at in order],
+            self.estimates[order],
+            [self.intervals[at] for at in order],
+            self.items_run[order],
+            self.errors[pairs],
+            self.p_values[pairs],
+            self.level,
+        )
+
+    @property
+    def surely_above(self) -> BoolArray:
+        """Whether the row's model is better than the column's, all pairs together."""
+        return self._joint.surely_above
+
+    @property
+    def may_be_best(self) -> BoolArray:
+        """Whether no other model is surely better, for all models together."""
+        return self._joint.may_be_best
+
+    @cached_property
+    def _joint(self) -> Joint:
+        return joint_verdicts(self.estimates, self.errors, self.p_values, self.level)
+
+    @cached_property
+    def _chances(self) -> FloatArray:
+        return chances_of_top(self.estimates, self.errors, 1)
+
+    def places(self, scale: Scale) -> tuple[Place, ...]:
+        """Return each model's place, with scores on the user's scale."""
+        rounded = np.round(self.estimates, EXACT)
+        ranks = 1 + (rounded[:, None] < rounded).sum(axis=1)
+        above = self.surely_above
+        return tuple(
+            Place(
+                target=name,
+                score=float(scale.from_unit(self.estimates[at])),
+                interval=ends and Interval.between(scale.from_unit(ends)),
+                rank=int(ranks[at]),
+                rank_low=1 + int(above[:, at].sum()),
+                rank_high=len(self.names) - int(above[at].sum()),
+                chance_best=float(self._chances[at]),
+                may_be_best=bool(self.may_be_best[at]),
+                items_run=int(self.items_run[at]),
+            )
+            for at, (name, ends) in enumerate(zip(self.names, self.intervals, strict=True))
+        )
+
+    def ranked(self, scale: Scale, top: int) -> tuple[Ranked, ...]:
+        """Return each model's place, its ties, and how likely it is among the best `top`."""
+        among_top = self._chances
+        if top > 1:
+            among_top = chances_of_top(self.estimates, self.errors, top)
+        tied = ~(self.surely_above | self.surely_above.T)
+        np.fill_diagonal(tied, val=False)
+        return tuple(
+            Ranked(
+                **dict(place),
+                chance_top=float(among_top[at]),
+                tied_with=tuple(self.names[other] for other in np.flatnonzero(tied[at])),
+            )
+            for at, place in enumerate(self.places(scale))
+        )

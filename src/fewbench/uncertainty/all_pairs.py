@@ -1,0 +1,163 @@
+"""The differences of all pairs of models of a table, by a few products of matrices.
+
+Two models that ran all items differ by the mean of their items' differences, d. Its variance for
+other questions of the kind and another run is
+
+    S^2 / N,   S^2 = (sum (d - mean d)^2 + 2) / (N + 1)
+
+(see `questions`). For all pairs, sum d^2 = sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one product of
+the table with itself. Where models lack items, the n items that both ran say how far d varies, and
+the variance is
+
+    S^2 / n + (D - mean d)^2
+
+of which S^2 (1/n - 1/N) belongs to the items that one of the two lacks. Full scores count missing
+items as the table expects them (`Scores.filled`), which may move the difference of the scores, D,
+away from the one on the common items.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from fewbench._blocks import blocks
+from fewbench._types import FloatArray, IntArray
+from fewbench.scores import Scores
+from fewbench.uncertainty.contrast import DIGITS, ONE_SIGMA
+from fewbench.uncertainty.questions import EXTRA, TINY
+
+FEWEST = 2
+"""Common items of a task, below which all items say how far differences vary."""
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairs:
+    """Differences of models' scores in [0, 1], row minus column, each array (models, models).
+
+    Attributes
+    ----------
+    difference, variance, freedom : ndarray
+        With the degrees of freedom of the variance, which is 0 for a known difference.
+    """
+
+    difference: FloatArray
+    variance: FloatArray
+    freedom: FloatArray
+
+    @property
+    def p_values(self) -> FloatArray:
+        """The smallest 1 - level at which a pair's interval excludes 0; two-sided."""
+        from scipy.special import stdtr
+
+        size = np.abs(self.difference)
+        t = np.divide(size, np.sqrt(self.variance), where=self.variance > 0,
+                      out=np.where(size > 0, np.inf, 0.0))  # fmt: skip
+        return np.asarray(2 * stdtr(self.freedom, -t))
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Half the widths of the intervals, as of `Contrast.standard_error`."""
+        from scipy.special import stdtrit
+
+        return np.asarray(stdtrit(self.freedom, 0.5 + ONE_SIGMA / 2) * np.sqrt(self.variance))
+
+
+def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = False) -> AllPairs:
+    """Return the differences of the full scores of all pairs of models.
+
+    Parameters
+    ----------
+    scores : Scores
+        Models that ran most items.
+    estimates : ndarray, shape (models,)
+        Their full scores in [0, 1], missing items counted as expected.
+    fixed_items : bool
+        Whether the difference on exactly these items is meant: then only missing items leave
+        an error.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> table = from_arrays([[1, 1, 0, 1, 1, 1], [1, 0, 1, 0, 0, 1]])
+    >>> pairs = all_pairs(table, table.full_scores())
+    >>> pairs.difference.round(2).tolist(), pairs.p_values.round(2).tolist()
+    ([[0.0, 0.33], [-0.33, 0.0]], [[1.0, 0.42], [0.42, 1.0]])
+    """
+    weights, everything = scores.item_weights, np.arange(scores.n_items)
+    parts, is_macro = [everything], scores.average == "macro"
+    if is_macro:  # tasks are fixed, so each varies about its own mean
+        parts = [np.flatnonzero(scores.task_of == at) for at in range(len(scores.tasks))]
+    mean, variance, of_freedom = np.zeros((3, scores.n_models, scores.n_models))
+    for items in parts:
+        common, w = _common(scores, items, weights[items]), weights[items]
+        freedom = np.maximum(common.count - 1.0, 1.0)
+        of_items = (common.squares + EXTRA / len(parts)) / (
+            freedom if is_macro else common.count + 1
+        )
+        if is_macro and (common.count < FEWEST).any():
+            whole = _common(scores, everything, np.ones(scores.n_items))
+            of_all = (whole.squares + EXTRA) / (whole.count + 1)
+            of_items = np.where(common.count < FEWEST, of_all, of_items)
+        share = float(w.sum())
+        load = share**2 * common.load
+        if fixed_items:
+            load = np.where(common.count < len(items), np.maximum(load - w @ w, 0.0), 0.0)
+        mean += share * common.mean
+        variance += of_items * load
+        of_freedom += (of_items * load) ** 2 / freedom
+    # Satterthwaite 1946; of one part, its own.
+    together = np.divide(variance**2, of_freedom, where=of_freedom > 0, out=np.ones_like(mean))
+    difference = np.round(estimates[:, None] - estimates, DIGITS)
+    moved = np.round(difference - mean, DIGITS)
+    return AllPairs(difference, variance + moved**2, together)
+
+
+@dataclass(frozen=True, eq=False)
+class _Common:
+    """What the items show that both models of a pair ran; arrays of (models, models) or (1, 1).
+
+    `mean` is the weighted mean of their differences d, `squares` is
+    n sum w^2 (d - mean)^2 / sum w^2, and `load` is sum w^2 / (sum w)^2.
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    squares: FloatArray
+    load: FloatArray
+
+
+def _common(scores: Scores, items: IntArray, weights: FloatArray) -> _Common:
+    w = weights / weights.mean() if np.ptp(weights) else np.ones(len(weights))
+    blocks_of_items = (
+        _sums(scores.cells[:, items[part]], w[part], has_missing=scores.has_missing)
+        for part in blocks(len(items), scores.n_models)
+    )
+    count, weight, load, first, second, squares, products = reduce(
+        lambda sums, more: [a + b for a, b in zip(sums, more, strict=True)], blocks_of_items
+    )
+    mean = (first - first.T) / np.maximum(weight, TINY)
+    spread = squares + squares.T - 2 * products - 2 * mean * (second - second.T) + mean**2 * load
+    scaled = np.maximum(spread, 0.0) * count / np.maximum(load, TINY)
+    return _Common(count, mean, scaled, load / np.maximum(weight, TINY) ** 2)
+
+
+def _sums(cells: FloatArray, w: FloatArray, *, has_missing: bool) -> list[FloatArray]:
+    """Return sums over the items that both models ran: of 1, w, w^2, w y, w^2 y, w^2 y^2, w^2 y y'.
+
+    y is of the row's model and y' of the column's. If none is missing, sums without y' have the
+    shape (models, 1).
+    """
+    run = (~np.isnan(cells)).astype(np.float64)
+    y = np.nan_to_num(cells, nan=0.0)
+
+    def both(values: FloatArray) -> FloatArray:
+        return values @ run.T if has_missing else values.sum(axis=1, keepdims=True)
+
+    count, first = both(run), both(y)
+    squares = first if np.array_equal(y, y * y) else both(y * y)
+    if (w == 1).all():
+        return [count, count, count, first, first, squares, y @ y.T]
+    second = y * w**2
+    sums = [count, both(run * w), both(run * w**2), both(y * w), both(second), both(second * y)]
+    return [*sums, second @ y.T]

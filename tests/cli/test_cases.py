@@ -1,0 +1,70 @@
+"""Small inputs that people published, which gave a silently wrong number."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewbench import Evaluation, load_scores
+
+CASES = Path(__file__).resolve().parents[2].parent / "shared" / "cases"
+pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="needs the cases beside the checkout")
+
+
+@pytest.mark.skipif(not find_spec("inspect_ai"), reason="logs of Inspect are read with inspect-ai")
+def test_samples_of_one_text_are_joined_by_their_ids(ok):
+    logs = CASES / "inspect_same_text_samples" / "logs"
+    ok("import", logs, "-o", "s.parquet")
+    scores = load_scores("s.parquet")
+    a, b, c = scores.values
+    assert a.tolist() == b.tolist() == [1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+    ran = np.flatnonzero(~np.isnan(c)).tolist()
+    assert scores.items["sample_id"].iloc[ran].tolist() == ["s3", "s7"]
+    ok("start", "s.parquet", "-m", "random", "-n", 12, "-t", "new", "-o", "run")
+    ok("tell", "run", logs / "c.eval", "-t", "new")
+    answers = Evaluation.open("run", scores).record.answers("new")
+    assert sorted(answers.items) == ran
+
+
+def test_a_log_likelihood_is_not_a_perplexity(cli, ok):
+    logs = CASES / "lmeval_perplexity" / "logs"
+    for more in (("--range=-20,0",), ("--range=-20,0", "--lower-is-better")):
+        said = cli("import", logs, "--metric", "perplexity", *more, "-o", "s.parquet")
+        assert said.code == 2
+        assert "metric 'perplexity' of task 'toy_capitals' is not the mean of its rows" in said.err
+        assert "use --metric acc" in said.err
+    ok("import", logs, "-o", "s.parquet")
+    assert set(load_scores("s.parquet").items["metric"]) == {"acc"}
+
+
+def test_the_first_rows_of_a_benchmark_are_no_sample_of_it(ok):
+    case = CASES / "first_n"
+    ok("start", case / "items.csv", "-n", 120, "-t", "m", "-o", "run")
+    ok("tell", "run", case / "first120.csv", "-t", "m")
+    text = " ".join(ok("estimate", "run").split())
+    assert "warning: the 13 answers are not to the first of the 120 items asked" in text
+    assert "tasks without an answer: " in text
+    ok("tell", "run", case / "all.csv", "-t", "m")
+    assert "not to the first" not in ok("estimate", "run")
+
+
+def test_a_list_of_failures_is_no_table_of_scores(cli, ok):
+    rows = CASES / "bfcl_failures_only" / "rows.jsonl"
+    named = ("--model", "model_name", "--item", "id", "--score", "valid")
+    said = cli("import", rows, *named, "-o", "s.parquet")
+    assert "note: " + str(rows) + ": every score is the worst one" in " ".join(said.err.split())
+    text = ok("audit", "s.parquet")
+    assert "every score is the worst one" in text
+    assert "No problems" not in text
+
+
+def test_null_is_a_failure_where_the_benchmark_says_so(cli, ok):
+    rows = CASES / "null_is_failure" / "r.jsonl"
+    named = ("--model", "model", "--item", "task_id", "--score", "is_resolved", "-o", "s.parquet")
+    said = cli("import", rows, *named)
+    assert "without a score count as not run" in " ".join(said.err.split())
+    assert "pass --missing wrong" in said.err
+    said = cli("import", rows, *named, "--missing", "wrong", "--force")
+    assert "without a score" not in said.err
+    assert load_scores("s.parquet").full_scores().mean() == pytest.approx(0.1)

@@ -1,0 +1,53 @@
+"""The differences of all pairs are those of each pair by itself."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.testing import simulate
+from fewbench.uncertainty.all_pairs import all_pairs
+from fewbench.uncertainty.questions import questions_by_task, variance_of
+
+
+@pytest.mark.parametrize("n_options", [0, 3])
+def test_a_whole_table_has_the_variance_of_each_pair(n_options):
+    table = simulate(6, 70, 4, seed=1, options=n_options or None)
+    cells = table.values if not n_options else table.values * 0.7 + 0.1
+    table = fewbench.from_arrays(cells, models=table.model_ids, tasks=list(table.items["task"]))
+    weights = table.averaged("macro").item_weights
+    micro, macro = (all_pairs(t, t.full_scores()) for t in (table, table.averaged("macro")))
+    squares = np.bincount(table.task_of, weights**2)
+    for i, j in combinations(range(6), 2):
+        apart = cells[i] - cells[j]
+        assert micro.difference[i, j] == pytest.approx(apart.mean())
+        assert micro.variance[i, j] == pytest.approx(variance_of(apart) / 70)
+        by_task = questions_by_task(apart, table.task_of, squares)
+        assert macro.variance[i, j] == pytest.approx(by_task.variance)
+        assert macro.freedom[i, j] == pytest.approx(by_task.freedom)
+    assert not all_pairs(table, table.full_scores(), fixed_items=True).variance.any()
+
+
+def test_a_pair_with_missing_cells_has_the_variance_of_its_common_items():
+    cells = simulate(4, 60, seed=2).values.copy()
+    cells[0, :12], cells[1, 50:] = np.nan, np.nan
+    table = fewbench.from_arrays(cells, models=list("abcd"))
+    full = table.full_scores()
+    model, items = (all_pairs(table, full, fixed_items=fixed) for fixed in (False, True))
+    for i, j in combinations(range(4), 2):
+        apart = cells[i] - cells[j]
+        apart = apart[~np.isnan(apart)]
+        n, moved = len(apart), full[i] - full[j] - apart.mean()
+        variance = variance_of(apart)
+        assert model.variance[i, j] == pytest.approx(variance / n + moved**2)
+        assert items.variance[i, j] == pytest.approx(variance * (1 / n - 1 / 60) + moved**2)
+        assert model.freedom[i, j] == pytest.approx(n - 1)
+
+
+def test_large_tables_are_read_in_blocks(monkeypatch):
+    table = simulate(5, 90, 3, seed=3)
+    whole = all_pairs(table, table.full_scores())
+    monkeypatch.setattr("fewbench._blocks.CELLS", 100)
+    parts = all_pairs(table, table.full_scores())
+    np.testing.assert_allclose(whole.variance, parts.variance, rtol=1e-12)
