@@ -126,8 +126,9 @@ def test_cells_that_were_filled_in_make_no_score_known():
     variance = (((apart - apart.mean()) ** 2).sum() + 2) / 481
     for fixed, share in ((False, 1 / 480), (True, 1 / 480 - 1 / 500)):
         made = contrast(*sides(table), fixed_items=fixed)
-        half = student(479).ppf(0.95) * np.sqrt(variance * share)
-        assert made.half(LEVEL) == pytest.approx(half, rel=0.01)
+        moved = made.difference - apart.mean()  # by what fills the cells
+        half = student(479).ppf(0.95) * np.sqrt(variance * share + moved**2)
+        assert made.half(LEVEL) == pytest.approx(half)
         assert (made.kind, made.is_certain) == ("answers", False)
     tasks = task_contrasts(*sides(table), fixed_items=True)
     assert not any(task.is_certain for task in tasks)
