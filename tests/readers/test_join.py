@@ -432,10 +432,13 @@ def test_runs_of_one_model_are_further_answers_with_trials(tmp_path):
 
 def test_trials_of_documents_without_a_place_are_of_one_item(tmp_path):
     rows = Rows(tmp_path / "a.json", "answer")
-    rows.append("q", [{"acc": 1}, {"acc": 0}], 1)
+    rows.append("q", [{"acc": 1}, {"acc": 0}], 1, answer="4", prompt="1 + 1", reply="cut")
     rows.append("q", [{"acc": 1}, {"acc": 1}], 2)  # the same document once more: another item
     run = rows.run("org/a", "t")
     assert (run.n_rows, run.n_items) == (4, 2)
+    assert run.columns["reply"].tolist() == ["cut", "cut", "", ""]
+    assert (run.columns["key"][:2] > 0).all()
+    assert (run.columns["prompt"][:2] > 0).all()
     scores = join([run]).scores
     assert scores.values[0].tolist() == [0.5, 1.0]
     assert scores.repeats.counts[0].tolist() == [2, 2]

@@ -8,7 +8,8 @@ import pytest
 import fewbench
 from fewbench.testing import simulate
 from fewbench.uncertainty.all_pairs import all_pairs
-from fewbench.uncertainty.questions import questions_by_task, variance_of
+from fewbench.uncertainty.question_error import clustered_error
+from fewbench.uncertainty.questions import Questions, questions_by_task, variance_of
 
 
 @pytest.mark.parametrize("n_options", [0, 3])
@@ -27,6 +28,25 @@ def test_a_whole_table_has_the_variance_of_each_pair(n_options):
         assert macro.variance[i, j] == pytest.approx(by_task.variance)
         assert macro.freedom[i, j] == pytest.approx(by_task.freedom)
     assert not all_pairs(table, table.full_scores(), fixed_items=True).variance.any()
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_items_that_hang_together_have_the_variance_of_their_clusters(average):
+    table = simulate(5, 80, 2, seed=4).averaged(average)
+    clusters = [f"passage-{at // 5}" for at in range(80)]
+    table = table.changed(items=table.items.assign(cluster=clusters))
+    pairs, plain = (
+        all_pairs(t, t.full_scores())
+        for t in (table, table.changed(items=table.items.drop(columns="cluster")))
+    )
+    everything = np.arange(80)
+    for i, j in combinations(range(5), 2):
+        alone = Questions(float(plain.variance[i, j]), 79)
+        apart = table.values[i] - table.values[j]
+        error = clustered_error(alone, table, everything, apart, table.item_weights)
+        assert pairs.variance[i, j] == pytest.approx(error.variance)
+        assert pairs.freedom[i, j] == pytest.approx(error.freedom)
+    assert (pairs.variance > plain.variance).any()
 
 
 def test_a_pair_with_missing_cells_has_the_variance_of_its_common_items():

@@ -29,7 +29,7 @@ Float32Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointVerdicts:
     """What is sure of several scores together.
 
     Attributes
@@ -142,7 +142,7 @@ class Errors:
 
 def joint_verdicts(
     scores: FloatArray, errors: FloatArray, p_values: FloatArray, level: float
-) -> Joint:
+) -> JointVerdicts:
     """Return which scores differ, and which may be the best, each for all scores together.
 
     Parameters
@@ -192,7 +192,7 @@ def joint_verdicts(
         apart |= more
         reach = _widest(drawn, np.where(apart, 0.0, inverse).astype(np.float32))
         critical = distribution.quantile(reach, level)
-    return Joint(apart & (lead > 0), may_be_best)
+    return JointVerdicts(apart & (lead > 0), may_be_best)
 
 
 def _leads(drawn: Float32Array, inverse: Float32Array) -> Float32Array:

@@ -343,7 +343,7 @@ def _next_items(
     """Return the items that each target runs next; targets run the same ones where they can.
 
     `errors` are those of differences that items not run leave, those that are left when all items
-    ran, and the pairs that items are run for.
+    ran, and the pairs that all items would decide.
     """
     of_items, lasting, decidable = errors
     counts = allocate(

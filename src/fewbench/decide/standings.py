@@ -7,7 +7,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.decide.allocation import chances_of_top
-from fewbench.decide.joint import Joint, joint_verdicts
+from fewbench.decide.joint import JointVerdicts, joint_verdicts
 from fewbench.decide.rank_result import Place, Ranked
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Scale
@@ -65,7 +65,7 @@ class Standings:
         return self._joint.may_be_best
 
     @cached_property
-    def _joint(self) -> Joint:
+    def _joint(self) -> JointVerdicts:
         return joint_verdicts(self.estimates, self.errors, self.p_values, self.level)
 
     @cached_property

@@ -224,8 +224,10 @@ class Rows:
                 "own_id": own_id,
                 "prompt": prompt,
                 "answer": answer,
+                "choices": choices,
+                "options": options if len(scores) == 1 else None,
+                "reply": reply,
             }
-            described |= {"choices": choices, "options": options if len(scores) == 1 else None}
             for number, of_trial in enumerate(_alike(scores)):
                 self.append(content, of_trial, place, trial=number, **described)
             return

@@ -5,9 +5,9 @@ other questions of the kind and another run is
 
     S^2 / N,   S^2 = (sum (d - mean d)^2 + 2) / (N + 1)
 
-(see `questions`). For all pairs, sum d^2 = sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one product of
-the table with itself. Where models lack items, the n items that both ran say how far d varies, and
-the variance is
+(see `questions`; where items hang together, also `clustered`). For all pairs, sum d^2 =
+sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one product of the table with itself. Where models lack
+items, the n items that both ran say how far d varies, and the variance is
 
     S^2 / n + (D - mean d)^2
 
@@ -21,7 +21,7 @@ from functools import reduce
 
 import numpy as np
 
-from fewbench._blocks import blocks
+from fewbench._blocks import blocks, by_rows, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
 from fewbench.uncertainty.contrast import DIGITS, ONE_SIGMA
@@ -108,9 +108,46 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
         of_freedom += (of_items * load) ** 2 / freedom
     # Satterthwaite 1946; of one part, its own.
     together = np.divide(variance**2, of_freedom, where=of_freedom > 0, out=np.ones_like(mean))
+    if scores.cluster_of is not None:
+        more, together = _of_clusters(scores, scores.cluster_of)
+        # Missing items leave fewer clusters' items; without any, these items have no error.
+        times = scores.n_items / _count(scores) - fixed_items
+        variance = np.maximum(variance, more * times)
     difference = np.round(estimates[:, None] - estimates, DIGITS)
     moved = np.round(difference - mean, DIGITS)
     return AllPairs(difference, variance + moved**2, together)
+
+
+def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the variances where items hang together, and degrees of freedom, as `clustered`.
+
+    C / (C - 1) sum_c (sum_c w (d - mean d))^2, with missing cells filled.
+    """
+    weights = scores.item_weights
+    order = np.argsort(cluster_of, kind="stable")
+    begin = np.flatnonzero(np.diff(cluster_of[order], prepend=-1))
+    n_clusters = len(begin)
+
+    def sums(cells: FloatArray) -> FloatArray:
+        mean = (cells @ weights)[:, None]
+        if scores.average == "macro":
+            mean = scores.task_means(cells)[:, scores.task_of]
+        parts = weights * (cells - mean)
+        return np.asarray(np.add.reduceat(parts[:, order], begin, axis=1))
+
+    of_models = by_rows(scores.filled_cells, sums)
+    squares = (of_models**2).sum(axis=1)
+    apart = np.maximum(squares[:, None] + squares - 2 * (of_models @ of_models.T), 0.0)
+    correction = n_clusters / (n_clusters - 1) if n_clusters > 1 else 1.0
+    return correction * apart, np.full_like(apart, max(n_clusters - 1.0, 1.0))
+
+
+def _count(scores: Scores) -> FloatArray:
+    """Return how many items both models of each pair ran, at least 1."""
+    if not scores.has_missing:
+        return np.array([[float(scores.n_items)]])
+    every = (scores.run[:, part].astype(np.float64) for part in blocks(scores.n_items, len(scores)))
+    return np.asarray(np.maximum(total(part @ part.T for part in every), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
