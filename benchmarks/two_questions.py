@@ -302,7 +302,8 @@ def fixed(repeats: int) -> Rows:
 def drawn(table: Scores, rng: np.random.Generator, most: int = 60) -> Scores:
     """Return some of the models, without missing cells."""
     models = np.sort(rng.permutation(table.n_models)[:most])
-    return table.take(models=models).complete()
+    part = table.take(models=models).complete()
+    return replace(part, models=part.models.drop(columns="role", errors="ignore"))
 
 
 def halves(repeats: int, folder: Path) -> Rows:
