@@ -151,7 +151,7 @@ HISTORY = [{"step": n, "score": 0.1 + n / 100, "low": 0.1, "high": 0.4 + n / 100
 MADE = {
     "estimates": lambda of: of.estimate(),
     "versus": lambda of: fewbench.versus((of, "a"), (of, "b")),
-    "rank": lambda of: fewbench.rank(of, models=SCORES.model_ids[:3]),
+    "rank": lambda of: fewbench.rank(of, models=SCORES.model_ids[:3], history=True),
     "gate": lambda of: fewbench.gate((of, "a"), at_least=0.45, not_below=(of, "b")),
     "track": lambda of: tracked(),
     "plan": lambda of: fewbench.plan(SCORES, budget=20, repeats=3),

@@ -138,14 +138,12 @@ class Call:
 
     def ranked(self, name: str) -> Evaluation | tuple[Evaluation, str] | Scores:
         """Read an evaluation's folder, DIR:TARGET, or a scores file."""
-        operand = self.operand(name)
+        operand, path = self.operand(name), Path(name)
         if not isinstance(operand, str):
             return operand
-        return (
-            load(Path(name), self.given.get("average"))
-            if os.path.exists(name)
-            else self.target(name)
-        )
+        if not path.exists() or any(path.glob(f"*/{HEADER}")):
+            return self.target(name)
+        return load(path, self.given.get("average"))
 
     def evaluation(self, folder: str) -> Evaluation:
         """Open an evaluation's folder, once; of a checkpoint that ran all items, that one."""
