@@ -23,7 +23,7 @@ ONE = ["--item", "id", "--score", "points"]
 def test_import_writes_what_the_table_holds(ok, long_csv, table, tmp_path):
     columns = [*LONG, "--task", "subject", "--date", "released", "--family", "lab"]
     out = ok("import", long_csv, *columns, "--range", "0,100", "-o", "new/s.parquet")
-    assert "20 models × 40 items, 3 tasks\n" in out
+    assert "20 models of 10 families × 40 items, 3 tasks\n" in out
     scores = load_scores(tmp_path / "new" / "s.parquet")
     assert np.array_equal(scores.values, table.values)
     assert scores.model_ids == table.model_ids

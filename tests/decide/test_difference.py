@@ -39,7 +39,7 @@ def test_pairs_run_the_same_items_and_looking_again_keeps_the_level(sources, tar
         for n in looks_of(MOST):
             play(evaluation, upto=n)
             sides = [operand((evaluation, name), sources) for name in names]
-            low, high = contrast(*sides, sequential=True).interval(0.9)
+            low, high = contrast(*sides, sequential=True, fixed_items=True).interval(0.9)
             decided = decided or int(low > 0) - int(high < 0)
             held.append(low <= apart <= high)
         assert set(evaluation.record.asked(names[0])) == set(evaluation.record.asked(names[1]))

@@ -127,8 +127,8 @@ def test_what_needs_no_table_works_on_a_pack(tmp_path):
     for each in (evaluation, by_table):
         for at, (name, items) in enumerate(each.ask().items()):
             each.tell(name, {item: float(hash_of(item) % 3 > at) for item in items})
-    found = fewbench.versus((evaluation, "a"), (evaluation, "b"))
-    whole = fewbench.versus((by_table, "a"), (by_table, "b"))
+    found = fewbench.versus((evaluation, "a"), (evaluation, "b"), fixed_items=True)
+    whole = fewbench.versus((by_table, "a"), (by_table, "b"), fixed_items=True)
     assert found.interval == whole.interval
     assert found.random is None
     assert whole.random is not None

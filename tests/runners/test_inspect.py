@@ -240,7 +240,7 @@ class TestWhatRuns:
         assert (evaluation.record.answers("scripted/new-9").counts == 3).all()
         again = run(scores, folder, "-M", "unsteady=true", repeats=3)
         assert len(asked()) == 24
-        assert any("nothing was run" in note for note in again.notes)
+        assert any("nothing was run" in warning for warning in again.warnings)
 
     def test_a_scorer_of_several_values(self, tmp_path):
         import inspect_ai

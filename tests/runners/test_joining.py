@@ -208,7 +208,7 @@ def test_a_name_of_a_source_model_is_refused_with_what_to_do(tmp_path):
 
 
 def test_a_target_that_leaves_the_shared_items_is_noted(tmp_path):
-    table = simulate(40, 300, 3, seed=2)
+    table = simulate(60, 300, 3, seed=2)
     order = table.full_scores().argsort()
     weak, near, strong = (order[at] for at in (4, 5, -5))
     kept = table.take(models=np.delete(order, [4, 5, -5]))

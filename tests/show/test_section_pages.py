@@ -48,7 +48,7 @@ def test_two_models(evaluation, said):
     found = fewbench.versus((evaluation, ODD), (evaluation, "b"), margin=0.01)
     plain = said(found, 1)
     assert found.verdict == "undecided" or found.answer in plain
-    assert f"The difference is {signed(100 * found.difference, 1)} pp" in plain
+    assert f"{signed(100 * found.difference, 1)} pp (90% interval" in plain
     for one in found.tasks:
         assert f"{one.task} {signed(100 * one.difference, 1)} pp" in plain
     for one in found.deciding:
@@ -91,11 +91,16 @@ def test_a_training_run(said):
     changed = {"run": ODD, "points": points, "warnings": ("a warning",)}
     found = run.model_copy(update=changed)
     plain = said(found, 1)
-    assert "step-2 is the best with probability 0.67: it scores 20.0% 1 of 1" in plain
+    assert "On these 100 items, step-2 scores an estimated 20.0%. As models, " in plain
+    assert "it is the best with probability 0.67 1 of 1 tested changes is real" in plain
     even = [point.model_copy(update={"score": 0.2, "chance_best": 0.5}) for point in points]
-    title = "step-1, step-2 are the best with probability 0.50 each: they score 20.0%"
-    assert found.model_copy(update={"points": tuple(even)}).page().answer == title
-    assert "step-1 1,000 10.0% known 20 0.33 step-2 2,000 20.0% 15.0% to 27.0% 20 0.67" in plain
+    answer = found.model_copy(update={"points": tuple(even)}).page().answer
+    assert "step-1, step-2 score" in answer
+    assert answer.endswith("they are the best with probability 0.50 each")
+    assert (
+        "step-1 1,000 10.0% all items ran 20 0.33 step-2 2,000 20.0% 15.0% to 27.0% 20 0.67"
+        in plain
+    )
     assert "step-1 step-2 +10.0 pp +1.0 to +20.0 pp better 0.030" in plain
     assert "a warning" in plain
     drawn = json.dumps(found.plot().to_dict())

@@ -52,8 +52,9 @@ def rank(
     """Rank several models, with the probability of each rank.
 
     Ranks a scores file, whose models ran (nearly) all items, or evaluations. Ranges and
-    probabilities are of the models, on questions like these and if they run again, or with
-    `fixed_items` of exactly these items.
+    probabilities are of the models, on questions like these and if they run again.
+
+    With `fixed_items`, they are of exactly these items.
 
     The result is the order, each model's interval, range of ranks and probability of being the
     best, which models may be the best, and which are not clearly different. All ranges hold

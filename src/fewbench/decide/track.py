@@ -54,8 +54,9 @@ def track(
 
     The result is the score of each checkpoint with its interval, which changes are real, and which
     checkpoint is probably the best. Scores and their intervals are of these items. A change is real
-    if it holds for the checkpoints, on questions like these and if they run again, or with
-    `fixed_items` for exactly these items.
+    if it holds for the checkpoints, on questions like these and if they run again.
+
+    With `fixed_items`, a change is real if it holds on exactly these items.
 
     Checkpoints that ran all items join the source models; the others are estimated. If you run one
     checkpoint in full every few steps, the others are tested against it, which finds more of the

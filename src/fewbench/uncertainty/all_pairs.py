@@ -79,10 +79,10 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
     Examples
     --------
     >>> from fewbench import from_arrays
-    >>> table = from_arrays([[1, 1, 0, 1, 1, 1], [1, 0, 1, 0, 0, 1]])
+    >>> table = from_arrays([[1, 1, 0, 1, 1, 1], [1, 0, 1, 0, 0, 1]], models=["a", "b"])
     >>> pairs = all_pairs(table, table.full_scores())
     >>> pairs.difference.round(2).tolist(), pairs.p_values.round(2).tolist()
-    ([[0.0, 0.33], [-0.33, 0.0]], [[1.0, 0.42], [0.42, 1.0]])
+    ([[0.0, 0.33], [-0.33, 0.0]], [[1.0, 0.39], [0.39, 1.0]])
     """
     weights, everything = scores.item_weights, np.arange(scores.n_items)
     parts, is_macro = [everything], scores.average == "macro"

@@ -186,10 +186,9 @@ def mean_shared_variance(likeness: Likeness) -> float:
     It is about 0 for unrelated models, however many there are.
 
     >>> rng = np.random.default_rng(0)
-    >>> shared, own = rng.random((1, 900)) < 0.5, rng.random((20, 900)) < 0.5
-    >>> alike = np.where(rng.random((20, 900)) < 0.5, shared, own).astype(float)
-    >>> rows = np.vstack([alike, rng.random((20, 900)) < 0.5]).astype(float)
-    >>> shares = [mean_shared_variance(likeness(some)) for some in (rows, rows[20:])]
+    >>> shared, own = rng.random((4, 900)) < 0.5, rng.random((40, 900)) < 0.5
+    >>> alike = np.where(rng.random((40, 900)) < 0.7, np.repeat(shared, 10, axis=0), own)
+    >>> shares = [mean_shared_variance(likeness(rows.astype(float))) for rows in (alike, own)]
     >>> shares[0] > 0.01 > shares[1]
     True
     """
