@@ -22,7 +22,7 @@ COMMANDS = {
     "view": ("evaluate:view", "Serve a page on this machine that follows an evaluation."),
     "repair": (
         "evaluate:repair",
-        "Drop damaged lines of an evaluation's answers, or remove a target.",
+        "Drop damaged answers of an evaluation, or remove a target.",
     ),
     "versus": ("decide:versus", "Compare two models by their full scores."),
     "gate": ("decide:gate", "Pass or fail a target by a threshold or a baseline."),

@@ -426,7 +426,7 @@ def view(
 
 @documented
 def repair(folder: Folder, *, remove: str | None = None) -> None:
-    """Drop damaged lines of an evaluation's answers, or remove a target.
+    """Drop damaged answers of an evaluation, or remove a target.
 
     Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers are asked again. If
     a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
