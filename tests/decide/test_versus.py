@@ -295,6 +295,7 @@ def test_tasks_are_adjusted_for_their_number(played, targets):
         assert any(one.verdict == "better" for one in found.tasks)
 
 
+@pytest.mark.slow
 def test_false_verdicts_on_tasks_are_rare(played, sources, targets):
     """A task verdict against the truth, in any of the close comparisons."""
     evaluation = played("greedy-ridge")
