@@ -193,8 +193,8 @@ def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     varies = np.flatnonzero(x.max(axis=0) > x.min(axis=0))
     if not len(varies) or y.max() - y.min() <= 0:
         return none
-    sides = np.where(x[0, varies] > x[:, varies].mean(axis=0), 1.0, -1.0)
-    alike = np.round((x[:, varies] - x[:, varies].mean(axis=0)) * sides, 9)
+    about = x[:, varies] - x[:, varies].mean(axis=0)
+    alike = np.round(about * np.where(about[0] > 0, 1.0, -1.0), 9)
     _, first = np.unique(alike.T, axis=0, return_index=True)
     columns = varies[np.sort(first)]
     centred = x[:, columns] - x[:, columns].mean(axis=0)
