@@ -12,6 +12,8 @@ Everything runs through `versus`, `gate`, `rank` and `track`, at 90%. Parts:
   wrong; an interval covers if it holds 0. Then two models whose true difference is known.
 - `thresholds`: `gate --at-least` at the true score. Both verdicts are wrong.
 - `tasks`: verdicts on tasks, on reruns; any wrong one of a benchmark's counts.
+- `partial`: two runs of one model that answered 30% of the items, or one 30% and the other all, as
+  a target or as a source model; right and wrong answers, fractions, near copies, nearly all right.
 - `looks`: a verdict at any look, after 10, 20, 40, … and all items.
 - `fixed`: with `fixed_items`, intervals are those of the items alone.
 
@@ -79,14 +81,24 @@ def table_of(answers: np.ndarray, tasks: np.ndarray | None = None, **options: ob
 class World:
     """A simulated benchmark: item response curves, and source models that answered its items."""
 
-    def __init__(self, n_sources: int, seed: int, n_items: int = ITEMS) -> None:
+    def __init__(self, n_sources: int, seed: int, n_items: int = ITEMS, kind: str = "") -> None:
         rng = np.random.default_rng([seed, n_sources])
+        self.kind = kind
         self.difficulty = rng.normal(0, 1.5, n_items)
-        self.slope = rng.lognormal(0, 0.3, n_items)
+        self.slope = rng.lognormal(0, 0.3, n_items) * (20 if kind == "near copies" else 1)
         self.tasks = np.arange(n_items) % TASKS
-        abilities = rng.normal(0, 1, n_sources)
-        chances = self.chances(abilities[:, None])
-        self.scores = table_of((rng.random(chances.shape) < chances) * 1.0, self.tasks)
+        chances = self.chances(np.array([self.ability(rng) for _ in range(n_sources)])[:, None])
+        self.scores = table_of(self.answers(chances, rng), self.tasks)
+
+    def ability(self, rng: np.random.Generator) -> float:
+        """Draw a model."""
+        return float(rng.normal(4 if self.kind == "ceiling" else 0, 1))
+
+    def answers(self, chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw a run of each model."""
+        if self.kind == "fractions":
+            return rng.beta(3 * chances + 0.01, 3 * (1 - chances) + 0.01)
+        return (rng.random(chances.shape) < chances) * 1.0
 
     def chances(self, ability: float | np.ndarray) -> np.ndarray:
         """Return a model's chance of a right answer by item."""
@@ -261,6 +273,30 @@ def tasks(repeats: int) -> Rows:
             yield (n_sources, share), "intervals hold", float(holds)
 
 
+def partial(repeats: int) -> Rows:
+    """Yield verdicts on two runs of one model, of which at least one is partial."""
+    kinds = ("right and wrong", "fractions", "near copies", "ceiling")
+    n = round(0.3 * ITEMS)
+    for kind, n_sources in itertools.product(kinds, (0, 40)):
+        world = World(n_sources, 3, kind=kind)
+        for seed in range(4 * repeats):
+            rng = np.random.default_rng([seed, n_sources, kinds.index(kind), 3])
+            chances = world.chances(world.ability(rng))
+            rows = {name: world.answers(chances, rng) for name in "ab"}
+            both = played(world.scores, rows, n, seed)
+            pairs = {"both partial": ((both, "a"), (both, "b"))}
+            whole = played(world.scores, {"b": rows["b"]}, ITEMS, seed)
+            pairs["a whole target"] = ((both, "a"), (whole, "b"))
+            if n_sources:
+                values = np.vstack([world.scores.filled_cells, rows["b"]])
+                table = table_of(values, world.tasks)
+                beside = played(table, {"a": rows["a"]}, n, seed)
+                pairs["a source model"] = ((beside, "a"), table.model_ids[-1])
+            for how, pair in pairs.items():
+                found = fewbench.versus(*pair, next_items=0, warn=False)
+                yield (kind, n_sources), how, is_verdict(found.verdict)
+
+
 def looks(repeats: int) -> Rows:
     """Yield whether any of several looks told two runs of one model apart."""
     for n_sources, n_items in itertools.product((0, 40), (160, 300)):
@@ -394,11 +430,14 @@ def agents(_: int, folder: Path) -> Rows:
 
 
 SIMULATED = {
-    "reruns": reruns, "shapes": shapes, "thresholds": thresholds, "tasks": tasks, "looks": looks,
-    "fixed": fixed,
+    "reruns": reruns, "shapes": shapes, "thresholds": thresholds, "tasks": tasks,
+    "partial": partial, "looks": looks, "fixed": fixed,
 }  # fmt: skip
 REAL = {"halves": halves, "power": power, "agents": agents}
-NULL = ("versus", "gate", "rank", "track", "reruns: verdicts", "any task", "any look")
+NULL = (
+    "versus", "gate", "rank", "track", "reruns: verdicts", "any task", "any look", "both partial",
+    "a whole target", "a source model",
+)  # fmt: skip
 """Shares that are to be at most a tenth."""
 
 
