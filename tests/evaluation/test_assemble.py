@@ -11,10 +11,12 @@ from fewbench.evaluation import estimating
 from fewbench.methods import Answers, Prediction, Provenance, find_method
 from fewbench.scores import Scale
 from fewbench.testing import simulate
+from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.bounds import past_scores
 from fewbench.uncertainty.held_out import HeldOut
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.judge import Judge
+from fewbench.uncertainty.likeness import likeness_of
 from fewbench.uncertainty.sampling import error_within, exact_interval, standard_error
 
 MADE = Provenance(
@@ -31,9 +33,14 @@ def known(*errors):
     rows, zeros = np.arange(count), np.zeros(count)
     every = np.array(errors).reshape(-1, 1, 1) * np.ones((1, 1, 4))
     units = np.full_like(every, standard_error(0.5, 15, 30))
+    widths = np.full((count, 1), AsRandom(TABLE, 5).half(0.5, 15, 0.9))
     return HeldOut(
-        np.array([5]), every, units, zeros, zeros, rows, rows, 0 * rows, 0 * rows
+        np.array([5]), every, units, widths, zeros, zeros, rows, rows, 0 * rows, 0 * rows
     )  # fmt: skip
+
+
+def one_row(answers):
+    return Answers(np.arange(len(answers)), np.array([answers], dtype=float))
 
 
 def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.5, 0.5, 0.5)):
@@ -66,8 +73,11 @@ def width(estimate):
 
 def test_held_out_errors_make_the_interval_within_what_the_answers_leave_possible():
     many, few = (estimated(0.5, range(15), MIDDLING[:15], known(*[0.05] * n)) for n in (400, 10))
-    assert (many.interval.low, many.interval.high) == pytest.approx((0.45, 0.55), abs=0.005)
-    assert many.expected_error == pytest.approx(0.05)
+    off = 0.05 * likeness_of(TABLE, [one_row(MIDDLING[:15])], 0.0)[0].widening
+    assert (many.interval.low, many.interval.high) == pytest.approx(
+        (0.5 - off, 0.5 + off), rel=0.01
+    )
+    assert many.expected_error == pytest.approx(off)
     assert (many.interval_kind, many.interval_sources) == ("held-out", 400)
     assert many.warnings == ()
     assert 1.2 * width(many) < width(few) < 3 * width(many)
@@ -96,16 +106,31 @@ def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_i
     assert "better than nearly all source models" in right.warnings[0]
 
 
-@pytest.mark.parametrize(("method", "share"), [("fewbench", 0.75), ("random-linear", 1.0)])
+@pytest.mark.parametrize(("method", "share"), [("fewbench", 2 / 3), ("random-linear", 1.0)])
 def test_a_method_that_predicts_above_the_sources_needs_less_of_that_width(method, share):
     scores, replies = simulate(40, 200, seed=1), np.ones((1, 40))
     replies[0, 0] = 0.0  # equal answers have an interval of their own
     judge = Judge(find_method(method), scores, 40, lambda _: known(*[0.001] * 400))
     prediction = Prediction(np.array([0.9]), np.full((1, len(scores.tasks)), 0.9))
     found = judge.of(Scored.of(prediction, 0, Answers(np.arange(40), replies), scores))
-    assert found.half(0.9) == pytest.approx(share * judge._as_random(0.9, 40)(0.9))
+    assert found.half(0.9) == pytest.approx(share * judge.random.half(0.9, 40, 0.9), rel=0.01)
     assert "better than nearly all source models" in found.warnings[0]
-    assert ("0.75 times as wide" in found.warnings[0]) == (share < 1)
+    assert ("0.67 times as wide" in found.warnings[0]) == (share < 1)
+
+
+def test_an_interval_is_not_wider_than_that_of_random_items_unless_the_method_errs_more():
+    """Where a unit is too large, the errors themselves, over random's half widths, say so."""
+    scores, answers = simulate(40, 200, seed=1), one_row(simulate(40, 200, seed=1).values[20, :40])
+    method, widths = find_method("fewbench"), []
+    for errors, random in ((0.1, 0.2), (0.4, 0.05)):
+        held = replace(known(*[errors] * 400), random=np.full(400, random))
+        held = replace(held, units=held.units / 10)
+        judge = Judge(method, scores, 40, lambda _, held=held: held)
+        prediction = Prediction(np.array([0.5]), np.full((1, len(scores.tasks)), 0.5))
+        found = judge.of(Scored.of(prediction, 0, answers, scores))
+        widths.append(found.half(0.9) / judge.random.half(0.5, 40, 0.9))
+    assert widths[0] == pytest.approx(0.7, abs=0.01)
+    assert widths[1] > 1.5
 
 
 def test_answers_that_fit_no_source_are_warned_of():

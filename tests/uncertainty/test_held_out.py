@@ -19,8 +19,10 @@ from fewbench.study.backtest import Backtest
 from fewbench.study.cell import run_cell
 from fewbench.testing import simulate
 from fewbench.uncertainty import held_out
+from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.held_out import HeldOut, deal, looks_of, measure, no_errors, units_of
 from fewbench.uncertainty.intervals import Scored
+from fewbench.uncertainty.likeness import likeness_of
 from fewbench.uncertainty.sampling import standard_error
 
 
@@ -150,8 +152,16 @@ def test_errors_are_those_of_estimates_at_every_look():
     for at, n in enumerate(held.looks):
         means = values[:, :n].mean(axis=1)
         np.testing.assert_allclose(held.errors[:, at, 0], full - means, atol=1e-12)
-        plain = [standard_error(one, n, 40) for one in means]
-        np.testing.assert_allclose(held.units[:, at, 0], plain, atol=1e-12)
+        plain = np.array([standard_error(one, n, 40) for one in means])
+        widths = [AsRandom(table, 40).half(one, n, 0.9) for one in means]
+        np.testing.assert_allclose(held.widths[:, at], widths, rtol=1e-6, atol=1e-12)
+        # The less a model answers like those it was learned from, the larger its unit.
+        for part in range(held_out.FOLDS):
+            own = np.flatnonzero(held.parts == part)
+            rest = table.take(models=np.setdiff1d(np.arange(20), held.models[own]))
+            answers = [Answers(np.arange(n), values[[row], :n]) for row in own]
+            wider = [one.widening for one in likeness_of(rest, answers, 0.0)]
+            np.testing.assert_allclose(held.units[own, at, 0], plain[own] * wider, rtol=1e-6)
     assert np.abs(held.errors[:, -1]).max() < 1e-12
     assert not held.relative[:, -1].any()
 

@@ -128,8 +128,8 @@ class Abilities:
         low, high = np.quantile(self.sources, EDGES)
         return float(weights[(self.grid < low) | (self.grid > high)].sum())
 
-    def fit_p_value(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> float:
-        """Return the share of models, sources and target, whose answers fit no better.
+    def fit_p_values(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> FloatArray:
+        """Return the share of models, sources and a target, whose answers fit no better.
 
         For a target like the sources it is at most p with probability p, nearly: each source is
         judged by curves without its own answer (in one step).
@@ -139,17 +139,20 @@ class Abilities:
         theirs : ndarray, shape (sources, n)
             The sources' answers to the items.
         items : ndarray of int, shape (n,)
-        answers : ndarray, shape (n,)
-            The target's.
+        answers : ndarray, shape (targets, n)
+
+        Returns
+        -------
+        ndarray, shape (targets,)
         """
         if not self.tell_apart:
-            return 1.0
-        every = np.vstack([theirs, answers])
+            return np.ones(len(answers))
+        every, n_sources = np.vstack([theirs, answers]), len(theirs)
         chances = self.posterior(items, every) @ self.chances[:, items]
         logits = logit(chances)
         # A source helped to fit the curves, a target did not: without its own pull it fits no
         # better than one.
-        logits[:-1] -= self._own_pull(theirs, items)
+        logits[:n_sources] -= self._own_pull(theirs, items)
         chances = np.clip(logistic(logits), SURE, 1 - SURE)
         # l_z of Drasgow, Levine & Williams (1985): the log-likelihood less its mean is the sum of
         # (answer - chance) times logit.
@@ -157,7 +160,7 @@ class Abilities:
         surprise = ((every - chances) * weights).sum(axis=1)
         variance = (chances * (1 - chances) * weights**2).sum(axis=1)
         fit = surprise / np.sqrt(variance + SAME)
-        return float((1 + (fit[:-1] <= fit[-1] + SAME).sum()) / len(fit))
+        return _ranks_from_below(fit[:n_sources], fit[n_sources:] + SAME)
 
     def ranks(
         self, theirs: FloatArray, items: IntArray, answers: FloatArray
@@ -165,7 +168,7 @@ class Abilities:
         """Return the share of models that do as well as a target or better, and as badly or worse.
 
         Of the sources and the target itself, by the share of right answers or by ability, whichever
-        is the more extreme. Parameters as for `fit_p_value`.
+        is the more extreme. Parameters as for `fit_p_values`.
         """
         every = np.vstack([theirs, answers])
         each = np.column_stack([every.mean(axis=1), self.posterior(items, every) @ self.grid])
@@ -179,7 +182,7 @@ class Abilities:
         """Return where a target is beyond the sources: "above", "below" or None.
 
         By more than `reach` standard deviations of the sources' abilities; where that is 0, by rank
-        and probability (see `ABOVE`). The other parameters are those of `fit_p_value`.
+        and probability (see `ABOVE`). The other parameters are those of `fit_p_values`.
         """
         if reach > 0:
             distance = self.distance(self.posterior(items, answers))
@@ -200,8 +203,8 @@ class Abilities:
         self, theirs: FloatArray, items: IntArray, answers: FloatArray, misfit: float
     ) -> bool:
         """Return whether the answers' fit or novelty has a p-value of at most `misfit`."""
-        fits_badly = self.fit_p_value(theirs, items, answers) <= misfit
-        return fits_badly or novelty_p_value(theirs, answers) <= misfit
+        fits = float(self.fit_p_values(theirs, items, answers[None])[0])
+        return fits <= misfit or float(novelty_p_values(theirs, answers[None])[0]) <= misfit
 
     def _own_pull(self, theirs: FloatArray, items: IntArray) -> FloatArray:
         """Return how far each source's answer pulled the logit of its own chance."""
@@ -213,8 +216,8 @@ class Abilities:
         return np.asarray(leverage * (theirs - chances) / rest)
 
 
-def novelty_p_value(theirs: FloatArray, answers: FloatArray) -> float:
-    """Return the share of models whose nearest other models answer no more alike.
+def novelty_p_values(theirs: FloatArray, answers: FloatArray) -> FloatArray:
+    """Return the share of models whose nearest other models answer no more alike than a target's.
 
     The mean disagreement with the three nearest sources, ranked among that of the sources
     themselves (at most 500 of them).
@@ -222,22 +225,32 @@ def novelty_p_value(theirs: FloatArray, answers: FloatArray) -> float:
     Parameters
     ----------
     theirs : ndarray, shape (sources, n)
-    answers : ndarray, shape (n,)
+    answers : ndarray, shape (targets, n)
+
+    Returns
+    -------
+    ndarray, shape (targets,)
 
     Examples
     --------
     >>> rows = np.tile([[1.0, 1, 0, 0], [0, 0, 1, 1]], (20, 1))
-    >>> novelty_p_value(rows, rows[0]), round(novelty_p_value(rows, rows[0] * 0), 2)
-    (1.0, 0.02)
+    >>> novelty_p_values(rows, np.array([rows[0], rows[0] * 0])).round(2).tolist()
+    [1.0, 0.02]
     """
     if len(theirs) <= NEIGHBORS:
-        return 1.0
+        return np.ones(len(answers))
     some = theirs[:: -(-len(theirs) // COMPARED)]
-    every = np.vstack([some, answers])
+    every, n_sources = np.vstack([some, answers]), len(some)
     apart = every @ (1 - some.T) + (1 - every) @ some.T
-    apart[np.arange(len(some)), np.arange(len(some))] = np.inf
+    apart[np.arange(n_sources), np.arange(n_sources)] = np.inf
     nearest = np.partition(apart, NEIGHBORS - 1, axis=1)[:, :NEIGHBORS].sum(axis=1)
-    return float((1 + (nearest[:-1] >= nearest[-1] - SAME).sum()) / len(nearest))
+    return _ranks_from_below(-nearest[:n_sources], SAME - nearest[n_sources:])
+
+
+def _ranks_from_below(theirs: FloatArray, own: FloatArray) -> FloatArray:
+    """Return each target's rank from below among the sources and itself, as a share."""
+    below = np.searchsorted(np.sort(theirs), own, side="right")
+    return np.asarray((1.0 + below) / (1 + len(theirs)))
 
 
 def fit_abilities(answers: Matrix, full: FloatArray, n_items: int) -> Abilities:

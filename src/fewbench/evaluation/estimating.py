@@ -206,7 +206,7 @@ def make_estimate(
     questions = of_one_score(scores, items, replies, uncertainty)
     as_model = Contrast(uncertainty, 0.0, questions=questions).interval(level)
     scale, span = scores.scale, scores.scale.span
-    plain = judge.random_at(score, n, stricter(level) if uncertainty.ends_run else level)
+    plain = judge.random.interval(score, n, stricter(level) if uncertainty.ends_run else level)
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
     # An exact interval is that of random sampling, and so is the error to expect.
     error = plain_error if uncertainty.kind == "exact" else uncertainty.error

@@ -3,9 +3,10 @@
 The whole method is repeated on four fifths of the sources, selection included, and estimates the
 others. Sources of one family, or nearly the same, are held out together and count as one, after
 Lee, Barber & Willett 2023 (arXiv 2306.06342). Rules that depend on the number of sources stay
-those of all sources. Errors are kept in units of what the method knows of each target: the root of
-its own standard error times that of random sampling. The first alone says little of the error of a
-method that chooses items as answers arrive.
+those of all sources. Errors are kept in units of what is known of each target: the root of the
+method's own standard error times that of random sampling, and the larger the less its answers are
+like those of the sources. The method's own error alone says little of a method that chooses items
+as answers arrive.
 """
 
 import hashlib
@@ -32,7 +33,9 @@ from fewbench.methods.base import Method
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores
+from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.intervals import Scored
+from fewbench.uncertainty.likeness import likeness_of
 from fewbench.uncertainty.replay import Replay, replays
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
@@ -48,15 +51,17 @@ FEWEST_GROUPS = 3
 FIRST_LOOK, GROWTH = 10, 2
 SAMPLED = -1.0
 """In place of a unit, where the estimate rests on a sample."""
-SINGLE = ("errors", "units")
+SINGLE = ("errors", "units", "widths")
 """Arrays of `HeldOut` in single precision: most of the bytes of a pack."""
-FORMAT = 2
+FORMAT = 3
 """Raise it when errors are measured differently."""
 DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0)
 """Degrees of freedom of the Student distributions that errors are fitted by."""
 CONFORMAL = 40.0
 """Number of groups at which the conformal quantile counts as much as Student's."""
 TINY = 1e-9
+COMPARED = 0.9
+"""Level of random's intervals that errors are compared with."""
 _MEASURED: WeakKeyDictionary[Scores, "dict[str, HeldOut]"] = WeakKeyDictionary()
 
 
@@ -85,6 +90,8 @@ class HeldOut:
     units : ndarray, same shape
         Units of the errors; -1 where the estimate rests on a sample with known probabilities, whose
         interval needs no held-out errors.
+    widths : ndarray, shape (judged, looks)
+        Half widths of 90% intervals of as many random items, for the full score.
     estimates : ndarray, shape (judged,)
         Estimated full scores after the last look.
     random : ndarray, shape (judged,)
@@ -97,6 +104,7 @@ class HeldOut:
     looks: IntArray
     errors: FloatArray
     units: FloatArray
+    widths: FloatArray
     estimates: FloatArray
     random: FloatArray
     models: IntArray
@@ -117,7 +125,10 @@ class HeldOut:
         units = arrays["units"]
         if units.shape != errors.shape or not ((units >= 0) | (units == SAMPLED)).all():
             raise ValueError(f"units of shape {units.shape}, or below 0")
-        for name in names[3:]:
+        widths = arrays["widths"]
+        if widths.shape != errors.shape[:2] or not (widths >= 0).all():
+            raise ValueError(f"widths of shape {widths.shape}, or below 0")
+        for name in names[4:]:
             if arrays[name].shape != (n,):
                 raise ValueError(f"{name} of shape {arrays[name].shape}")
         whole = ("looks", "models", "groups", "parts", "sessions")
@@ -142,6 +153,13 @@ class HeldOut:
         """Errors in units; 0 where all is known, NaN where the estimate rests on a sample."""
         nothing = np.where(self.units < 0, np.nan, 0.0)
         return np.divide(self.errors, self.units, out=nothing, where=self.units > 0)
+
+    @property
+    def over_random(self) -> FloatArray:
+        """Errors of the full score over random's half widths; otherwise as `relative`."""
+        nothing = np.where(self.units[..., 0] < 0, np.nan, 0.0)
+        is_some = (self.units[..., 0] > 0) & (self.widths > 0)
+        return np.divide(self.errors[..., 0], self.widths, out=nothing, where=is_some)
 
     @property
     def mean_error(self) -> float | None:
@@ -307,8 +325,9 @@ def no_errors(looks: Sequence[int], n_tasks: int) -> HeldOut:
     shape, whole = (0, len(looks), 1 + n_tasks), np.empty(0, dtype=np.intp)
     no = np.empty(0)
     return HeldOut(
-        np.array(looks), np.empty(shape), np.empty(shape), no, no, whole, whole, whole, whole
-    )
+        np.array(looks), np.empty(shape), np.empty(shape), np.empty(shape[:2]), no, no,
+        whole, whole, whole, whole,
+    )  # fmt: skip
 
 
 def _jobs(
@@ -389,14 +408,22 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
             )
         except (MethodError, ScoresError):  # too few sources are left for the method
             return None
+        units = [_units(replay.scored, sources, job.method.reach) for replay in replayed]
     truth = np.column_stack(known_scores(table, job.judged))
-    errors, units = zip(*(_errors(replay, targets, truth) for replay in replayed), strict=True)
-    last, n = replayed[-1], len(job.judged)
+    random, last, n = AsRandom(table, job.budget), replayed[-1], len(job.judged)
+    widths = [
+        [
+            random.half(float(score.estimates[0]), len(score.answers.items), COMPARED)
+            for score in replay.scored
+        ]
+        for replay in replayed
+    ]
     together = job.method.together
     return HeldOut(
         np.empty(0, dtype=np.intp),
-        np.stack(errors, axis=1),
+        np.stack([truth - _estimates(replay) for replay in replayed], axis=1),
         np.stack(units, axis=1),
+        np.array(widths).T,
         last.scores,
         np.array(
             [
@@ -411,19 +438,34 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
     )
 
 
-def _errors(replay: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    units = []
-    for score in replay.scored:
-        is_sampled = False if score.freedom is None else np.isfinite(score.freedom)
-        units.append(np.where(is_sampled, SAMPLED, units_of(score, targets)))
-    return truth - np.array([score.estimates for score in replay.scored]), np.array(units)
+def _estimates(replay: Replay) -> FloatArray:
+    return np.array([score.estimates for score in replay.scored])
+
+
+def _units(scored: Sequence[Scored], sources: Scores, reach: float) -> FloatArray:
+    """Return the units of the errors of several targets; -1 where a sample needs none."""
+    is_sampled = np.array(
+        [
+            np.zeros(len(score.estimates), bool)
+            if score.freedom is None
+            else np.isfinite(score.freedom)
+            for score in scored
+        ]
+    )
+    units = np.full(is_sampled.shape, SAMPLED)
+    model_based = np.flatnonzero(~is_sampled.all(axis=1)).tolist()
+    near = likeness_of(sources, [scored[at].answers for at in model_based], reach)
+    for at, likeness in zip(model_based, near, strict=True):
+        units[at] = units_of(scored[at], sources) * likeness.widening
+    return np.where(is_sampled, SAMPLED, units)
 
 
 def units_of(score: Scored, scores: Scores) -> FloatArray:
     """Return the units of one target's errors, shape (1 + tasks,).
 
     The root of the method's own standard error times that of random sampling with as many items,
-    or the latter alone. A task without items counts as one with half an item.
+    or the latter alone, for a target most like the sources. A task without items counts as one with
+    half an item.
     """
     sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
     items = score.answers.items
@@ -535,8 +577,17 @@ def quantiles_of(errors: HeldOut, look: int, first: int, last: int) -> Quantiles
     The full score is at 0, then come the tasks. None for fewer than 3 groups of sources. Every
     target's interval asks for the same: the fit is kept.
     """
-    relative = errors.relative[:, look, first:last]
-    groups = np.repeat(errors.groups, relative.shape[1])
+    return _quantiles(errors.relative[:, look, first:last], errors.groups)
+
+
+@lru_cache(maxsize=1024)
+def quantiles_over_random(errors: HeldOut, look: int) -> Quantiles | None:
+    """Return the quantiles of the full score's errors over random's half widths, at a look."""
+    return _quantiles(errors.over_random[:, look : look + 1], errors.groups)
+
+
+def _quantiles(relative: FloatArray, groups: IntArray) -> Quantiles | None:
+    groups = np.repeat(groups, relative.shape[1])
     is_finite = np.isfinite(relative.ravel())
     if len(np.unique(groups[is_finite])) < FEWEST_GROUPS:
         return None

@@ -53,10 +53,6 @@ class Uncertainty:
     sample : SampleErrors, optional
         Where the error of a sample's estimate comes from. By it the errors of two targets that ran
         the same items move together.
-    random_shares : tuple of float
-        Least shares of random sampling's width that the interval has, for what the method's errors
-        on held-out sources do not show: as the target may be beyond the sources, and as its answers
-        fit.
     ends_run : bool
         Whether the interval is so narrow that the run ends.
     warnings : tuple of str
@@ -71,7 +67,6 @@ class Uncertainty:
     error: float | None = None
     sources: int | None = None
     sample: SampleErrors | None = None
-    random_shares: tuple[float, float] = (0.0, 0.0)
     ends_run: bool = False
     warnings: tuple[str, ...] = ()
 

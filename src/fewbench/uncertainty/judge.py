@@ -4,22 +4,19 @@
   answers on, a sample that is spread over tasks has the narrower interval of its strata.
 - Items that are a sample with known probabilities: Wilson's interval with the number of random
   items that would be as precise, and Student's t.
-- Every other estimate: quantiles of the method's errors on held-out sources (`held_out`).
+- Every other estimate: quantiles of the method's errors on held-out sources (`held_out`), in units
+  that are larger the less the target answers like the sources (`likeness`), but no wider than as
+  many random items, as the method's errors compare with theirs.
 
-Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,
-above or below, or its answers may not fit (`fewbench.algorithms.abilities`). The interval is then
-at least as wide as that of as many random items, and the estimate warns. Of a target above the
-sources it is at least 3/4 as wide if the method can predict above them. Between, where a target may
-be somewhat beyond the sources, it is at least 3/4 as wide times the probability of that, and where
-its answers fit the sources badly, 1/2 to all of it. Where a target may be beyond the sources, task
-intervals have the same share of random sampling's width for the task. Where its answers fit badly,
-they widen as much as the full score's.
+Held-out errors say nothing of a target beyond the sources, or unlike them: there the interval has
+at least a share of the width of as many random items. Task intervals follow the same rules, without
+the upper bound.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import NormalDist, fmean
 
 import numpy as np
@@ -27,9 +24,8 @@ import numpy as np
 from fewbench._blocks import by_rows
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms import ties
-from fewbench.algorithms.abilities import fit_abilities, novelty_p_value
 from fewbench.algorithms.assisted import SampleErrors
-from fewbench.methods.base import Answers, Method
+from fewbench.methods.base import Method
 from fewbench.methods.sources import (
     are_alike,
     independent_in_words,
@@ -37,8 +33,17 @@ from fewbench.methods.sources import (
     source_groups,
 )
 from fewbench.scores import Scores
+from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.bounds import known_bounds, task_bounds
-from fewbench.uncertainty.held_out import FEWEST_GROUPS, HeldOut, Quantiles, quantiles_of, units_of
+from fewbench.uncertainty.held_out import (
+    COMPARED,
+    FEWEST_GROUPS,
+    HeldOut,
+    Quantiles,
+    quantiles_of,
+    quantiles_over_random,
+    units_of,
+)
 from fewbench.uncertainty.intervals import (
     FEWEST,
     NORMAL,
@@ -52,31 +57,28 @@ from fewbench.uncertainty.intervals import (
     student,
     wilson,
 )
+from fewbench.uncertainty.likeness import Likeness, likeness_of
 from fewbench.uncertainty.sampling import (
     betting_interval,
     error_within,
     exact_interval,
-    interval_at,
-    sampling_effect,
-    standard_error,
     within_strata,
 )
 
 ENOUGH = 60
 """Answers from which the interval of a sample counts what its spread over tasks gains."""
 NORMAL_DISTRIBUTION = NormalDist()
-MISFIT = 0.02
-"""p-value of the answers' fit from which an estimate warns."""
-BEYOND = 0.75
-"""Share of random sampling's width that the interval of a target beyond the sources has at least:
-on eight tables the errors of such targets were .5 to .75 of random sampling's. It holds for those
-far above the sources, too: with 30 items they are .98 to 1.00 covered at the whole width, and as
-well at this."""
-LEAST_BY_FIT = (0.0, 0.1, 0.3), (1.0, 0.75, 0.5)
-"""Share of random sampling's width that an interval has at least where answers fit the sources this
-badly, by the geometric mean of the p-values of fit and novelty; none above. On eight tables and
-three draws it lifts the coverage of targets unlike all sources, which held-out sources are not, at
-up to 2% of the Winkler score of those like the sources (docs/intervals.md)."""
+MOST_SHARE = 0.7
+"""Least upper bound of an interval, as a share of random sampling's width: however small the errors
+on held-out sources, a target may be none of them."""
+UNLIKELY = 0.05
+"""p-value of likeness from which the upper bound is all of random sampling's width."""
+BEYOND = 2 / 3
+"""Least share of random sampling's width, times the probability that a target is beyond the
+sources. With .75 targets beyond them pay 3% more width, with .6 the worst of nine tables is covered
+.75 in place of .81 (far stronger targets, 30 items)."""
+MISFITTING = (0.0, 0.02, 0.1), (1.0, 1.0, 0.8)
+"""p-value of likeness, and the least share; none above."""
 FEWEST_IN_TASK = 5
 """A task counts as one with at least so many random items for its least width: the sources say as
 much of it. With 8, the worst task of five tables is covered .47 in place of .55."""
@@ -236,71 +238,71 @@ class Judge:
 
     def _held_out(self, score: Scored, bounds: tuple[float, float]) -> Uncertainty:
         estimate, n, (least, most) = float(score.estimates[0]), len(score.answers.items), bounds
-        unit = float(units_of(score, self.scores)[0])
-        quantiles = self.quantiles(n)
-        plain, as_random = NORMAL * self._plain_error(estimate, n), self._as_random(estimate, n)
-        beyond, by_fit, why = 0.0, 0.0, None
-        if quantiles is not None:
-            beyond, by_fit, why = self._random_shares(score.answers)
-        shares = beyond, by_fit
+        quantiles, unit = self.quantiles(n), float(units_of(score, self.scores)[0])
+        as_random = partial(self.random.half, estimate, n)
         if quantiles is None or (unit > 0 and quantiles.mean < TINY):
             return Uncertainty(
-                estimate, "random", as_random, around(estimate, as_random), least, most, plain,
-                random_shares=shares,
+                estimate, "random", as_random, around(estimate, as_random), least, most,
+                NORMAL * self.random.error(estimate, n),
                 warnings=(_too_few(self.scores) if quantiles is None else SCORE_ALIKE,),
             )  # fmt: skip
-        wider = _widened_to(by_fit, as_random, quantiles, unit)
-        half = _held_out_half([quantiles], unit, wider, beyond, as_random)
-        # A target beyond the sources errs more; of one that fits them badly the error to expect
-        # grows as much as the interval.
-        error = max(quantiles.mean * wider(self.level) * unit, beyond * plain)
-        warnings = [] if why is None else [_not_trusted(why, max(shares))]
+        likeness = self._likeness(score)
+        share, unit = self._least_share(likeness), unit * likeness.widening
+        own, most_wide = _mean_half([quantiles], unit), self._upper_bound(estimate, n, likeness)
+        half = _at_least(lambda level: min(own(level), most_wide(level)), share, as_random)
+        error = self._expected_error([quantiles], half)
+        warnings = [] if likeness.why is None else [_not_trusted(likeness.why, share)]
         warnings += [ANSWER_ALIKE] if are_alike(self.scores) else []
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
-            random_shares=shares, warnings=tuple(warnings),
+            warnings=tuple(warnings),
         )  # fmt: skip
 
-    def _plain_error(self, estimate: float, n: int) -> float:
-        """Return random sampling's standard error."""
-        error = standard_error(estimate, n, self.scores.n_items)
-        return error * math.sqrt(sampling_effect(self.scores, self.budget))
+    def _expected_error(
+        self, quantiles: Sequence[Quantiles], half: Callable[[float], float]
+    ) -> float:
+        """Return the error to expect: to the half width as on held-out sources."""
+        ratio = fmean(each.mean for each in quantiles) / max(
+            fmean(each.at(self.level) for each in quantiles), TINY
+        )
+        return ratio * half(self.level)
 
-    def _random_shares(self, answers: Answers) -> tuple[float, float, str | None]:
-        """Return the least shares of random sampling's width, and why the sources may not hold.
+    def _likeness(self, score: Scored) -> Likeness:
+        return likeness_of(self.scores, [score.answers], self.method.reach)[0]
 
-        As the target may be beyond the sources, and as its answers fit; whole where it is unlike
-        them, but for one above them whose score the method can foretell.
-        """
-        items, replies = np.asarray(answers.items), answers.scores[0]
-        theirs, places = self.scores.columns(items, filled=True), np.arange(len(items))
-        abilities = fit_abilities(theirs, self.scores.full_scores(), self.scores.n_items)
-        why = abilities.beyond(theirs, places, replies, self.method.reach)
-        if why is not None:
-            foretold = why == "above" and self.method.reach > 0
-            return (BEYOND, 0.0, why) if foretold else (1.0, 1.0, why)
-        fit = abilities.fit_p_value(theirs, places, replies)
-        novelty = novelty_p_value(theirs, replies)
-        if min(fit, novelty) <= MISFIT:
-            return 1.0, 1.0, "misfit"
-        chance = abilities.chance_beyond(abilities.posterior(places, replies))
-        return BEYOND * chance, least_by_fit(fit, novelty), None
+    def _least_share(self, likeness: Likeness) -> float:
+        """Return the least share of random sampling's width that an interval has."""
+        if likeness.why in ("above", "below") and not self.method.reach:
+            return 1.0  # the method cannot go beyond the sources
+        by_fit = 0.0
+        if likeness.why != "above" and likeness.p_value <= MISFITTING[0][-1]:
+            by_fit = float(np.interp(likeness.p_value, *MISFITTING))
+        return max(by_fit, BEYOND * likeness.beyond)
 
-    def _as_random(self, estimate: float, n: int) -> Callable[[float], float]:
-        """Return the half width of as many random items by level, at least that of `random_at`."""
-        normal = student(self._plain_error(estimate, n), max(n - 1.0, 1.0))
+    def _upper_bound(self, estimate: float, n: int, likeness: Likeness) -> Callable[[float], float]:
+        """Return the greatest half width by level: as the method's errors compare with random's."""
+        errors = self.errors(n)
+        over_random = quantiles_over_random(errors, errors.at(n))
+        width = self.random.half(estimate, n, COMPARED)
+        is_worse = errors.is_worse_than_random
 
-        def half(level: float) -> float:
-            low, high = self.random_at(estimate, n, level)
-            return max(normal(level), (high - low) / 2)
+        def most(level: float) -> float:
+            of_random, own = self.random.half(estimate, n, level), math.inf
+            if over_random is not None:
+                own = over_random.at(level) * width
+            if is_worse:
+                return max(own, of_random)
+            if likeness.p_value < UNLIKELY:
+                return of_random
+            return min(max(own, MOST_SHARE * of_random), of_random)
 
-        return half
+        return most
 
-    def random_at(self, score: float, n: int, level: float) -> tuple[float, float]:
-        """Return the interval of n random items around a score."""
-        effect = sampling_effect(self.scores, self.budget)
-        return interval_at(score, n, self.scores.n_items, level, effect)
+    @cached_property
+    def random(self) -> AsRandom:
+        """What as many random items would say."""
+        return AsRandom(self.scores, self.budget)
 
     def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score; None where nothing is known of it.
@@ -312,14 +314,13 @@ class Judge:
         task_of, n = scores.task_of[items], len(items)
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
         least, most = task_bounds(scores, items, replies)
-        units = units_of(score, scores)
-        beyond, by_fit = full.random_shares
         of_tasks = None
-        if not is_random and not score.is_sampled and (of_full := self.quantiles(n)):
+        if not is_random and not score.is_sampled and self.quantiles(n):
             of_tasks = self.quantiles(n, 1, 1 + len(sizes))
-            plain = NORMAL * self._plain_error(float(score.estimates[0]), n)
-            as_random = self._as_random(float(score.estimates[0]), n)
-            wider = _widened_to(by_fit, as_random, of_full, float(units[0]))
+            likeness = self._likeness(score)
+            units = units_of(score, scores) * likeness.widening
+            share = self._least_share(likeness)
+            as_random = partial(self.random.half, float(score.estimates[0]), n)
             # As many items as random sampling has in each task, or as the target ran.
             run = np.bincount(task_of, minlength=len(sizes))
             as_many = np.maximum(run, n * sizes / scores.n_items)
@@ -338,39 +339,28 @@ class Judge:
             elif of_tasks is not None:
                 # A task's own errors count as much as those of all tasks.
                 quantiles = of_tasks, self.quantiles(n, 1 + task, 2 + task) or of_tasks
-                unit, share = float(units[1 + task]), beyond * float(widths[task])
-                half = _held_out_half(quantiles, unit, wider, share, as_random)
-                expected = fmean(each.mean for each in quantiles) * wider(self.level) * unit
+                half = _at_least(
+                    _mean_half(quantiles, float(units[1 + task])),
+                    share * float(widths[task]),
+                    as_random,
+                )
                 uncertainties[-1] = Uncertainty(
                     estimate, "held-out", half, around(estimate, half), *ends,
-                    max(expected, share * plain), of_tasks.groups,
+                    self._expected_error(quantiles, half), of_tasks.groups,
                 )  # fmt: skip
             if (of_task := uncertainties[-1]) is not None:
                 uncertainties[-1] = reaching_end(of_task, answers)
         return uncertainties
 
 
-def _widened_to(
-    share: float, as_random: Callable[[float], float], quantiles: Quantiles, unit: float
+def _mean_half(quantiles: Sequence[Quantiles], unit: float) -> Callable[[float], float]:
+    return lambda level: fmean(each.at(level) for each in quantiles) * unit
+
+
+def _at_least(
+    half: Callable[[float], float], share: float, as_random: Callable[[float], float]
 ) -> Callable[[float], float]:
-    """Return by how much intervals from held-out errors widen to this share of random's."""
-    return lambda level: max(1.0, share * as_random(level) / max(quantiles.at(level) * unit, TINY))
-
-
-def _held_out_half(
-    quantiles: Sequence[Quantiles],
-    unit: float,
-    wider: Callable[[float], float],
-    share: float,
-    as_random: Callable[[float], float],
-) -> Callable[[float], float]:
-    """Return the half width by level: by the mean quantile, and at least this share of random's."""
-
-    def half(level: float) -> float:
-        quantile = fmean(each.at(level) for each in quantiles)
-        return max(quantile * wider(level) * unit, share * as_random(level))
-
-    return half
+    return lambda level: max(half(level), share * as_random(level))
 
 
 def with_equal_answers(
@@ -412,11 +402,11 @@ def reaching_end(uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
 
 def _not_trusted(why: str, share: float) -> str:
     """Return a warning of a target whose interval is at least this share of random sampling's."""
-    times = "" if share == 1 else f"{share:g} times "
-    return (
-        f"{UNLIKE[why]}, so the method's errors on them may not hold. The interval is at least "
-        f"{times}as wide as that of as many random items"
-    )
+    text = f"{UNLIKE[why]}, so the method's errors on them may not hold. The interval is "
+    if share == 0:
+        return f"{text}wider for that"
+    times = "" if share == 1 else f"{share:.2g} times "
+    return f"{text}at least {times}as wide as that of as many random items"
 
 
 def _too_few(sources: Scores) -> str:
@@ -426,13 +416,3 @@ def _too_few(sources: Scores) -> str:
         few = independent_in_words(sources, groups)
         why = f"{few}: too few to measure the method's error"
     return f"{why}. The interval is that of as many random items: the method may be worse"
-
-
-def least_by_fit(fit: float, novelty: float) -> float:
-    """Return the least share of random sampling's width by the p-values of fit and novelty.
-
-    >>> least_by_fit(0.1, 0.1), least_by_fit(0.5, 0.5)
-    (0.75, 0.0)
-    """
-    likeness, (worst, shares) = math.sqrt(fit * novelty), LEAST_BY_FIT
-    return float(np.interp(likeness, worst, shares)) if likeness <= worst[-1] else 0.0
