@@ -79,7 +79,8 @@ RESULTS_END = """
 
 {not_measured}`flash-helm` spends 50 items on
 few targets and 10 on most. `fewbench` and `fewbench-static` were measured later than the other
-methods, on the same splits.
+methods, on the same splits. Newer methods with their own code, FAQ, mRMR and SparseEval, are on
+[fewbench beside others](beside-others.md).
 
 ## The tables
 
