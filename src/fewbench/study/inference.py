@@ -319,7 +319,8 @@ def too_few_repeats(n_repeats: int) -> str | None:
         return None
     run = "1 repeat is" if n_repeats == 1 else f"{n_repeats} repeats are"
     return (
-        f"no intervals: {run} too few to say how sure a number is; run at least "
+        f"no intervals: {run} too few to say how sure a number is, because the targets of a repeat "
+        "share most of their items, so that their errors move together; run at least "
         f"{FEWEST_REPEATS - n_repeats} more."
     )
 
