@@ -128,9 +128,17 @@ def test_published_names_find_their_methods(name, ok, cli, scores):
     assert method in cli("compare", scores, "-m", name).err
     options = {one.name: one for one in load_command("compare").params}
     completed = [one.value for one in options["methods"].shell_complete(None, f"random,{name}")]
-    assert f"random,{method.partition('(')[0]}" in completed
+    assert (f"random,{method}" in completed) == ("FILE" not in method)
 
 
 def test_the_list_of_methods_has_bento_and_names_what_is_in_the_repository_alone(ok, cli, scores):
     assert "bento-sim(matrix=FILE)+mean" in ok("methods")
     assert "benchmarks/papers/methods" in cli("compare", scores, "-m", "UCBE").err
+    for name in ("UCBE-LRF", "Sort & Search", "S&S"):
+        assert "benchmarks/papers/methods" in cli("methods", name).err
+    assert "metabench" not in ok("methods", "DISCO")
+
+
+def test_an_option_that_takes_one_value_is_not_taken_from_the_last_of_two(cli, scores):
+    said = cli("tasks", "select", scores, "-k", "2", "-m", "ridge", "--method", "random")
+    assert "--method is given twice" in said.err

@@ -86,7 +86,9 @@ def test_fewer_than_three_repeats_have_no_interval(repeats):
     assert figure.value == pytest.approx(0.5)
     assert np.isnan([figure.se, figure.low, figure.high]).all()
     assert np.isnan(resampled.p_value(resampled.mean(parts)))
-    assert f"their errors move together; run at least {3 - repeats} more" in too_few_repeats(repeats)
+    assert f"their errors move together; run at least {3 - repeats} more" in too_few_repeats(
+        repeats
+    )
     assert too_few_repeats(3) is None
 
 

@@ -14,17 +14,19 @@ def _last(incomplete: str, names: Iterable[str]) -> list[str]:
 def methods(incomplete: str) -> list[str]:
     """Complete names of methods; where none begins so, those that a published name means.
 
+    Not those that need a file, whose names alone are refused.
+
     Examples
     --------
     >>> methods("random,tailored-"), methods("DISC")[0]
     (['random,tailored-as-printed'], 'disco-pds-rf')
     """
     from fewbench.methods.base import AUTO
-    from fewbench.methods.catalogue import CATALOGUE, WITH_FILE, published_as
+    from fewbench.methods.catalogue import CATALOGUE, published_as
 
     before, comma, last = incomplete.rpartition(",")
-    begun = _last(incomplete, (AUTO, *CATALOGUE, *WITH_FILE))
-    return begun or [f"{before}{comma}{name}" for name in published_as(last)]
+    meant = [name for name in published_as(last) if name in CATALOGUE]
+    return _last(incomplete, (AUTO, *CATALOGUE)) or [f"{before}{comma}{name}" for name in meant]
 
 
 def splits(incomplete: str) -> list[str]:

@@ -279,7 +279,7 @@ CATALOGUE: dict[str, Entry] = {
     "collaborative-low-rank": Entry(
         "collaborative(prediction=low-rank)",
         "the items of collaborative, low-rank completion of the others",
-        f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
+        f"{FILTERING}, Table 5; completion as in UCBE-LRF, Zhou et al. 2025",
     ),
     "tailored": Entry(
         "tailored",
@@ -382,8 +382,10 @@ FIRST = (
 """The methods to choose from, and one of each paper; the others are variants."""
 
 SHORTEST = 3
-SHORT_FORMS = {"cf": "collaborative"}
+SHORT_FORMS = {"cf": "collaborative", "sands": "sortandsearch"}
 """What nothing in a name or source spells."""
+BESIDE = re.compile(r"\b(as|so) in\b.*")
+"""The part of a source that names another method, or where a method was used."""
 NOT_NAMES = re.compile(r"\bet al\b\.?|\b(19|20)\d\d\b|[^a-z0-9]")
 """What neither tells apart nor hides a published name: authors' company, years, punctuation."""
 
@@ -399,17 +401,20 @@ def published_as(name: str) -> tuple[str, ...]:
     >>> published_as("TailoredBench"), published_as("BenTo-le"), published_as("gp-IRT")
     (('tailored', 'tailored-as-printed'), ('bento-le',), ('gp-irt-anchor', 'gp-irt-random'))
     """
-    sought = NOT_NAMES.sub("", name.lower())
-    sought = SHORT_FORMS.get(sought, sought)
-    entries = CATALOGUE | WITH_FILE
-    keys = {key: NOT_NAMES.sub("", key) for key in entries}
+    sought, entries = _letters(name), CATALOGUE | WITH_FILE
+    keys = {key: _letters(key) for key in entries}
     if exact := tuple(key for key in keys if keys[key] == sought):
         return exact
-    if len(sought) < SHORTEST:
+    if len(sought) < SHORTEST or sought in map(_letters, OUTSIDE):
         return ()
     named = [key for key in keys if sought in keys[key]]
-    cited = [key for key in entries if sought in NOT_NAMES.sub("", entries[key].citation.lower())]
+    cited = [key for key, of in entries.items() if sought in _letters(BESIDE.sub("", of.citation))]
     return tuple(dict.fromkeys(named + cited))
+
+
+def _letters(name: str) -> str:
+    letters = NOT_NAMES.sub("", name.lower().replace("&", "and"))
+    return SHORT_FORMS.get(letters, letters)
 
 
 MOST_SUGGESTED = 5
@@ -417,8 +422,8 @@ MOST_SUGGESTED = 5
 
 def suggested(name: str, otherwise: str) -> str:
     """Return a hint for an unknown method: those that the name may mean, or the closest."""
-    sought = NOT_NAMES.sub("", name.lower())
-    if len(sought) >= SHORTEST and any(sought in NOT_NAMES.sub("", key) for key in OUTSIDE):
+    sought = _letters(name)
+    if len(sought) >= SHORTEST and any(sought in _letters(key) for key in OUTSIDE):
         return "it is in the repository alone, in benchmarks/papers/methods"
     entries = CATALOGUE | WITH_FILE
     keys = published_as(name)
