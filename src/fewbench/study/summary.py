@@ -32,6 +32,9 @@ SLOWEST = 199
 SCALED = ("", "_sd", "_se", "_low", "_high")
 """Suffixes of columns with the unit of their metric."""
 
+MAXIMUM = "max_error"
+"""End of the names of metrics that are a maximum over models."""
+
 Done = list[tuple[Cell, CellResult]]
 
 
@@ -219,6 +222,8 @@ class _OfSplit:
                 with np.errstate(invalid="ignore"):
                     total = np.where(is_finite, values, 0.0).sum(axis=0) / is_finite.sum(axis=0)
                 metrics[f"{OF_TASKS}{name}"] = total
+        # Resamples of models never exceed the maximum: only repeats say how far it varies.
+        metrics = {name: drawn for name, drawn in metrics.items() if not name.endswith(MAXIMUM)}
         low, high = np.array(result.low), np.array(result.high)
         for metric in result.metrics:
             if metric.startswith(("coverage", "half_width")):
