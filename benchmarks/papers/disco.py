@@ -424,8 +424,7 @@ def table_1(at: int, file: str) -> Table:
     return Table(
         f"DISCO's Table 1: {BENCHMARKS[file]}",
         "A sample of 424 models of the Open LLM Leaderboard; the newest tenth by date of the run "
-        "are the targets, 5 seeds. The paper has 424 other models, and its rows for DISCO are the "
-        "best of 8 variants on the targets.",
+        "are the targets, 5 seeds. The paper has 424 other models.",
         f"{file}.parquet",
         (100,),
         "--split chronological --targets 0.1",

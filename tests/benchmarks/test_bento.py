@@ -1,4 +1,4 @@
-"""Choices of tasks that only the record needs, and BenTo's pictures."""
+"""Choices of tasks that only the record needs."""
 
 import sys
 from itertools import combinations
@@ -10,16 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewbench.algorithms.choice.facility_location import coverage, facility_location
-from fewbench.bento import Similarity, TaskMatrix, TaskResults
-from fewbench.bento.judgement import task_estimates
+from fewbench.bento import Similarity, TaskMatrix
 from fewbench.methods.tasks.choosers import BentoSim, mismatch
 from fewbench.study import compare
-from fewbench.study.metrics import nrmse
 from fewbench.testing import simulate
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 own = pytest.importorskip("papers.methods.bento", reason="the benchmarks are not beside the tests")
-pictures = pytest.importorskip("papers.bento_pictures")
 
 
 def made(n=10, seed=0, weigh_tasks=False, sign=1.0):
@@ -192,82 +189,3 @@ def test_methods_of_one_s_own_go_through_compare():
     names = ["alike-tasks", "alike-tasks-matched", "alike-tasks-le", "task-medoids"]
     found = compare(scores, [METHODS[name] for name in names], [30], repeats=2, level=None).cells
     assert found.set_index("method")["mae"][names].notna().all()
-
-
-@pytest.fixture(scope="module")
-def known():
-    return TaskResults.of_scores(simulate(8, 80, 6, seed=5))
-
-
-def test_every_method_at_every_number(known):
-    own = {1: np.array([3]), 3: np.array([3, 1, 0])}
-    other = {2: np.array([5, 4]), 3: np.array([5, 4, 1])}
-    found = pictures.curves(known, {"own": own, "other": other}, "own", 1)
-    assert found.k == [1, 2, 3]
-    assert found.methods["own"][1] is None
-    assert found.methods["other"][0] is None
-    for name, sets in (("own", own), ("other", other)):
-        for k, tasks in sets.items():
-            expected = nrmse(known.reduced(tasks), known.full)
-            assert found.methods[name][found.k.index(k)] == pytest.approx(float(expected))
-    assert found.random_questions[1] is None
-    assert found.random_questions[2] < found.random_questions[0]
-    for place, k in enumerate(found.k):
-        everything = nrmse(task_estimates(known, k, 99, 3000), known.full)
-        assert found.random_mean[place] == pytest.approx(everything.mean(), rel=0.1)
-        assert found.random_low[place] < found.random_mean[place] < found.random_high[place]
-    assert pictures.curves(known, {"own": own, "other": other}, "own", 1) == found
-
-
-def test_differences_are_of_the_same_models(known):
-    one = {k: np.arange(k) for k in (1, 2, 3)}
-    other = {k: np.arange(k)[::-1] + 1 for k in (2, 3, 4)}
-    found = pictures.differences(known, one, other, 0)
-    assert found.k == [2, 3]
-    for place, k in enumerate(found.k):
-        own = nrmse(known.reduced(one[k]), known.full) - nrmse(known.reduced(other[k]), known.full)
-        assert found.sim_minus_le[place] == pytest.approx(float(own))
-        assert found.low[place] <= found.sim_minus_le[place] <= found.high[place]
-    none = pictures.differences(known, one, one, 0)
-    assert none.sim_minus_le == none.low == none.high == [0.0, 0.0, 0.0]
-    swapped = pictures.differences(known, other, one, 0)
-    np.testing.assert_allclose(swapped.low, -np.array(found.high))
-
-
-NAMES = ("a", "b", "c", "d", "e", "f")
-CLUSTERS = {"a": 1, "b": 0, "c": 1, "d": 2, "e": 0, "f": 0}
-
-
-def task_matrix(seed=0):
-    rows = np.random.default_rng(seed).random((6, 6))
-    return TaskMatrix(rows, NAMES, np.ones(6, dtype=int), rows.mean(axis=0), "x")
-
-
-def test_maps_are_the_similarities_in_that_order():
-    matrix, like = task_matrix(), Similarity(components=3)
-    found = pictures.similarity_maps(matrix, like, CLUSTERS)
-    assert found["tasks"] == ["b", "e", "f", "a", "c", "d"]
-    assert found["clusters"] == [0, 0, 0, 1, 1, 2]
-    sim, le = like.sim(matrix.rows), like.le(matrix.rows)
-    for i, one in enumerate(found["tasks"]):
-        for j, other in enumerate(found["tasks"]):
-            at = NAMES.index(one), NAMES.index(other)
-            assert (found["sim"][i][j], found["le"][i][j]) == (sim[at], le[at])
-
-
-@pytest.mark.parametrize(("share", "number"), [(0.07, 2), (0.5, 15), (1.0, 30), (0.001, 1)])
-def test_the_strongest_share_of_the_transfers(share, number):
-    matrix = task_matrix()
-    found = pictures.strongest_transfers(matrix, CLUSTERS, share)
-    above = matrix.rows - matrix.rows.mean(axis=0)
-    expected = {(NAMES[i], NAMES[j]): above[i, j] for i in range(6) for j in range(6) if i != j}
-    best = sorted(expected, key=expected.get, reverse=True)[:number]
-    arcs = [(found["tasks"][i], found["tasks"][j]) for i, j, _ in found["arcs"]]
-    assert arcs == best
-    np.testing.assert_allclose([value for *_, value in found["arcs"]], [expected[p] for p in best])
-    assert found["share"] == share
-
-
-def cells(chart):
-    """The cells of a map, by row and column."""
-    return {(v["row"], v["column"]): v["value"] for v in chart.to_dict()["data"]["values"]}

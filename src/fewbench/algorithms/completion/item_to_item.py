@@ -1,12 +1,14 @@
 """Predict a model's answers to items from its answers to other items.
 
 - Lines: each item by the best least-squares line from one of a few items.
-- Neighbors: item-based collaborative filtering, Eq. 6 of "Efficient Evaluation of Large
+- Neighbors: item-based collaborative filtering, Section 4.2.2 of "Efficient Evaluation of Large
   Language Models via Collaborative Filtering". Values are rounded to 12 decimals, so equal values
   tie in whatever order sums are taken.
 - Transport: new columns by optimal transport between columns of scores, with uniform masses and
-  Euclidean costs, solved exactly by POT's network simplex. The best plan need not be unique; the
-  solver always returns the same one for the same matrix.
+  Euclidean costs (Eq. 9), solved exactly by POT's network simplex. Each column of the plan is
+  divided by its sum: as printed, with columns that sum to 1 / number of items, every transported
+  value would be near 0. The best plan need not be unique; the solver always returns the same one
+  for the same matrix.
 """
 
 import math

@@ -119,7 +119,7 @@ class Collaborative(Method):
 
 
 NEIGHBOURS = 3
-"""Most similar items that predict an item; the paper does not give their number."""
+"""Most similar items that predict an item (the paper's Section 4.2.2)."""
 
 
 def importance_for(
