@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewbench.public import load_scores
 from fewbench.readers import read
-from fewbench.scores import load_scores, save_scores
+from fewbench.scores import save_scores
 from fewbench.scores.conditions import Compared, compare_conditions
 
 STAMP = "2026-01-01T10-00-00"

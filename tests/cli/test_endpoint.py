@@ -11,8 +11,9 @@ import pytest
 from replying import Replying, serving
 
 from fewbench.errors import FewbenchError
+from fewbench.public import load_scores
 from fewbench.runners.endpoint import question_tasks, run_endpoint
-from fewbench.scores import load_scores, save_scores
+from fewbench.scores import save_scores
 
 needed = [name for name in ("inspect_ai", "openai") if find_spec(name) is None]
 pytestmark = [

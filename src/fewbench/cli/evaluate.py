@@ -21,7 +21,7 @@ from fewbench.cli.options import (
     TargetName,
     Targets,
     Workers,
-    load_sources,
+    load,
     open_evaluation,
     stop_of,
 )
@@ -133,7 +133,7 @@ def start(
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
-    scores = load_sources(scores_path, average)
+    scores = load(scores_path, average, items=True)
     stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
@@ -415,10 +415,10 @@ def view(
     try:
         serve(
             folder,
+            scores,
             level=level,
             port=port,
             on_ready=lambda url: echo(f"{url}\nStop with Ctrl-C."),
-            opened=lambda copy: open_evaluation(copy, scores),
         )
     except KeyboardInterrupt:
         say("stopped")

@@ -18,7 +18,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import spread_of
 from fewbench.evaluation.journal import Header, Journal, Told, targets_of
 from fewbench.methods import Answers, Record
-from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
+from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.families import FAMILY, stated_families
@@ -190,7 +190,7 @@ class _Run:
         """The scores that it was started with, if their file is still there."""
         path = self.journal.scores_path()
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
-        return open_sources(path) if is_there and path is not None else None
+        return open_saved(path) if is_there and path is not None else None
 
     def answers(self, target: str) -> tuple[list[str], Answers]:
         """Return the answered items, and the answers to them with all repeats."""

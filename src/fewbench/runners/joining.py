@@ -49,7 +49,8 @@ class LeadingRun:
     def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
         path = Journal(self.folder).scores_path()
-        return started_scores(self.folder, self.header.provenance, path, None), path
+        scores, _ = started_scores(self.folder, self.header.provenance, path, None)
+        return scores, path
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can be asked there."""

@@ -20,6 +20,7 @@ from fewbench.evaluation import Stop
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
+from fewbench.public import located, open_scores
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
@@ -29,7 +30,7 @@ from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
 from fewbench.runners.run_folder import limits_of, saved_benchmark, undone_if_refused
-from fewbench.scores import Benchmark, Scores, open_sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
@@ -319,7 +320,8 @@ def _opened(
     if isinstance(method, str) and method != AUTO:
         find_method(method)
     if isinstance(scores, str | Path):
-        return open_sources(Path(scores)), Path(scores)
+        path = located(scores)
+        return open_scores(path).scores, path
     return (saved_benchmark(folder) if scores is None else as_sources(scores)), None
 
 
