@@ -566,9 +566,23 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
     )
     with pytest.raises(RunError, match="lm-eval has no task 'nowhere'"):
         run(unknown, zoo)
-    elsewhere = replace(scores, items=scores.items.assign(harness="helm"))
-    with pytest.raises(Exception, match="come from logs of 'helm', not of lm-eval"):
+    elsewhere = replace(scores, items=scores.items.assign(harness="helm", key_field="doc_id"))
+    with pytest.raises(Exception, match="positions and ids of 'helm', not of lm-eval"):
         run(elsewhere, zoo)
+
+
+def test_a_table_that_says_nothing_of_prompts_and_filters(zoo, scores, tmp_path):
+    """A filter is asked for before the model answers, and the estimate says what is unknown."""
+    named = scores.items["task"] == scores.items["task"].iloc[-1]
+    columns = ["task", "metric", "filter"]
+    bare = replace(scores, items=scores.items[columns]).take(items=np.flatnonzero(named))
+    task = bare.items["task"].iloc[0]
+    bare = replace(bare, items=bare.items[["task"]])
+    model = made.scripted(NEW)
+    for wanted in ({}, {"filter": "none"}):
+        with pytest.raises(RunError, match=f"task '{task}' has "):
+            run(bare, zoo, model=model, **wanted)
+    assert not model.asked
 
 
 # -- faults ----------------------------------------------------------------------------------

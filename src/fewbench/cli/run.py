@@ -60,8 +60,8 @@ def lm_eval(
         Field that identifies a document (default: the one that the scores record, else its
         content). doc_id is its number.
     metric
-        Metric of each task, comma-separated names in order of preference; only without SCORES
-        (default: the first that the task or its group has).
+        Metric of each task, comma-separated names in order of preference (default: that of SCORES;
+        without SCORES, the first that the task or its group has).
     filter
         Filter of each task, as --metric.
     """

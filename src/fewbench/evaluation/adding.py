@@ -278,7 +278,8 @@ def _with_run(
         answered = Scores(
             row[:, table.positions(items)], pd.DataFrame(index=[name]), metadata.join(conditions)
         )
-        differences += compare_conditions(table, answered, items, SIDES).differences
+        compared = compare_conditions(table, answered, items, SIDES)
+        differences += [*compared.differences, *compared.doubts]
         if differences and not accept_differences:
             raise EvaluationError(
                 f"{run.place}: not answers to the same items as in the table: "

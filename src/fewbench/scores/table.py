@@ -30,6 +30,8 @@ POSITION = "doc_id"
 """Column of the items with their positions in the harness's tasks; also a field to name them by."""
 RUN = "run"
 """Column of the models with the evaluation that a row was added from; empty for others."""
+ROUTE = "route"
+"""Column of the items with the harness whose names of tasks and documents they have."""
 CREDIT = "credit"
 """Column of the models with where their results were published, the license, and how to cite it."""
 NO_TASK = "all"  # the task of all items if none are given
