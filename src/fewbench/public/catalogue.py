@@ -65,7 +65,9 @@ def find_source(name: str) -> Source:
 
 
 def public_results(harness: str, tasks: Iterable[str]) -> list[str]:
-    """Return a note on the first source with results on tasks of a harness, if there is any.
+    """Return a note on a source with results on tasks of a harness, if there is any.
+
+    One whose real files were read comes first.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def public_results(harness: str, tasks: Iterable[str]) -> list[str]:
     []
     """
     names = list(tasks)
-    for source in SOURCES.values():
+    for source in sorted(SOURCES.values(), key=lambda source: not source.tried):
         for route in source.routes:
             if names and route.harness == harness and all(map(route.runs, names)):
                 is_default = route.benchmark in ("", source.default)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -70,6 +71,14 @@ class PublicFiles:
     def version(self) -> str:
         """The commit, shortened and named so, or the version or day as the source states it."""
         return f"commit {self.commit[:12]}" if COMMIT.fullmatch(self.commit) else self.commit
+
+    @property
+    def origin(self) -> str:
+        """The repository that the files are fetched from, or their host."""
+        url = self.found.files[0].url
+        host = urlsplit(url)
+        before, is_commit, _ = url.partition(f"/{self.commit}/")
+        return before if is_commit else f"{host.scheme}://{host.netloc}"
 
     @property
     def notes(self) -> tuple[str, ...]:

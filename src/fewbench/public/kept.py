@@ -63,7 +63,7 @@ def located(place: str | os.PathLike[str]) -> Path:
     size = "of unknown size" if files.n_bytes is None else sized(files.n_missing_bytes)
     say(
         f"{text}: fetching {counted(len(files.found.files), 'file')}, {size}, {files.version}, "
-        f"from {source.url} into {files.folder}"
+        f"from {files.origin} into {files.folder}"
     )
     with progress_bar("fetching (MB)") as progress:
         results = files.fetch(progress).read()

@@ -32,6 +32,8 @@ RUN = "run"
 """Column of the models with the evaluation that a row was added from; empty for others."""
 ROUTE = "route"
 """Column of the items with the harness whose names of tasks and documents they have."""
+TEXTS = "text_hashes"
+"""Column of the items with FIELD=HASH, of a text of their documents; see `text_hash`."""
 CREDIT = "credit"
 """Column of the models with where their results were published, the license, and how to cite it."""
 NO_TASK = "all"  # the task of all items if none are given

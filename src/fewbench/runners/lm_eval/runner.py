@@ -153,6 +153,7 @@ class LmEvalRunner:
             self._tasks = {name: self._chosen.tasks[name] for name in names}
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        self._sources.check_texts({item: self._place[item] for item in items}, self._tasks)
         if self._key == POSITION:
             notes.append(
                 "documents are found by their number alone: nothing in the scores says what they "

@@ -16,14 +16,14 @@ from fewbench.errors import RunError
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.harnesses.lm_eval.samples import likelihoods_of
 from fewbench.readers.options import COMPARED, unrated
-from fewbench.readers.values import as_number, describe
+from fewbench.readers.values import as_number, describe, text_hash
 from fewbench.runners.exports import check_origin
 from fewbench.runners.lm_eval.logs import as_logged, dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
-from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS, key_field_of
+from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS, TEXTS, key_field_of
 
 
 class SourceDocuments:
@@ -106,6 +106,24 @@ class SourceDocuments:
             f"{moved[0]!r} from position {self._was[moved[0]]} to {place[moved[0]]}; each is found "
             "by its hash"
         ]
+
+    def check_texts(self, place: Mapping[str, int], tasks: Mapping[str, LmTask]) -> None:
+        """Raise RunError if documents say something else than those of the source models."""
+        if TEXTS not in self.scores.items:
+            return
+        differ = []
+        for item, at in place.items():
+            before = str(self.scores.items[TEXTS][item])
+            field, _, _ = before.partition("=")
+            document = tasks[self.task_of[item]].documents[at]
+            if field in document and text_hash(field, str(document[field])) != before:
+                differ.append(item)
+        if differ:
+            raise RunError(
+                f"{len(differ):,} of {counted(len(place), 'document')} ask something else than the "
+                f"source models were asked: {some(differ)}",
+                hint="use the data set of the source models",
+            )
 
     def _instead_of(self, item: str, tasks: Mapping[str, LmTask]) -> str:
         """Say what is now at the position of a missing item."""
