@@ -71,6 +71,7 @@ def start(
     fewbench start scores.parquet --subset subset.json -o run
     fewbench start scores.parquet --purpose difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
+    fewbench start terminal-bench -n 20 -o run          results of a public source
 
     Parameters
     ----------

@@ -20,8 +20,9 @@ ScoresOrPack = Annotated[
     Path,
     typer.Argument(
         metavar="SCORES",
-        help="Scores file of fewbench import, .npz file, folder of logs, pack (.few), or a file of "
-        "items without any scores (.csv, .jsonl or .parquet with a column id).",
+        help="Scores file of fewbench import, .npz file, folder of logs, pack (.few), a file of "
+        "items without any scores (.csv, .jsonl or .parquet with a column id), or a public source: "
+        "NAME or NAME:BENCHMARK of fewbench get list.",
     ),
 ]
 Folder = Annotated[
@@ -49,7 +50,10 @@ ItemsOf = Annotated[
 ]
 MovedScores = Annotated[
     Path | None,
-    typer.Option("--scores", help="Scores file of the source models if it was moved."),
+    typer.Option(
+        "--scores",
+        help="Scores file of the source models if it was moved, or a public source's name.",
+    ),
 ]
 AverageOption = Annotated[
     Literal["micro", "macro"] | None,

@@ -55,8 +55,8 @@ class RunOptions:
     Parameters
     ----------
     scores
-        Scores file of fewbench import, .npz file, folder of logs, pack (.few), or a file of items
-        without any scores.
+        Scores file of fewbench import, .npz file, folder of logs, pack (.few), a file of items
+        without any scores, or a public source: NAME or NAME:BENCHMARK of fewbench get list.
     output
         Folder of the evaluation. Rerun the command to resume.
     method
