@@ -52,7 +52,7 @@ MovedScores = Annotated[
     Path | None,
     typer.Option(
         "--scores",
-        help="Scores file of the source models if it was moved, or a public source's name.",
+        help="Scores file of the source models if it was moved, or a public source.",
     ),
 ]
 AverageOption = Annotated[

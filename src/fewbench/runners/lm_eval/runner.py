@@ -372,9 +372,9 @@ def run_lm_eval(
     Parameters
     ----------
     scores : Scores or None
-        Scores of the source models, whose items lm-eval's tasks have; None to draw documents from the tasks
-        that `--tasks` names. Then the full score is the mean over documents, or, if the one group
-        that is named has `weight_by_size: false`, the mean over its tasks.
+        Scores of the source models on documents of lm-eval's tasks; None to draw documents from
+        the tasks that `--tasks` names. Then the full score is the mean over documents, or, if the
+        one group that is named has `weight_by_size: false`, the mean over its tasks.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
