@@ -6,10 +6,10 @@ from pathlib import Path
 from fewbench._names import counted, did_you_mean, sized
 from fewbench._progress import at_work, progress_bar
 from fewbench._text import say
-from fewbench.errors import MissingFileError
+from fewbench.errors import MissingFileError, PublicError
 from fewbench.public.catalogue import SOURCES
 from fewbench.public.get import default_cache, find_public_files
-from fewbench.public.source import Ask
+from fewbench.public.source import Ask, Source
 from fewbench.scores.files import WRITTEN_BY
 from fewbench.scores.pack_files import pack_file
 
@@ -51,10 +51,7 @@ def located(place: str | os.PathLike[str]) -> Path:
             ),
         )
     name, _, part = text.partition(":")
-    source = SOURCES[name]
-    ask = source.check(
-        Ask(benchmark=part or None) if source.benchmarks else Ask(split=part or None)
-    )
+    ask = _ask(SOURCES[name], part or None)
     table, tables = f"{text.replace(':', '-')}.parquet", default_cache() / "tables"
     if kept := sorted(tables.glob(f"*/{table}"), key=os.path.getmtime):
         return kept[-1]
@@ -74,3 +71,18 @@ def located(place: str | os.PathLike[str]) -> Path:
     results.save(output, force=True)
     say(f"{text}: kept in {output}, which later uses read; delete it to fetch the newest commit")
     return output
+
+
+def _ask(source: Source, part: str | None) -> Ask:
+    """Return what a name asks of a source; PublicError if the source has no such part."""
+    parts = source.benchmarks or source.splits
+    try:
+        return source.check(Ask(benchmark=part) if source.benchmarks else Ask(split=part))
+    except PublicError as error:
+        if not parts:
+            hint = f"write {source.name}"
+        elif parts == ("*",):
+            hint = f"write {source.name}:NAME; its page lists the names ({source.url})"
+        else:
+            hint = did_you_mean(part or "", [f"{source.name}:{name}" for name in parts])
+        raise PublicError(error.message, hint=hint) from error
