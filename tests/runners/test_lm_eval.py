@@ -572,17 +572,21 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
 
 
 def test_a_table_that_says_nothing_of_prompts_and_filters(zoo, scores, tmp_path):
-    """A filter is asked for before the model answers, and the estimate says what is unknown."""
-    named = scores.items["task"] == scores.items["task"].iloc[-1]
-    columns = ["task", "metric", "filter"]
-    bare = replace(scores, items=scores.items[columns]).take(items=np.flatnonzero(named))
-    task = bare.items["task"].iloc[0]
+    """A filter must be named before the model answers, and every estimate has a warning."""
+    of_task = np.flatnonzero(scores.items["task"] == "made_sums")
+    bare = scores.take(items=of_task)
     bare = replace(bare, items=bare.items[["task"]])
-    model = made.scripted(NEW)
-    for wanted in ({}, {"filter": "none"}):
-        with pytest.raises(RunError, match=f"task '{task}' has "):
-            run(bare, zoo, model=model, **wanted)
+    model, folder = made.scripted(NEW), tmp_path / "run"
+    with pytest.raises(RunError, match=r"task 'made_sums' has several filters, 'strict-match', "):
+        run(bare, zoo, 5, "random", model=model, folder=folder)
     assert not model.asked
+    assert not folder.exists()
+    warning = "the scores do not say how the source models were asked"
+    with pytest.warns(EstimateWarning, match=warning):
+        result, _ = run(bare, zoo, 5, "random", folder=folder, filter="strict-match")
+    assert result.targets["new"].items_run == 5
+    again = Evaluation.open(folder, bare).estimate(warn=False)
+    assert warning in " ".join(again["new"].warnings)
 
 
 # -- faults ----------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class SourceDocuments:
             scale=scale,
         )
         rows = self.scores.items.loc[first]
-        columns = {name: text for name, text in self._wanted.items() if text}
+        columns: dict[str, Any] = {name: text for name, text in self._wanted.items() if text}
         columns |= {name: rows[name] for name in ("metric", "filter") if name in rows}
         return table.changed(items=table.items.assign(**columns))
 
