@@ -188,7 +188,7 @@ class _Run:
     @cached_property
     def table(self) -> Scores | None:
         """The scores that it was started with, if their file is still there."""
-        path = self.journal.scores_path()
+        path = self.journal.scores_path(self.header)
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_saved(path) if is_there and path is not None else None
 

@@ -182,11 +182,13 @@ class Evaluation:
             alone is saved in the folder, and so is a table that runs were added to, as their rows
             may change.
         """
-        from fewbench.public import located
+        from fewbench.public import is_source, located
 
         journal = Journal(Path(folder))
         journal.check_free()
-        named = None if scores_path is None else str(located(scores_path).resolve())
+        if scores_path is not None and is_source(scores_path):
+            scores_path = located(scores_path)
+        named = None if scores_path is None else str(Path(scores_path).resolve())
         copy_of_scores = keep_scores(self.scores, journal.folder)
         journal.create(
             Header(
@@ -238,7 +240,8 @@ class Evaluation:
             has another number of items or half width.
         """
         journal = Journal(Path(folder))
-        header, path = journal.header(), journal.scores_path()
+        header = journal.header()
+        path = journal.scores_path(header)
         scores, notes = started_scores(journal.folder, header.provenance, path, scores)
         evaluation = cls(scores, targets=header.targets, opened=Opened.of(header, method))
         evaluation.read_notes = notes

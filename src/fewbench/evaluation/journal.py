@@ -198,9 +198,9 @@ class Journal:
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
-    def scores_path(self) -> Path | None:
+    def scores_path(self, header: Header | None = None) -> Path | None:
         """Return the file of the scores that the evaluation was started with, if it is known."""
-        name = self.header().scores
+        name = (header or self.header()).scores
         return None if name is None else self.folder.absolute() / name
 
     def append(self, entry: Entry) -> None:

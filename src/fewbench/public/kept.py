@@ -15,7 +15,7 @@ from fewbench.scores.pack_files import pack_file
 
 
 def is_source(place: str | os.PathLike[str]) -> bool:
-    """Whether a name that is no file or folder names a public source, or a part of one.
+    """Whether a user names a public source or a part of one, and not a file or folder.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class LeadingRun:
 
     def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
-        path = Journal(self.folder).scores_path()
+        path = Journal(self.folder).scores_path(self.header)
         scores, _ = started_scores(self.folder, self.header.provenance, path, None)
         return scores, path
 
