@@ -57,7 +57,9 @@ def located(place: str | os.PathLike[str]) -> Path:
         return kept[-1]
     with at_work(f"listing {text}"):
         files = find_public_files(name, benchmark=ask.benchmark, split=ask.split)
-    size = "of unknown size" if files.n_bytes is None else sized(files.n_missing_bytes)
+    size = f"size: {files.source.size}"  # about, where the listing does not state it
+    if files.n_bytes is not None:
+        size = sized(files.n_missing_bytes)
     say(
         f"{text}: fetching {counted(len(files.found.files), 'file')}, {size}, {files.version}, "
         f"from {files.origin} into {files.folder}"
@@ -69,7 +71,7 @@ def located(place: str | os.PathLike[str]) -> Path:
     output = tables / files.folder.name / table
     output.parent.mkdir(parents=True, exist_ok=True)
     results.save(output, force=True)
-    say(f"{text}: kept in {output}, which later uses read; delete it to fetch the newest commit")
+    say(f"{text}: kept in {output}, which later uses read; delete it to fetch the newest")
     return output
 
 
