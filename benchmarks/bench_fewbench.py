@@ -27,7 +27,8 @@ from fewbench.algorithms.kriging import KrigingRun, model
 from fewbench.evaluation import Evaluation, estimating
 from fewbench.methods import Answers, find_method, kriging
 from fewbench.methods.adaptive import fewbench as method
-from fewbench.scores import Scores, load_scores, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import Scores, save_scores
 from fewbench.testing import simulate
 
 BUDGET = 100

@@ -21,7 +21,7 @@ import numpy as np
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.checks import audit, drop
 from fewbench.methods.sources import source_groups
-from fewbench.readers.loading import load_scores
+from fewbench.public import load_scores
 from fewbench.study.inference import Figure, expected_random_mae, two_way
 from fewbench.study.metrics import weighted_metrics
 from fewbench.testing import simulate

@@ -25,7 +25,7 @@ import numpy as np
 
 import fewbench
 from fewbench.decide.leaderboard import leaderboard
-from fewbench.readers import load_scores
+from fewbench.public import load_scores
 
 LEVEL = 0.9
 TABLES = (

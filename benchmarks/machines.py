@@ -42,7 +42,7 @@ THREADS = (1, 2)
 def tables(paths: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield names and tables: right and wrong, options, fractions with holes, many equal items."""
     from fewbench.datasets import load_zoo
-    from fewbench.readers.loading import load_scores
+    from fewbench.public import load_scores
     from fewbench.scores import from_arrays
     from fewbench.testing import simulate
 

@@ -49,8 +49,8 @@ BELOW = {
     "checks": {"checks", "show", "methods", "algorithms", "scores"},
     "uncertainty": {"uncertainty", "methods", "scores", "algorithms", "executors"},
     "evaluation": {
-        *("evaluation", "show", "uncertainty", "methods", "readers", "scores", "algorithms"),
-        "executors",
+        *("evaluation", "show", "uncertainty", "methods", "public", "readers", "scores"),
+        *("algorithms", "executors"),
     },
     "study": {
         *("study", "show", "evaluation", "uncertainty", "methods", "scores", "algorithms"),
@@ -64,7 +64,9 @@ BELOW = {
         "algorithms",
     },
     "readers": {"readers", "scores", "executors"},
-    "runners": {"runners", "show", "evaluation", "uncertainty", "methods", "readers", "scores"},
+    "runners": {
+        *("runners", "show", "evaluation", "uncertainty", "methods", "public", "readers", "scores"),
+    },
     "public": {"public", "readers", "checks", "scores", "executors"},
     "bento": {
         *("bento", "show", "study", "evaluation", "uncertainty", "runners", "readers", "methods"),

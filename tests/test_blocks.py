@@ -21,16 +21,9 @@ from fewbench.evaluation.answers import whole_tasks
 from fewbench.methods.difficulty import difficulty_index
 from fewbench.methods.kriging import source_kriging
 from fewbench.methods.sources import reliability
+from fewbench.public import load_scores
 from fewbench.readers.npz import read_npz
-from fewbench.scores import (
-    Scale,
-    Scores,
-    files,
-    from_arrays,
-    load_scores,
-    open_sources,
-    save_scores,
-)
+from fewbench.scores import Scale, Scores, files, from_arrays, open_saved, save_scores
 from fewbench.scores.cells import Cells
 from fewbench.testing import simulate
 
@@ -85,7 +78,7 @@ def test_a_table_in_bytes_is_the_same_table(kind, small_blocks, tmp_path):
     assert pickle.loads(pickle.dumps(held)).digest == whole.digest
     for number, table in enumerate((held, filled)):
         path = save_scores(table, tmp_path / f"{number}.parquet")
-        opened = open_sources(path)
+        opened = open_saved(path)
         assert opened.item_ids.tolist() == whole.item_ids.tolist()
         for found in (load_scores(path), opened):
             assert found.digest == table.digest

@@ -18,7 +18,7 @@ from joblib.numpy_pickle import NumpyArrayWrapper, NumpyUnpickler
 
 from fewbench._types import FloatArray
 from fewbench.errors import PublicError
-from fewbench.readers.loading import load_scores
+from fewbench.public import load_scores
 from fewbench.scores import save_scores
 from papers.authors import Built, Repository
 

@@ -20,7 +20,7 @@ from fewbench._types import FloatArray
 from fewbench.checks import audit, drop
 from fewbench.cli.compare import GAP
 from fewbench.errors import FewbenchError
-from fewbench.readers.loading import load_scores
+from fewbench.public import load_scores
 from fewbench.scores import Scores
 from fewbench.study import Comparison, SplitSettings, compare, make_split
 from fewbench.study.cell import made_with

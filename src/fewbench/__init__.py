@@ -44,9 +44,10 @@ if TYPE_CHECKING:
         find_public_files,
         get,
         get_pack,
+        load_scores,
         public_sources,
     )
-    from fewbench.readers import Columns, Reading, load_scores, read_items
+    from fewbench.readers import Columns, Reading, read_items
     from fewbench.readers import read as import_results
     from fewbench.runners.function import run
     from fewbench.runners.lm_eval.runner import run_lm_eval
@@ -141,9 +142,9 @@ _NAMES = {
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
     "public": (
         *("PublicFiles", "PublicResults", "find_public_files", "get", "get_pack"),
-        "public_sources",
+        *("load_scores", "public_sources"),
     ),
-    "readers": ("Columns", "Reading", "load_scores", "read_items"),
+    "readers": ("Columns", "Reading", "read_items"),
     "scores": (
         *("Benchmark", "OptionProbabilities", "Scale", "Scores", "from_arrays"),
         *("from_long", "from_wide", "save_scores"),

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewbench.scores import from_arrays, load_scores, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import from_arrays, save_scores
 from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
 

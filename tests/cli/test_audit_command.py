@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.scores import load_scores, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
 

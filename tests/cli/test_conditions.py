@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewbench.public import load_scores
 from fewbench.readers import read
-from fewbench.scores import load_scores, save_scores
+from fewbench.scores import save_scores
 from fewbench.scores.conditions import Compared, compare_conditions
 
 STAMP = "2026-01-01T10-00-00"
@@ -256,7 +257,9 @@ class TestPrompts:
         write(tmp_path / "new", "org/new", asked, shots=2)
         taken = cli("tell", "run", "new")  # the evaluation was opened with these scores, too
         assert taken.code == 0
-        assert taken.err.count("the sources do not record their prompts and settings") == 1
+        warning = "the scores do not say how the source models were asked"
+        assert taken.err.count(warning) == 1
+        assert warning in ok("estimate", "run")
 
     def test_only_the_model_that_is_told_counts(self, start, cli, tmp_path):
         asked = start()

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import pytest
 from replying import Replying, serving
 
-from fewbench.errors import FewbenchError
+from fewbench.public import load_scores
 from fewbench.runners.endpoint import question_tasks, run_endpoint
-from fewbench.scores import load_scores, save_scores
+from fewbench.scores import save_scores
 
 needed = [name for name in ("inspect_ai", "openai") if find_spec(name) is None]
 pytestmark = [
@@ -324,16 +324,15 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
         assert (found.code, said in found.err) == (2, True), found.err
 
 
-def test_items_of_another_harness_need_a_word(table, tmp_path):
+def test_items_of_another_harness_are_matched_by_id(table, tmp_path):
     path = written(tmp_path / "items.jsonl", lines_of(table.item_ids))
     items = table.items.drop(columns="text").assign(harness="lm-eval")
     scores = replace(table, items=items)
     from fewbench.runners.inspect.samples import match_samples
 
     (task, *_), _ = question_tasks(path, scores)
-    with pytest.raises(FewbenchError, match=r"come from logs of 'lm-eval'.*accept-differences"):
-        match_samples(scores, "task-0", task.dataset)
-    found, _ = match_samples(scores, "task-0", task.dataset, accept_differences=True)
+    found, (_, warning) = match_samples(scores, "task-0", task.dataset)
+    assert "the source models ran in lm-eval, not in inspect" in warning
     assert list(found) == [one.id for one in task.dataset]
 
 

@@ -13,7 +13,8 @@ import pytest
 
 import fewbench
 from fewbench._version import __version__
-from fewbench.scores import load_scores, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
 LONG = ["--model", "llm", "--item", "id", "--score", "points"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewbench._files import only_process
-from fewbench.scores import load_scores
+from fewbench.public import load_scores
 
 STAMP = "2026-01-01T10-00-00"
 

@@ -6,7 +6,8 @@ from importlib import import_module
 import pytest
 
 from fewbench.evaluation import Evaluation
-from fewbench.scores import load_scores, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
 ONE = "--item id --score points"

@@ -69,7 +69,7 @@ def test_mistakes(cli, ok, scores):
         (("start", "a.few", "-o", "other"), "name one: a.few:task-0"),
         (("start", "a.few:task-0", "-n", 4, "-o", "other"), "made for 5 items, not 4"),
         (("start", "none.few", "-o", "other"), "none.few: no such file"),
-        (("compare", "a.few:task-0", "--methods", "random", "--budgets", 5), "needs a scores file"),
+        (("compare", "a.few:task-0", "--methods", "random", "--budgets", 5), "5 chosen items only"),
         (("pack", "show", scores), "not a pack"),
         (("pack", "refresh", "run", "a.few:task-0"), "no answers are recorded"),
     ):

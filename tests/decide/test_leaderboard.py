@@ -13,7 +13,7 @@ from fewbench.decide.joint import Errors, joint_verdicts
 from fewbench.decide.leaderboard import leaderboard
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.readers import load_scores
+from fewbench.public import load_scores
 from fewbench.show.page import as_text
 from fewbench.testing import simulate
 

@@ -12,7 +12,8 @@ import fewbench
 from fewbench.errors import AnswersError, EstimateWarning, EvaluationError, ScoresError
 from fewbench.evaluation import Evaluation, Stop, add
 from fewbench.evaluation.journal import Journal
-from fewbench.scores import Benchmark, Scale, Scores, from_arrays, load_scores, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import Benchmark, Scale, Scores, from_arrays, save_scores
 from fewbench.scores.families import families_of
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
 from fewbench.testing import simulate

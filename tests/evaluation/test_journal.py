@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fewbench.errors import EvaluationError, MethodError, ScoresError
+from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
@@ -166,8 +166,10 @@ def test_the_scores_are_found_by_themselves_or_given(sources, targets, tmp_path,
     assert opened.scores.average == "macro"
     assert opened.ask() == evaluation.ask()
     (tmp_path / "scores.parquet").unlink()
-    with pytest.raises(ScoresError, match="no such file"):
+    with pytest.raises(EvaluationError, match=r"no scores at .*--scores"):
         Evaluation.open(tmp_path / "kept")
+    moved = save_scores(sources, "moved.parquet")
+    assert Evaluation.open(tmp_path / "kept", moved).ask() == evaluation.ask()
     assert Evaluation.open(tmp_path / "kept", macro).ask() == evaluation.ask()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from fewbench import Evaluation, load_scores, save_scores
 from fewbench.errors import ScoresError
-from fewbench.scores import open_sources
+from fewbench.scores import open_saved
 from fewbench.testing import simulate
 
 
@@ -15,7 +15,7 @@ def saved(tmp_path):
 
 
 def test_opened_scores_are_those_loaded(saved):
-    whole, opened = load_scores(saved), open_sources(saved)
+    whole, opened = load_scores(saved), open_saved(saved)
     assert "cells" not in vars(opened)
     assert (opened.n_models, opened.n_items, opened.tasks) == (25, 60, whole.tasks)
     assert opened.fingerprint == whole.fingerprint
@@ -41,7 +41,7 @@ def test_asking_and_telling_read_no_cells(saved, tmp_path):
 
 
 def test_a_file_changed_after_it_was_opened_is_refused(saved):
-    opened = open_sources(saved)
+    opened = open_saved(saved)
     save_scores(simulate(25, 60, seed=1), saved)
     with pytest.raises(ScoresError, match="changed while"):
         np.isnan(opened.values)

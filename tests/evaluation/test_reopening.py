@@ -10,7 +10,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.methods import item_response
-from fewbench.readers.loading import open_any
+from fewbench.public import open_scores
 from fewbench.testing import simulate
 
 from .test_journal import finished
@@ -52,7 +52,7 @@ def test_scores_of_any_kind_of_file_are_read_again(sources, tmp_path, kind):
                  items=sources.item_ids.astype(str))  # fmt: skip
     else:
         sources.items[["task"]].rename_axis("id").to_csv(path)
-    scores, _ = open_any(path)
+    scores = open_scores(path).scores
     evaluation = Evaluation(scores, "random", 8, [NAME])
     evaluation.save(tmp_path / "run", path)
     opened = Evaluation.open(tmp_path / "run")

@@ -47,8 +47,8 @@ def test_what_goes_on_neither_fits_nor_reads_cells_nor_changes_a_digit(
     expected = predicted(whole)
     path, folder = save_scores(SOURCES, tmp_path / "scores.parquet"), tmp_path / "run"
     Evaluation(SOURCES, method, 20).save(folder, path)
-    reads, load = [], files.load_scores
-    monkeypatch.setattr(files, "load_scores", lambda path: reads.append(path) or load(path))
+    reads, read = [], files._read_cells
+    monkeypatch.setattr(files, "_read_cells", lambda *of: reads.append(of) or read(*of))
     fits.clear()
     while step(Evaluation.open(folder)):
         pass

@@ -17,6 +17,7 @@ from fewbench.public import SOURCES
 from fewbench.public.fetching import Misread
 from fewbench.public.routes import Route, documents, helm_sample, lighteval_order, routed
 from fewbench.public.source import from_rows
+from fewbench.scores.conditions import asked_elsewhere
 
 pytest.importorskip("huggingface_hub")
 MMLU_PRO = "eval_results/model_outputs_{}_5shots.zip"
@@ -284,6 +285,23 @@ def test_a_fetched_table_says_how_it_is_run(site):
     logs = fewbench.get("open-llm-leaderboard-v1", benchmark="arc").scores.items
     assert "doc_id" not in logs
     assert "row" in logs
+
+
+def test_logs_of_lighteval_in_a_confirmed_order_get_the_names_of_lm_eval():
+    table = fewbench.from_arrays(
+        np.eye(4)[:2], models=["a", "b"], items=[f"h{n}" for n in range(4)]
+    )
+    items = table.items.assign(task="gsm8k", harness="lighteval", doc_id=range(4), metric="acc")
+    (route,) = [one for one in SOURCES["open-llm-leaderboard-v1"].routes if one.task == "gsm8k"]
+    scores, _ = routed(table.changed(items=items), route)
+    order = lighteval_order(1319)[:4]
+    assert scores.item_ids.tolist() == [f"gsm8k/{document}" for document in order]
+    first = scores.items.iloc[0]
+    assert first[["harness", "route", "key_field", "metric", "filter"]].tolist() == [
+        *("lighteval", "lm-eval", "doc_id", "exact_match", "strict-match")
+    ]
+    (doubt,) = asked_elsewhere(scores, "lm-eval")
+    assert "the source models ran in lighteval, not in lm-eval" in doubt
 
 
 def test_rows_of_logs_become_documents_only_in_a_confirmed_order():

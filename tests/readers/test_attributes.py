@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import FewbenchError, ReaderError
+from fewbench.public import load_scores
 from fewbench.readers import join_attributes
-from fewbench.scores import from_arrays, load_scores, save_scores
+from fewbench.scores import from_arrays, save_scores
 
 from .conftest import write
 

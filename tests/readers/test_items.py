@@ -8,9 +8,9 @@ import pytest
 
 import fewbench
 from fewbench.errors import ReaderError
+from fewbench.public import load_scores, open_scores
 from fewbench.readers import are_items
-from fewbench.readers.loading import open_any
-from fewbench.scores import load_scores, save_scores
+from fewbench.scores import save_scores
 from fewbench.scores.roles import as_scores
 
 ROWS = [
@@ -58,7 +58,7 @@ def test_a_file_of_items_without_ids_is_told_of_the_column(head, needs, tmp_path
     path = tmp_path / "items.csv"
     path.write_text(f"{head},model,right\na,b,1\n")
     with pytest.raises(ReaderError, match="no columns named") as error:
-        open_any(path)
+        open_scores(path)
     assert ("a file of items, which has no scores, needs a column id" in error.value.hint) == needs
     assert "in Python, the same as arguments of import_results" in error.value.hint
 

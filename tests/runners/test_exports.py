@@ -50,7 +50,7 @@ def test_ids_that_inspect_s_command_line_takes_otherwise(own):
 def test_places_in_another_harness_are_not_given(harness, other):
     known = {"sample_id": list("vwxyz"), "doc_id": range(5)}
     assert export_items(with_column(**known, harness=[harness] * 5), ["a"], harness)
-    with pytest.raises(FewbenchError, match=f"come from logs of '{other}', not of {harness}"):
+    with pytest.raises(FewbenchError, match=f"positions and ids of '{other}', not of {harness}"):
         export_items(with_column(**known, harness=[other] * 5), ["a"], harness)
 
 

@@ -290,7 +290,6 @@ class TestWhatRuns:
 
 class TestChecksBeforeAnythingIsSpent:
     def test_what_is_refused(self, scores, tmp_path, asked):
-        other = scores.items.assign(harness="lm-eval")
         plain = scores.items.drop(columns=["harness", "sample_id"]).rename(index=lambda i: f"x{i}")
         for arguments, settings, what in (
             (["-T", "changed=q7"], {}, r"1 sample changed: 'q7' \(of 30\)"),
@@ -306,7 +305,7 @@ class TestChecksBeforeAnythingIsSpent:
             (["--what"], {}, r"Inspect: No such option '--what'"),
             ([], {"task": "nothing"}, r"Inspect: .*nothing"),
             ([], {"model": "scripted"}, r"Inspect: "),
-            ([], {"scores": replace(scores, items=other)}, r"come from logs of 'lm-eval', not"),
+            ([], {"metric": "f1"}, r"task 'quiz': no 'f1'; its scorers give 'match'"),
             ([], {"scores": replace(scores, items=plain)}, r"30 items of 30 are no sample of"),
         ):
             given = {"scores": scores, "folder": tmp_path / "run"} | settings
@@ -316,6 +315,22 @@ class TestChecksBeforeAnythingIsSpent:
             for path in (tmp_path / "run").glob("*.json*"):
                 path.unlink()
         assert not asked()
+
+    @pytest.mark.parametrize(
+        ("harness", "said"),
+        [("swe-bench", "models ran in swe-bench, not in inspect"), ("", "the scores do not say")],
+    )
+    def test_samples_of_another_harness_run_by_id_with_a_warning(
+        self, scores, tmp_path, harness, said
+    ):
+        own = {id: f"quiz-{at}" for at, id in enumerate(scores.item_ids)}
+        items = scores.items.rename(index=own).drop(columns=["key_hashes", "task_settings"])
+        items = items.assign(harness=harness) if harness else items.drop(columns="harness")
+        result = run(replace(scores, items=items), tmp_path / "run", method="random")
+        assert result.targets["scripted/new-9"].items_run == 8
+        assert said in " ".join(result.notes)
+        again = Evaluation.open(tmp_path / "run", replace(scores, items=items)).estimate(warn=False)
+        assert said in " ".join(again["scripted/new-9"].warnings)
 
     def test_another_way_of_scoring_is_refused(self, scores, quiz, tmp_path, asked, monkeypatch):
         """Options of a scorer, epochs; in runs, in logs, among sources, and amid a run."""

@@ -566,9 +566,27 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
     )
     with pytest.raises(RunError, match="lm-eval has no task 'nowhere'"):
         run(unknown, zoo)
-    elsewhere = replace(scores, items=scores.items.assign(harness="helm"))
-    with pytest.raises(Exception, match="come from logs of 'helm', not of lm-eval"):
+    elsewhere = replace(scores, items=scores.items.assign(harness="helm", key_field="doc_id"))
+    with pytest.raises(Exception, match="positions and ids of 'helm', not of lm-eval"):
         run(elsewhere, zoo)
+
+
+def test_a_table_that_says_nothing_of_prompts_and_filters(zoo, scores, tmp_path):
+    """A filter must be named before the model answers, and every estimate has a warning."""
+    of_task = np.flatnonzero(scores.items["task"] == "made_sums")
+    bare = scores.take(items=of_task)
+    bare = replace(bare, items=bare.items[["task"]])
+    model, folder = made.scripted(NEW), tmp_path / "run"
+    with pytest.raises(RunError, match=r"task 'made_sums' has several filters, 'strict-match', "):
+        run(bare, zoo, 5, "random", model=model, folder=folder)
+    assert not model.asked
+    assert not folder.exists()
+    warning = "the scores do not say how the source models were asked"
+    with pytest.warns(EstimateWarning, match=warning):
+        result, _ = run(bare, zoo, 5, "random", folder=folder, filter="strict-match")
+    assert result.targets["new"].items_run == 5
+    again = Evaluation.open(folder, bare).estimate(warn=False)
+    assert warning in " ".join(again["new"].warnings)
 
 
 # -- faults ----------------------------------------------------------------------------------

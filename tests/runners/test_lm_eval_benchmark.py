@@ -264,7 +264,7 @@ def test_limits_and_tasks_beside_scores_are_refused(zoo, tmp_path):
         (arguments(zoo, "made_sums"), {}, "tasks"),
         ([], {"metric": "acc"}, "metric"),
     ):
-        with pytest.raises(RunError, match=f"--{name} is not accepted: the scores name the tasks"):
+        with pytest.raises(RunError, match=f"--{name} is not accepted: the scores name the {name}"):
             run_lm_eval(found, "random", 5, given, models={"new": made.scripted(NEW)}, **how)
 
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ScoresError
-from fewbench.scores import Benchmark, Scale, from_arrays, load_scores, open_sources, save_scores
+from fewbench.public import load_scores
+from fewbench.scores import Benchmark, Scale, from_arrays, open_saved, save_scores
 from fewbench.scores.probabilities import StoredProbabilities
 from fewbench.scores.roles import as_scores
 from fewbench.testing import simulate
@@ -26,7 +27,7 @@ EXTRA = {
 }
 
 
-@pytest.mark.parametrize("read", [load_scores, open_sources])
+@pytest.mark.parametrize("read", [load_scores, open_saved])
 def test_a_table_without_models_keeps_its_items(tmp_path, read):
     columns = {"task": list("xxyy"), "weight": [1.0, 2, 3, 4], **EXTRA}
     items = pd.DataFrame(columns, index=list("abcd"))
@@ -164,7 +165,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, spoil, says):
     path = save_scores(simulate(3, 4), tmp_path / "scores.parquet")
     spoil(path)
     with pytest.raises(ScoresError) as caught:
-        load_scores(path)
+        _ = open_saved(path).cells
     assert says in str(caught.value)
     assert "scores." in str(caught.value)
 

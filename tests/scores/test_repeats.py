@@ -11,7 +11,7 @@ import pytest
 
 from fewbench import from_arrays, load_scores, save_scores
 from fewbench.errors import ScoresError
-from fewbench.scores import Scores, from_long, open_sources
+from fewbench.scores import Scores, from_long, open_saved
 from fewbench.scores import files as scores_files
 from fewbench.scores.repeats import Repeats, pass_at, pool_answers, reduce_answers
 
@@ -102,7 +102,7 @@ def test_a_file_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_l
     table = rows()
     scores = read(table[~((table["model"] == "a") & (table["trial"] > 0))], "mean")
     path = save_scores(scores, tmp_path / "scores.parquet")
-    for again in (load_scores(path), open_sources(path)):
+    for again in (load_scores(path), open_saved(path)):
         assert again.repeats is not None
         assert scores.repeats is not None
         np.testing.assert_array_equal(again.repeats.counts, scores.repeats.counts)

@@ -172,6 +172,7 @@ def audit(scores: Scores) -> Audit:
         "average": scores.average,
         "independent": independent_sources(scores),
         "fingerprint": every.fingerprint,
+        "credits": every.credits,
     }
     fitting = _fits(scores)
     use = _advice(fitting, independent_sources(scores))

@@ -118,6 +118,7 @@ def audit_page(found: Audit, source: str = "") -> Page:
                 "Full score": "mean over items"
                 if shape["average"] == "micro"
                 else "mean of the tasks' means",
+                **({"Source results": "; ".join(shape["credits"])} if shape["credits"] else {}),
             },
             detail=True,
         ),

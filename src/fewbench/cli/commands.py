@@ -29,6 +29,7 @@ from fewbench.decide.track_folder import full_or_part
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER, folder_and_target
+from fewbench.public import is_source
 from fewbench.scores import Benchmark, Scores
 
 PASSED = {"progress", "on_step", "executor"}
@@ -141,7 +142,8 @@ class Call:
         operand, path = self.operand(name), Path(name)
         if not isinstance(operand, str):
             return operand
-        if not path.exists() or any(path.glob(f"*/{HEADER}")):
+        is_file = path.exists() and not any(path.glob(f"*/{HEADER}"))
+        if not is_file and not is_source(name):
             return self.target(name)
         return load(path, self.given.get("average"))
 

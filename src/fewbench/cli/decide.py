@@ -24,6 +24,7 @@ from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
+from fewbench.public import is_source
 from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
 from fewbench.scores import Average, Scores
@@ -144,7 +145,8 @@ def _rank(call: Call, *, average: Average | None = None) -> Ranking:
     average
         Of a scores file: mean over items (micro) or over task scores (macro).
     """
-    if average is not None and not any(map(os.path.isfile, call.given["evaluations"])):
+    names = call.given["evaluations"]
+    if average is not None and not any(os.path.isfile(name) or is_source(name) for name in names):
         call.refuse(
             ["average"],
             "on evaluations",
@@ -232,7 +234,7 @@ def _track(
 
 
 def _checkpoints(call: Call, path: Path) -> Scores | Path:
-    if not path.exists():
+    if not path.exists() and not is_source(path):
         raise EvaluationError(
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )

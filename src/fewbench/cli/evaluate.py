@@ -21,7 +21,7 @@ from fewbench.cli.options import (
     TargetName,
     Targets,
     Workers,
-    load_sources,
+    load,
     open_evaluation,
     stop_of,
 )
@@ -71,6 +71,7 @@ def start(
     fewbench start scores.parquet --subset subset.json -o run
     fewbench start scores.parquet --purpose difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
+    fewbench start terminal-bench -n 20 -o run          results of a public source
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def start(
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = provenance.method, str(provenance.budget), provenance.seed
         average = average or provenance.average
-    scores = load_sources(scores_path, average)
+    scores = load(scores_path, average, items=True)
     stop = stop_of(budget, scores, half_width=half_width, level=level, cost=cost)
     assert stop is not None
     names = target or ["target"]
@@ -415,10 +416,10 @@ def view(
     try:
         serve(
             folder,
+            scores,
             level=level,
             port=port,
             on_ready=lambda url: echo(f"{url}\nStop with Ctrl-C."),
-            opened=lambda copy: open_evaluation(copy, scores),
         )
     except KeyboardInterrupt:
         say("stopped")

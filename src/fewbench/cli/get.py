@@ -121,6 +121,7 @@ def _list(as_json: bool) -> None:
         echo(f"  real files read: {row['tried'] or 'none'}")
         echo(f"  cite: {row['cite']}")
     echo("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")
+    echo("NAME, or NAME:BENCHMARK, may stand in place of SCORES: fewbench run lm-eval mmlu-pro …")
 
 
 def _models(_: Call, typed: str) -> int | list[str]:

@@ -21,7 +21,7 @@ from fewbench.readers.attributes import in_clusters
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
 from fewbench.readers.tables import table_columns
-from fewbench.scores import Scores, load_scores, save_scores
+from fewbench.scores import Scores, open_saved, save_scores
 from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN
 
@@ -205,7 +205,7 @@ def _add(call: Call, *, output: Path) -> None:
         warnings.catch_warnings(record=True) as accepted,
     ):
         warnings.simplefilter("always", EstimateWarning)
-        table: Scores = call(scores=load_scores(output)) if grows else call()
+        table: Scores = call(scores=open_saved(output)) if grows else call()
         save_scores(table, output)
     for warning in accepted:
         say(f"note: {output}: {warning.message}")

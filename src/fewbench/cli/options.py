@@ -10,14 +10,7 @@ from fewbench._names import split_names
 from fewbench._progress import at_work
 from fewbench._text import say
 from fewbench.cli import completion
-from fewbench.errors import (
-    EvaluationError,
-    FewbenchError,
-    FieldError,
-    PackError,
-    ReaderError,
-    RunError,
-)
+from fewbench.errors import FewbenchError, FieldError, ReaderError, RunError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
     from fewbench.evaluation import Evaluation, Stop
@@ -27,8 +20,9 @@ ScoresOrPack = Annotated[
     Path,
     typer.Argument(
         metavar="SCORES",
-        help="Scores file of fewbench import, .npz file, folder of logs, pack (.few), or a file of "
-        "items without any scores (.csv, .jsonl or .parquet with a column id).",
+        help="Scores file of fewbench import, .npz file, folder of logs, pack (.few), a file of "
+        "items without any scores (.csv, .jsonl or .parquet with a column id), or a public source: "
+        "NAME or NAME:BENCHMARK of fewbench get list.",
     ),
 ]
 Folder = Annotated[
@@ -56,7 +50,10 @@ ItemsOf = Annotated[
 ]
 MovedScores = Annotated[
     Path | None,
-    typer.Option("--scores", help="Scores file of the source models if it was moved."),
+    typer.Option(
+        "--scores",
+        help="Scores file of the source models if it was moved, or a public source.",
+    ),
 ]
 AverageOption = Annotated[
     Literal["micro", "macro"] | None,
@@ -92,42 +89,23 @@ AcceptDifferences = Annotated[
 ]
 
 
-def load_sources(path: Path, average: "Average | None" = None) -> "Scores":
-    """Read a pack, or scores or a file of items as `load` does."""
-    from fewbench.scores import open_sources
-    from fewbench.scores.pack_files import is_pack
-
-    if not is_pack(path):
-        return load(path, average, items=True)
-    packed = open_sources(path)
-    return packed.averaged(average or packed.average)
-
-
 def load(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Scores":
-    """Read scores of any kind that needs no further options, and print notes.
+    """Read the scores that a user names, and print notes.
 
-    `items` says whether a file of items without scores will do. PackError for a pack, ReaderError
-    for such a file if it will not.
+    `items` says whether the command can do without a table: with a file of items alone, or a pack
+    of the chosen ones. ReaderError and PackError if it cannot.
     """
-    from fewbench.scores import load_scores
-    from fewbench.scores.files import is_saved
-    from fewbench.scores.pack_files import is_pack
+    from fewbench.public import located, open_scores
+    from fewbench.scores.roles import as_scores
 
-    if is_pack(path):
-        raise PackError(
-            f"{path}: a pack; this command needs a scores file",
-            hint="use the scores that the pack was made from",
-        )
-    notes: tuple[str, ...] = ()
+    place = located(path)  # first: fetching shows its own progress
     with at_work(f"reading {path}"):
-        if path.suffix == ".parquet" and is_saved(path):
-            scores = load_scores(path)
-        else:  # readers take long to import
-            from fewbench.readers.loading import read_any
-
-            scores, notes = read_any(path)
-    for note in notes:
+        reading = open_scores(place)
+        scores = reading.scores if items else as_scores(reading.scores)
+    for note in reading.notes:
         say(f"note: {note}")
+    for credit in scores.credits:
+        say(f"source results: {credit}")
     if not scores.n_models and not items:
         raise ReaderError(
             f"{path}: items without scores of models, which this command needs",
@@ -186,29 +164,15 @@ def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
             say(f"note: {note}")
 
 
-def open_evaluation(folder: Path, scores_path: Path | None = None) -> "Evaluation":
-    """Open a saved evaluation with its scores, or with those of --scores."""
+def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
+    """Open a saved evaluation with its scores, or with those of --scores, and print notes."""
     from fewbench.evaluation.evaluation import Evaluation
-    from fewbench.evaluation.journal import Journal
-    from fewbench.scores import Scores, open_sources
-    from fewbench.scores.pack_files import is_pack, pack_file
 
-    journal = Journal(folder)
-    named = scores_path or journal.scores_path()
-    if named is None:
-        with at_work(f"opening {folder}"):
-            return Evaluation.open(folder)
-    if not pack_file(named)[0].exists():
-        raise EvaluationError(
-            f"{folder}: no scores at {named}", hint="pass their new path with --scores"
-        )
-    average = journal.header().provenance.average
-    is_saved = named.suffix == ".parquet" or is_pack(named)
-    scores: Scores = (
-        open_sources(named).averaged(average) if is_saved else load(named, average, items=True)
-    )
     with at_work(f"opening {folder}"):
-        return Evaluation.open(folder, scores)
+        evaluation = Evaluation.open(folder, scores)
+    for note in evaluation.read_notes:
+        say(f"note: {note}")
+    return evaluation
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":

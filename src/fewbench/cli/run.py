@@ -24,6 +24,8 @@ def _all() -> None:
                   --tasks mmlu,gsm8k
     with sources: fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args
                   pretrained=X
+    public ones:  fewbench run lm-eval mmlu-pro -n 100 -o run -- --model hf --model_args
+                  pretrained=X
     A program:    fewbench run command scores.parquet -n 50 -o run -- python answer.py
     An endpoint:  fewbench run endpoint scores.parquet items.jsonl -n 50 --model M --url U -o run
     Inspect:      fewbench run inspect scores.parquet -n 50 -o run -- task.py --model MODEL
@@ -43,9 +45,10 @@ def lm_eval(
 
     Arguments of lm-eval follow --. The model is loaded once. Without SCORES, --tasks names tasks,
     groups and tags, and documents are drawn from all of them. The full score is then the mean over
-    documents; in a group with weight_by_size: false, each task counts the same. With SCORES, which
-    must come from logs of lm-eval, the tasks are those of the scores. Before it runs the model,
-    fewbench compares documents and prompts with the source models' logs. Logs in lm-eval's own form
+    documents; in a group with weight_by_size: false, each task counts the same. With SCORES, the
+    tasks are those of the scores. Before it runs the model, fewbench compares documents and prompts
+    with the source models' logs; what the scores do not record, or another harness recorded, makes
+    a warning that stays with the estimate. Logs in lm-eval's own form
     are written to DIR/lm_eval. Rerun the command to resume. Needs the extra lm-eval.
 
     \b
@@ -60,8 +63,8 @@ def lm_eval(
         Field that identifies a document (default: the one that the scores record, else its
         content). doc_id is its number.
     metric
-        Metric of each task, comma-separated names in order of preference; only without SCORES
-        (default: the first that the task or its group has).
+        Metric of each task, comma-separated names in order of preference (default: that of SCORES;
+        without SCORES, the first that the task or its group has).
     filter
         Filter of each task, as --metric.
     """
@@ -93,12 +96,14 @@ def inspect(
 
     After -- come arguments of inspect eval: tasks, --model, -T, --epochs and other options. Without
     SCORES, samples are drawn from all tasks. With SCORES, fewbench compares samples and settings
-    with the source models' logs before it sends requests. Logs are in DIR/logs. Rerun the command
+    with the source models' logs before it sends requests. For a public source that names its tasks
+    (see fewbench get list), tasks may be left out. Logs are in DIR/logs. Rerun the command
     to resume.
 
     \b
     fewbench run inspect -n 100 -o run -- task.py --model openai/gpt-4o
     fewbench run inspect scores.parquet -n 50 -o run -- task.py --model openai/gpt-4o
+    fewbench run inspect swe-bench -n 50 -o run -- --model openai/gpt-4o
     fewbench run inspect scores.parquet -m fluid --half-width 0.03 -o run -- task.py@name \\
         --model openai/gpt-4o -T level=hard --max-connections 20
 

@@ -22,7 +22,7 @@ from fewbench.cli.options import (
     Json,
     Strict,
     Targets,
-    load_sources,
+    load,
     stop_of,
 )
 from fewbench.cli.outputs import (
@@ -55,8 +55,8 @@ class RunOptions:
     Parameters
     ----------
     scores
-        Scores file of fewbench import, .npz file, folder of logs, pack (.few), or a file of items
-        without any scores.
+        Scores file of fewbench import, .npz file, folder of logs, pack (.few), a file of items
+        without any scores, or a public source: NAME or NAME:BENCHMARK of fewbench get list.
     output
         Folder of the evaluation. Rerun the command to resume.
     method
@@ -144,7 +144,7 @@ class RunOptions:
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        scores = None if self.scores is None else load_sources(self.scores, self.average)
+        scores = None if self.scores is None else load(self.scores, self.average, items=True)
         if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
             say(f"note: the earlier run is now in {kept}")
         return scores

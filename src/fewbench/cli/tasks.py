@@ -34,10 +34,12 @@ from fewbench.evaluation import Evaluation
 from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.methods.tasks.matrix import of_texts
 from fewbench.methods.tasks.transferability import MATRIX, Metric, sizes_of
+from fewbench.public import is_source
 from fewbench.readers.task_tables import read_question_counts, read_task_table
-from fewbench.scores import Average, Scores
+from fewbench.scores import Average
 
 DEFAULT = "bento-sim"
+AVERAGES: dict[Weigh | None, Average] = {"questions": "micro", "tasks": "macro"}
 
 tasks = Commands()
 
@@ -284,11 +286,6 @@ def _sized(
     return replace(results, sizes=sizes_of(results.tasks, selection.sizes))
 
 
-def _load_scores(path: Path, weigh: Weigh | None) -> Scores:
-    averages: dict[Weigh | None, Average] = {"questions": "micro", "tasks": "macro"}
-    return load(path, averages.get(weigh))
-
-
 def _names(table: Transferability | TaskMatrix) -> tuple[str, ...]:
     return table.tasks if isinstance(table, Transferability) else table.names
 
@@ -297,14 +294,14 @@ def _read_given(
     path: Path, weigh: Weigh | None, metric: Metric | None, transform: Literal["exp"] | None
 ) -> tuple[Transferability | TaskMatrix, TaskResults | None]:
     """Read a transferability matrix, or source scores, which also judge the selection."""
-    if is_transferability(path) or is_measurement(path) or not path.exists():
+    if is_transferability(path) or is_measurement(path) or not (path.exists() or is_source(path)):
         return _read_matrix(path, metric, transform), None
     if metric is not None or transform is not None:
         raise MethodError(
             f"{path}: scores, but --metric and --transform are for a matrix",
             hint="omit them",
         )
-    scores = _load_scores(path, weigh)
+    scores = load(path, AVERAGES.get(weigh))
     return TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
 
 
@@ -403,7 +400,7 @@ def _read_results(
                 f"{path}: --lower-is-better is for results in a .csv",
                 hint="set it when importing scores: fewbench import --lower-is-better",
             )
-        scores = _load_scores(path, weigh)
+        scores = load(path, AVERAGES.get(weigh))
         if lacking := [name for name in names if name not in scores.tasks]:
             raise MethodError(
                 f"{path}: has no task {some(lacking)}",

@@ -18,7 +18,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import spread_of
 from fewbench.evaluation.journal import Header, Journal, Told, targets_of
 from fewbench.methods import Answers, Record
-from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_sources
+from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.families import FAMILY, stated_families
@@ -188,9 +188,9 @@ class _Run:
     @cached_property
     def table(self) -> Scores | None:
         """The scores that it was started with, if their file is still there."""
-        path = self.journal.scores_path()
+        path = self.journal.scores_path(self.header)
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
-        return open_sources(path) if is_there and path is not None else None
+        return open_saved(path) if is_there and path is not None else None
 
     def answers(self, target: str) -> tuple[list[str], Answers]:
         """Return the answered items, and the answers to them with all repeats."""
@@ -278,7 +278,8 @@ def _with_run(
         answered = Scores(
             row[:, table.positions(items)], pd.DataFrame(index=[name]), metadata.join(conditions)
         )
-        differences += compare_conditions(table, answered, items, SIDES).differences
+        compared = compare_conditions(table, answered, items, SIDES)
+        differences += [*compared.differences, *compared.doubts]
         if differences and not accept_differences:
             raise EvaluationError(
                 f"{run.place}: not answers to the same items as in the table: "

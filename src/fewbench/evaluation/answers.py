@@ -18,7 +18,12 @@ from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Skipped, To
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
 from fewbench.scores import Scale, Scores
-from fewbench.scores.conditions import Compared, compare_conditions
+from fewbench.scores.conditions import (
+    Compared,
+    asked_elsewhere,
+    compare_conditions,
+    is_recorded,
+)
 from fewbench.scores.probabilities import SUM_TOLERANCE
 from fewbench.scores.replies import describe_replies, is_odd
 from fewbench.scores.table import KEYS, NO_TASK, PROMPTS, SETTINGS
@@ -312,7 +317,11 @@ class AnswerBook:
                 "these answers anyway (in Python accept_differences=True)",
             )
         if not self._sources.n_models:  # nobody was asked before
-            return replace(compared, notes=(), uncompared={})
+            return replace(compared, doubts=(), notes=(), uncompared={})
+        if is_recorded(table) and not is_recorded(self._sources):
+            harness = str(next(iter(table.items.get("harness", [""]))))
+            doubts = asked_elsewhere(self._sources, harness)
+            return replace(compared, doubts=doubts, notes=())
         return compared
 
     def _known_to_sources(self, items: Iterable[str]) -> list[str]:

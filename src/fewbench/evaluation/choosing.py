@@ -150,6 +150,7 @@ class Choosing:
             fingerprint=self.scores.fingerprint,
             average=self.scores.average,
             version=__version__,
+            credit="; ".join(self.scores.credits),
         )
 
     @property

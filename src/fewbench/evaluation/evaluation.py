@@ -107,6 +107,7 @@ class Evaluation:
         opened: Opened | None = None,
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
+        self.read_notes: tuple[str, ...] = ()  # on how saved scores were read
         if opened is None:
             check_targets(scores, targets)
         self.scores = scores
@@ -144,7 +145,7 @@ class Evaluation:
         chosen = []
         if self.reason is not None and self._choosing.settings.opened is None:
             chosen = [f"method auto chose {self.provenance.method} ({self.reason})"]
-        return (*chosen, *self._set_aside, *self._choosing.notes)
+        return (*self.read_notes, *chosen, *self._set_aside, *self._choosing.notes)
 
     @property
     def subset(self) -> Subset | None:
@@ -176,12 +177,17 @@ class Evaluation:
         ----------
         folder : path
             Created if missing; EvaluationError if it contains an evaluation.
-        scores_path : path, optional
-            File of the scores, for `open` to read. A benchmark alone is saved in the folder, and
-            so is a table that runs were added to, as their rows may change.
+        scores_path : path or str, optional
+            File of the scores, or the name of a public source, for `open` to read. A benchmark
+            alone is saved in the folder, and so is a table that runs were added to, as their rows
+            may change.
         """
+        from fewbench.public import is_source, located
+
         journal = Journal(Path(folder))
         journal.check_free()
+        if scores_path is not None and is_source(scores_path):
+            scores_path = located(scores_path)
         named = None if scores_path is None else str(Path(scores_path).resolve())
         copy_of_scores = keep_scores(self.scores, journal.folder)
         journal.create(
@@ -203,7 +209,7 @@ class Evaluation:
     def open(
         cls,
         folder: str | os.PathLike[str],
-        scores: Scores | None = None,
+        scores: Scores | str | os.PathLike[str] | None = None,
         method: Method | None = None,
         stop: Stop | None = None,
         *,
@@ -217,8 +223,8 @@ class Evaluation:
         Parameters
         ----------
         folder : path
-        scores : Scores, optional
-            The scores it was started with (default: read from their file).
+        scores : Scores, path or str, optional
+            The scores it was started with, or where they are now (default: read from their file).
         method : Method, optional
             For a method that is not in the catalogue.
         stop : Stop, optional
@@ -234,9 +240,11 @@ class Evaluation:
             has another number of items or half width.
         """
         journal = Journal(Path(folder))
-        header, path = journal.header(), journal.scores_path()
-        scores = started_scores(journal.folder, header.provenance, path, scores)
+        header = journal.header()
+        path = journal.scores_path(header)
+        scores, notes = started_scores(journal.folder, header.provenance, path, scores)
         evaluation = cls(scores, targets=header.targets, opened=Opened.of(header, method))
+        evaluation.read_notes = notes
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)

@@ -53,8 +53,9 @@ class Told(Frozen):
     """Answers of one target, scores in [0, 1].
 
     `differences` says how answers were asked or scored in another way than those of the sources,
-    where the user accepted that. `replies` are the kinds of replies that deserve a warning, by item
-    (see `fewbench.scores.replies`), `texts` the beginnings of replies, where a runner has them.
+    where the user accepted that, `doubts` why that may be so. `replies` are the kinds of replies
+    that deserve a warning, by item (see `fewbench.scores.replies`), `texts` the beginnings of
+    replies, where a runner has them.
     `model` is the model that the answers' table names, where the user did not say whose they are.
     `corrects` marks answers that replace earlier ones of the same items. Unknown
     probabilities are null in the file. `conditions` say how the items were asked and scored, as
@@ -69,6 +70,7 @@ class Told(Frozen):
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float | None, ...], ...] | None = None
     differences: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     replies: dict[str, str] = Field(default_factory=dict)
     texts: dict[str, str] = Field(default_factory=dict)
     model: str = ""
@@ -196,9 +198,9 @@ class Journal:
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
-    def scores_path(self) -> Path | None:
+    def scores_path(self, header: Header | None = None) -> Path | None:
         """Return the file of the scores that the evaluation was started with, if it is known."""
-        name = self.header().scores
+        name = (header or self.header()).scores
         return None if name is None else self.folder.absolute() / name
 
     def append(self, entry: Entry) -> None:

@@ -224,7 +224,8 @@ class Ledger:
             empty |= dict.fromkeys(item for item in left if item in table.items.index)
             self.tell(
                 name, answers, **given_as, repeat=repeat, conditions=conditions,
-                differences=compared.differences, replies=odd[name], texts=texts, model=model,
+                differences=compared.differences, doubts=compared.doubts, replies=odd[name],
+                texts=texts, model=model,
             )  # fmt: skip
         rows = set(matched.values())
         renamed = {name: table.model_ids[row] for name, row in matched.items() if not is_named}
@@ -234,7 +235,7 @@ class Ledger:
             [model for row, model in enumerate(table.model_ids) if row not in rows],
             tuple(empty),
             repeated,
-            (*compared.differences, *compared.notes),
+            (*compared.differences, *compared.doubts, *compared.notes),
             tuple(unskipped),
             {name: model for name, model in renamed.items() if name != model},
             compared.uncompared,
@@ -318,7 +319,8 @@ class Ledger:
             f"accepted answers that were asked or scored in another way: {difference}"
             for difference in differences
         )
-        return (*odd, *self.book.notes(target), *accepted)
+        doubts = dict.fromkeys(doubt for entry in entries for doubt in entry.doubts)
+        return (*odd, *self.book.notes(target), *accepted, *doubts)
 
     def adopt(self, other: "Ledger", target: str) -> None:
         """Take a target's items and answers over, in memory."""

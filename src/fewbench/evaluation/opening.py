@@ -1,6 +1,7 @@
 """Start of an evaluation: when to stop, and checks of targets, scores and items."""
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from operator import index
@@ -14,12 +15,11 @@ from fewbench._blocks import is_large
 from fewbench._json import Frozen
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
-from fewbench._warned import issue
 from fewbench.algorithms.sampling import LEAST_OF_TASK, items_of_share
-from fewbench.errors import EvaluationError, MethodError
+from fewbench.errors import EvaluationError, MethodError, MissingFileError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, open_sources, read_costs, save_scores
+from fewbench.scores import Scores, open_saved, read_costs, save_scores
 from fewbench.scores.benchmark import changes
 from fewbench.scores.costs import amount
 from fewbench.scores.roles import is_added, source_models
@@ -339,9 +339,12 @@ def keep_scores(scores: Scores, folder: Path) -> str | None:
 
 
 def started_scores(
-    folder: Path, made: Provenance, path: Path | None, scores: Scores | None
-) -> Scores:
-    """Return the scores that a saved evaluation was started with.
+    folder: Path,
+    made: Provenance,
+    path: Path | None,
+    scores: Scores | str | os.PathLike[str] | None,
+) -> tuple[Scores, tuple[str, ...]]:
+    """Return the scores that a saved evaluation was started with, and notes on reading them.
 
     Parameters
     ----------
@@ -350,35 +353,42 @@ def started_scores(
         Of the evaluation.
     path : Path, optional
         Where the evaluation says that they are.
-    scores : Scores, optional
-        The user's; runs may have been added to them since.
+    scores : Scores, path or str, optional
+        The user's, or where they are now; runs may have been added to them since.
 
     Raises
     ------
     EvaluationError
         If they are not known, or differ.
     """
-    if scores is None:
-        if path is None:
+    notes: tuple[str, ...] = ()
+    if not isinstance(scores, Scores):
+        from fewbench.public import open_scores
+
+        place = path if scores is None else scores
+        if place is None:
             raise EvaluationError(
                 f"{folder}: the evaluation does not record where its scores are",
                 hint="name them: --scores FILE, in Python Evaluation.open(folder, scores)",
             )
-        from fewbench.readers.loading import open_any
-
-        scores, notes = open_any(path)
-        issue(notes)
-        scores = scores.averaged(made.average)
+        try:
+            reading = open_scores(place)
+        except MissingFileError as error:
+            raise EvaluationError(
+                f"{folder}: no scores at {place}",
+                hint="pass their new path with --scores (in Python scores=)",
+            ) from error
+        scores, notes = reading.scores.averaged(made.average), reading.notes
     scores, _ = source_models(scores)
     added = is_added(scores)
     if scores.fingerprint != made.fingerprint and added.any():
         before = scores.take(models=np.flatnonzero(~added))
         if before.fingerprint == made.fingerprint:
-            return before
+            return before, notes
         if path is not None and path.parent == folder.absolute():
-            scores = open_sources(path).averaged(made.average)
+            scores = open_saved(path).averaged(made.average)
     if scores.fingerprint == made.fingerprint:
-        return scores
+        return scores, notes
     if scores.averaged(made.average).fingerprint == made.fingerprint:
         raise EvaluationError(
             f"{folder}: started with the {made.average} average of the scores, now it is the "
@@ -388,7 +398,7 @@ def started_scores(
     if not scores.n_models and (benchmark := folder / BENCHMARK).exists():
         raise EvaluationError(
             f"{folder}: the benchmark has changed since the evaluation was started: "
-            + "; ".join(changes(open_sources(benchmark), scores)),
+            + "; ".join(changes(open_saved(benchmark), scores)),
             hint="restore the items, or start a new evaluation",
         )
     raise EvaluationError(

@@ -104,6 +104,7 @@ def estimates_page(
     provenance = first.provenance
     facts = {"Method": provenance.settings, "Seed": str(provenance.seed)}
     facts |= {"Fingerprint of the scores": provenance.fingerprint, "fewbench": provenance.version}
+    facts |= {"Source results": provenance.credit} if provenance.credit else {}
     folder = folder or str((evaluation and evaluation.folder) or "")
     again = f"fewbench estimate {quote(folder)}"
     if evaluation is not None and len(evaluation.targets) > len(ranked):

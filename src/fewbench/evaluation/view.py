@@ -159,13 +159,12 @@ def _handler(page: LivePage) -> type[BaseHTTPRequestHandler]:
 
 def view(
     folder: str | Path,
-    scores: Scores | None = None,
+    scores: Scores | str | Path | None = None,
     *,
     level: float = 0.9,
     port: int = 0,
     on_ready: Callable[[str], None] | None = None,
     until: Callable[[], bool] = lambda: False,
-    opened: Callable[[Path], Evaluation] | None = None,
 ) -> None:
     """Serve the page of an evaluation's estimates until interrupted; the folder is only read.
 
@@ -173,8 +172,8 @@ def view(
     ----------
     folder : path
         Of an evaluation or a run, at work or not.
-    scores : Scores, optional
-        The scores it was started with (default: read from their file).
+    scores : Scores, path or str, optional
+        The scores it was started with, or where they are now (default: read from their file).
     level : float
         Level of the intervals.
     port : int
@@ -183,8 +182,6 @@ def view(
         Called with the address (default: prints it).
     until : callable, optional
         Asked every second whether to end.
-    opened : callable, optional
-        Opens a copy of the folder (default: `Evaluation.open`).
 
     Raises
     ------
@@ -199,7 +196,7 @@ def view(
         for path in place.iterdir():
             if path.is_file() and path.stat().st_size < LARGEST and path.suffix != ".lock":
                 shutil.copyfile(path, copy / path.name)
-        evaluation = opened(copy) if opened else Evaluation.open(copy, scores)
+        evaluation = Evaluation.open(copy, scores)
         (print if on_ready is None else on_ready)(page.url)
         seen: object = None
         while not until():

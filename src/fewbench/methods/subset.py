@@ -20,7 +20,8 @@ from fewbench.scores import Average, Scores
 class Provenance(Frozen):
     """What made a subset or an estimate: enough to repeat it, and to refuse other scores.
 
-    `method` is the user's method name, `settings` its parts written out.
+    `method` is the user's method name, `settings` its parts written out. `credit` says where the
+    source models' results were published, with license and citation.
     """
 
     method: str
@@ -30,6 +31,7 @@ class Provenance(Frozen):
     fingerprint: str
     average: Average
     version: str
+    credit: str = ""
 
 
 class Subset(Frozen):

@@ -42,7 +42,7 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.roles import as_sources, source_models
-from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import CREDIT, HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -375,13 +375,15 @@ def _model_columns(scores: Scores, anonymous: bool) -> dict[str, list[Cell]]:
     """Return names, families and dates of the sources; anonymous, numbers of their families."""
     table = scores.models
     if not anonymous:
-        kept = [name for name in ("date", "family", "role") if name in table]
+        kept = [name for name in ("date", "family", "role", CREDIT) if name in table]
         columns = {name: [_cell(value) for value in table[name]] for name in kept}
         return {"model": [str(model) for model in table.index], **columns}
     digits = len(str(len(table)))
     hidden: dict[str, list[Cell]] = {
         "model": [f"model-{at + 1:0{digits}}" for at in range(len(table))]
     }
+    if CREDIT in table:
+        hidden[CREDIT] = [_cell(value) for value in table[CREDIT]]
     families = families_of(scores)
     if any(families):
         codes, _ = pd.factorize(np.array(families, dtype=object))

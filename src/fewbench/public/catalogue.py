@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 
 from fewbench._lazy import pandas as pd
@@ -61,6 +62,31 @@ def find_source(name: str) -> Source:
         hint = did_you_mean(name, SOURCES, "see fewbench get list, or pass hub:ORG/DATASET")
         raise PublicError(f"unknown source {name!r}", hint=hint)
     return SOURCES[name]
+
+
+def public_results(harness: str, tasks: Iterable[str]) -> list[str]:
+    """Return a note on a source with results on tasks of a harness, if there is any.
+
+    One whose real files were read comes first.
+
+    Examples
+    --------
+    >>> public_results("lm-eval", ["mmlu_pro_law", "mmlu_pro_math"])
+    ['results of 48 models on these tasks are public: fewbench run lm-eval mmlu-pro …']
+    >>> public_results("lm-eval", ["my_task"])
+    []
+    """
+    names = list(tasks)
+    for source in sorted(SOURCES.values(), key=lambda source: not source.tried):
+        for route in source.routes:
+            if names and route.harness == harness and all(map(route.runs, names)):
+                is_default = route.benchmark in ("", source.default)
+                name = source.name if is_default else f"{source.name}:{route.benchmark}"
+                return [
+                    f"results of {source.models.partition(' (')[0]} models on these tasks are "
+                    f"public: fewbench run {harness} {name} …"
+                ]
+    return []
 
 
 def public_sources() -> "pd.DataFrame":

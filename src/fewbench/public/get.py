@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from fewbench._files import written_whole
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, sized, some
-from fewbench.checks import Audit, audit
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
 from fewbench.public.catalogue import find_source
@@ -29,9 +29,14 @@ from fewbench.public.fetching import (
     named_among,
     sampled,
 )
+from fewbench.public.hosts import COMMIT
 from fewbench.public.routes import routed
 from fewbench.public.source import Ask, Index, Source, left_out
 from fewbench.scores import Scores, save_scores
+from fewbench.scores.table import CREDIT
+
+if TYPE_CHECKING:  # imported where used: reading scores does not wait for all checks
+    from fewbench.checks import Audit
 
 
 def default_cache() -> Path:
@@ -61,6 +66,19 @@ class PublicFiles:
     def commit(self) -> str:
         """Commit, version or day of the files."""
         return self.found.commit
+
+    @property
+    def version(self) -> str:
+        """The commit, shortened and named so, or the version or day as the source states it."""
+        return f"commit {self.commit[:12]}" if COMMIT.fullmatch(self.commit) else self.commit
+
+    @property
+    def origin(self) -> str:
+        """The repository that the files are fetched from, or their host."""
+        url = self.found.files[0].url
+        host = urlsplit(url)
+        before, is_commit, _ = url.partition(f"/{self.commit}/")
+        return before if is_commit else f"{host.scheme}://{host.netloc}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -116,8 +134,8 @@ class PublicFiles:
         n_bytes = self.n_bytes
         size = "unknown size" if n_bytes is None else sized(n_bytes)
         return (
-            f"{self.source.name}: {counted(len(self.found.files), 'file')}, {size}, commit "
-            f"{self.commit[:12]}, license: {self.source.license}"
+            f"{self.source.name}: {counted(len(self.found.files), 'file')}, {size}, "
+            f"{self.version}, license: {self.source.license}"
         )
 
     def fetch(self, progress: Progress | None = None) -> "PublicFiles":
@@ -159,6 +177,11 @@ class PublicFiles:
             answered = scores.run[kept].any(axis=0)
             scores = scores.take(kept, np.flatnonzero(answered))
         scores, notes = routed(scores, self.source.route(self.ask.benchmark))
+        credit = (
+            f"{self.source.name}, {self.version}; license: {self.source.license}; cite: "
+            f"{self.source.cite}"
+        )
+        scores = scores.changed(models=scores.models.assign(**{CREDIT: credit}))
         notes = (*self.notes, *reading.notes, *notes)
         if isinstance(wanted, tuple):
             notes = (*notes, *_notes_on(wanted, reading.scores.model_ids))
@@ -203,8 +226,10 @@ class PublicResults:
     path: Path | None = None
 
     @cached_property
-    def audit(self) -> Audit:
+    def audit(self) -> "Audit":
         """The audit of the scores; see `fewbench.audit`."""
+        from fewbench.checks import audit
+
         return audit(self.scores)
 
     def to_frame(self) -> "pd.DataFrame":

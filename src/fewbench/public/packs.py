@@ -10,7 +10,7 @@ from fewbench.public.fetching import Fetcher, Progress
 from fewbench.public.get import default_cache
 from fewbench.public.hosts import Hub
 from fewbench.public.source import HUB
-from fewbench.scores import open_sources
+from fewbench.scores import open_saved
 
 SUFFIX = ".few"
 
@@ -66,7 +66,7 @@ def get_pack(
         folder = base / "packs" / repo / listing.commit
         fetcher.fetch(matching, folder)
     fetched = folder / matching[0].path
-    open_sources(fetched)  # damaged ones are refused here
+    open_saved(fetched)  # damaged ones are refused here
     with written_whole(target) as temporary:
         shutil.copyfile(fetched, temporary)
     return target

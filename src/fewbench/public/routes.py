@@ -9,10 +9,12 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench.scores import Scores
-from fewbench.scores.table import KEY_FIELD, POSITION
+from fewbench.scores.table import KEY_FIELD, POSITION, ROUTE
 
 ROW = "row"
 """Column of the items with their rows in the source's file, from 0."""
+RUNS = ("lm-eval", "inspect")
+"""Harnesses that run chosen items."""
 SAMPLED = 1000  # instances that HELM draws of a larger data set
 
 
@@ -28,8 +30,8 @@ class Route:
         lm-eval or inspect: items get the names that they have there. Another harness: its logs,
         whose items keep their names.
     task : str
-        The harness's name of a task; `{task}` is the source's, with `_` for spaces. Of logs, the
-        beginning of the names of the tasks that `order` is of; "" for all.
+        The harness's name of a task; `{task}` is the source's, with `_` for spaces. Of another
+        harness's logs, the beginning of the names of the tasks that `order` is of.
     key : str
         Field of a document that the source names items by.
     order : {"", "lighteval", "helm"}
@@ -48,6 +50,19 @@ class Route:
     size: int = 0
     metric: str = ""
     filter: str = ""
+
+    def runs(self, task: str) -> bool:
+        """Whether a task of the harness is one of this table.
+
+        Examples
+        --------
+        >>> Route("", "lm-eval", "mmlu_pro_{task}").runs("mmlu_pro_law")
+        True
+        """
+        before, _, after = self.task.partition("{task}")
+        return task == self.task or (
+            "{task}" in self.task and task.startswith(before) and task.endswith(after)
+        )
 
 
 def read_routes() -> dict[str, tuple[Route, ...]]:
@@ -109,15 +124,15 @@ def documents(order: str, size: int, rows: list[int]) -> list[int] | None:
 
 def routed(scores: Scores, route: Route | None) -> tuple[Scores, tuple[str, ...]]:
     """Return scores whose items say how they are run, and a note on the documents' numbers."""
-    is_log = "harness" in scores.items
-    scores = _by_row(scores) if is_log else scores
+    scores = _by_row(scores) if "harness" in scores.items else scores
     notes: list[str] = []
     if route is not None and route.order:
         scores, note = _numbered(scores, route)
         notes.append(note)
     elif ROW in scores.items:
         notes.append("rows of the source are in no confirmed order: do not run items by their row")
-    if is_log or route is None or (route.order and POSITION not in scores.items):
+    is_numbered = POSITION in scores.items or (route is not None and not route.order)
+    if route is None or route.harness not in RUNS or not is_numbered:
         return scores, tuple(notes)
     items = scores.items
     own_ids = [str(item) for item in items.index]
@@ -128,15 +143,16 @@ def routed(scores: Scores, route: Route | None) -> tuple[Scores, tuple[str, ...]
         items = items.set_axis(
             [f"{task}/{own_id}" for task, own_id in zip(tasks, ids, strict=True)]
         )
-        facts = {KEY_FIELD: route.key, "metric": route.metric, "filter": route.filter}
-        items = items.assign(**{name: text for name, text in facts.items() if text})
-    else:
+    elif "sample_id" not in items:
         short = [
             own_id.removeprefix(f"{task}/")
             for own_id, task in zip(own_ids, items["task"], strict=True)
         ]
         items = items.assign(sample_id=short)
-    return scores.changed(items=items.assign(task=tasks)), tuple(notes)
+    items = items.drop(columns=items.columns.intersection([KEY_FIELD, "metric", "filter"]))
+    facts = {KEY_FIELD: route.key, "metric": route.metric, "filter": route.filter}
+    items = items.assign(**{name: text for name, text in facts.items() if text})
+    return scores.changed(items=items.assign(task=tasks, **{ROUTE: route.harness})), tuple(notes)
 
 
 def _by_row(scores: Scores) -> Scores:
@@ -150,8 +166,7 @@ def _by_row(scores: Scores) -> Scores:
 def _numbered(scores: Scores, route: Route) -> tuple[Scores, str]:
     """Return scores with document numbers where rows are in a confirmed order, and a note."""
     items = scores.items
-    is_log = "harness" in items
-    mine = items["task"].astype(str).str.startswith(route.task) | (not is_log)
+    mine = items["task"].astype(str).str.startswith(route.task) | (route.harness in RUNS)
     rows = items.loc[mine, ROW] if ROW in items else pd.Series(dtype="Int64")
     found = None
     if len(rows) and not rows.isna().any():

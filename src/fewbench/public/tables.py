@@ -40,8 +40,9 @@ from fewbench.public.source import (
 from fewbench.readers import Reading
 from fewbench.readers.files import load_json
 from fewbench.readers.tables import load_table
-from fewbench.readers.values import content_id
+from fewbench.readers.values import content_id, text_hash
 from fewbench.scores import from_arrays
+from fewbench.scores.table import TEXTS
 
 Row = tuple[str, str, float | None, str]  # model, item, score, task
 LARGEST_JSON = 500 * 2**20
@@ -336,11 +337,14 @@ def _zip_model(place: PurePosixPath) -> str | None:
 def read_mmlu_pro(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read archives of answers; one that could not be extracted is wrong."""
     unread = Counter[str]()
+    texts: dict[str, str] = {}
 
     def answer(place: PurePosixPath, row: dict[str, Any]) -> Row:
         model, right = _zip_model(place) or "", row["answer"]
         unread[model] += row["pred"] is None
         is_right = row["pred"] is not None and row["pred"] == right
+        if "question" in row:
+            texts.setdefault(str(row["question_id"]), text_hash("question", row["question"]))
         return model, str(row["question_id"]), float(is_right), str(row["category"])
 
     frame, notes = rows_of(found, folder, lambda _, rows: rows, answer, _zipped)
@@ -352,7 +356,10 @@ def read_mmlu_pro(ask: Ask, found: Index, folder: Path) -> Reading:
             f"{counted(total, 'answer')} without a choice (null) are wrong here, most of {most} "
             f"({count:,}); the published accuracies count them as random guesses and are higher",
         )
-    return from_rows(frame, what="MMLU-Pro", notes=notes)
+    if texts:
+        frame[TEXTS] = frame["item"].map(texts).fillna("")
+    columns = [TEXTS] if texts else []
+    return from_rows(frame, item_columns=columns, what="MMLU-Pro", notes=notes)
 
 
 def _zipped(path: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from fewbench.readers.attributes import join_attributes
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
-from fewbench.readers.loading import load_scores
 from fewbench.readers.reading import FORMS, are_logs, read
 from fewbench.readers.tables import Columns
 
@@ -14,7 +13,6 @@ __all__ = [
     "are_items",
     "are_logs",
     "join_attributes",
-    "load_scores",
     "read",
     "read_items",
 ]

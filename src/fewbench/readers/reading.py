@@ -20,7 +20,7 @@ from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, Scores, load_scores
+from fewbench.scores import Scale, Scores, open_saved
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved
 from fewbench.scores.repeats import answers_needed, repeats_notes
@@ -232,13 +232,9 @@ def read(
     if form != "table":
         _refuse(source, form, [*of_tables, *(["--trials"] if trials else [])])
     if form == "scores":
-        scores = load_scores(source)
-        if scale not in (None, scores.scale):
-            raise ReaderError(
-                f"{source}: saved with another range of scores ({scores.scale})",
-                hint="omit --range and --lower-is-better",
-            )
-        return Reading(scores)
+        reading = read_saved(source, scale)
+        _ = reading.scores.cells  # a changed file is refused here
+        return reading
     if form == "npz":
         from fewbench.readers.npz import read_npz
 
@@ -294,11 +290,21 @@ def _refuse(source: Path, form: str, useless: list[str]) -> None:
         )
 
 
+def read_saved(source: Path, scale: Scale | None = None) -> Reading:
+    """Open scores saved by fewbench, or a pack; ReaderError if they have another scale."""
+    scores = open_saved(source)
+    if scale not in (None, scores.scale):
+        raise ReaderError(
+            f"{source}: saved with another range of scores ({scores.scale})",
+            hint="omit --range and --lower-is-better",
+        )
+    return Reading(scores)
+
+
 def _file_form(source: Path) -> str:
-    suffix = source.suffix.lower()
-    if suffix != ".parquet":
-        return "npz" if suffix == ".npz" else "table"
-    return "scores" if is_saved(source) else "table"
+    if is_saved(source):
+        return "scores"
+    return "npz" if source.suffix.lower() == ".npz" else "table"
 
 
 def are_logs(path: Path) -> bool:

@@ -88,6 +88,17 @@ def describe(value: Any) -> str:
     return f"the text {value[:40]!r}" if isinstance(value, str) else "a number too large"
 
 
+def text_hash(field: str, text: str) -> str:
+    """Return FIELD=HASH of a text of a document, whatever its white space.
+
+    Examples
+    --------
+    >>> text_hash("question", "2 + 2 =") == text_hash("question", "2  + 2 = ")
+    True
+    """
+    return f"{field}={content_id(' '.join(text.split()))}"
+
+
 def content_id(*texts: str) -> str:
     """Return a hash of an item's texts: question, options, right answer.
 

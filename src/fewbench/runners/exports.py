@@ -11,7 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import did_you_mean, some
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
-from fewbench.scores.table import POSITION
+from fewbench.scores.table import POSITION, ROUTE
 
 UNFIT = re.compile(r"[,*?[]")
 
@@ -88,12 +88,12 @@ def _inspect(items: "pd.DataFrame") -> str:
 
 
 def check_origin(items: "pd.DataFrame", harness: str) -> None:
-    """Raise FewbenchError if the items are of another harness, with other positions and ids."""
-    harnesses = items["harness"] if "harness" in items else pd.Series([], dtype=str)
-    others = sorted(set(harnesses) - {harness, ""})
+    """Raise FewbenchError if the items have the positions and ids of another harness."""
+    names = items[ROUTE] if ROUTE in items else items.get("harness", ())
+    others = sorted(set(names) - {harness, ""})
     if others:
         raise FewbenchError(
-            f"the items come from logs of {some(others)}, not of {harness}",
+            f"the items have the positions and ids of {some(others)}, not of {harness}",
             hint="run them there; ask without --for lists plain ids, with --json per target",
         )
 

@@ -48,8 +48,9 @@ class LeadingRun:
 
     def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
-        path = Journal(self.folder).scores_path()
-        return started_scores(self.folder, self.header.provenance, path, None), path
+        path = Journal(self.folder).scores_path(self.header)
+        scores, _ = started_scores(self.folder, self.header.provenance, path, None)
+        return scores, path
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can be asked there."""

@@ -19,7 +19,7 @@ from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, targets_of
 from fewbench.evaluation.opening import BENCHMARK
 from fewbench.runners.batches import Batches
 from fewbench.runners.joining import LeadingRun
-from fewbench.scores import Benchmark, Scores, open_sources
+from fewbench.scores import Benchmark, Scores, open_saved
 
 LOCK = "run.lock"
 LOGS = "lm_eval"
@@ -139,7 +139,7 @@ def saved_benchmark(folder: str | Path | None) -> Scores | None:
             f"{folder}: the evaluation there has scores of source models",
             hint="pass these scores to resume, or use another folder",
         )
-    return open_sources(path)
+    return open_saved(path)
 
 
 def limits_of(

@@ -3,7 +3,7 @@
 from fewbench.scores.benchmark import Average, Benchmark
 from fewbench.scores.build import from_arrays, from_long, from_wide
 from fewbench.scores.costs import read_costs
-from fewbench.scores.files import load_scores, open_sources, save_scores
+from fewbench.scores.files import open_saved, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale, Unit
 from fewbench.scores.table import Scores
@@ -18,8 +18,7 @@ __all__ = [
     "from_arrays",
     "from_long",
     "from_wide",
-    "load_scores",
-    "open_sources",
+    "open_saved",
     "read_costs",
     "save_scores",
 ]

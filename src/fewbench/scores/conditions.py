@@ -48,12 +48,14 @@ Settings = Mapping[str, list[str]]
 class Compared:
     """Differences between the conditions of answers and of source models.
 
-    `differences` mean that other questions were asked. `notes` are legitimate or unknown
-    differences. `uncompared` are items of which something was not compared, by a note with {} for
-    their number; see `count_uncompared`.
+    `differences` mean that other questions were asked. `doubts` say why they may be others; nothing
+    is refused, and estimates repeat them. `notes` are legitimate or unknown differences.
+    `uncompared` are items of which something was not compared, by a note with {} for their number;
+    see `count_uncompared`.
     """
 
     differences: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     uncompared: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -176,7 +178,7 @@ def compare_conditions(
     if not taken:
         return Compared()
     for whose, table in zip(names, (sources, told), strict=True):
-        if not {PROMPTS, KEYS, SETTINGS} & set(table.items.columns):
+        if not is_recorded(table):
             return Compared(notes=(_unrecorded(whose),))
     tasks = told.items["task"].loc[taken].astype(str).tolist()  # the user may rename the sources'
     theirs, ours = (
@@ -193,7 +195,7 @@ def compare_conditions(
         who = names[0] if not all(theirs[task] for task in silent) else names[1]
         notes.append(f"{_unrecorded(who, 'settings')} ({some(silent)})")
     recorded = {PROMPTS} & {*sources.items.columns, *told.items.columns}  # not by Inspect
-    prompts = _compare_prompts(sources, told, taken, tasks) if recorded else {}
+    prompts = _compare_prompts(sources, told, taken, tasks, foreign) if recorded else {}
     unlike_prompts = {task for task, check in prompts.items() if check.is_open}
     for task, check in prompts.items():
         if check.other:
@@ -227,8 +229,34 @@ def compare_conditions(
     }
     return Compared(
         (*others, *differences, *keys),
+        asked_elsewhere(sources, told.items["harness"].iloc[0]) if foreign else (),
         (*notes, *unscored),
         {note: items for note, items in uncompared.items() if items},
+    )
+
+
+def is_recorded(table: ItemTable) -> bool:
+    """Whether a table says anything of how its items were asked and scored."""
+    return bool({PROMPTS, KEYS, SETTINGS} & {*table.items.columns})
+
+
+def asked_elsewhere(sources: Scores | ItemTable, harness: str) -> tuple[str, ...]:
+    """Return why items that run in a harness may be asked in another way than the source models.
+
+    Nothing if the sources are logs of this harness. Estimates repeat the sentence.
+    """
+    named = sources.items["harness"].astype(str) if "harness" in sources.items else ()
+    others = sorted({*named} - {harness, ""})
+    if others:
+        return (
+            f"the source models ran in {' and '.join(others)}, not in {harness}: other prompts, "
+            "settings and scorers give other scores, so the estimate may be off",
+        )
+    if is_recorded(sources):
+        return ()
+    return (
+        "the scores do not say how the source models were asked: other prompts, settings and "
+        "scorers than theirs give other scores, so the estimate may be off",
     )
 
 
@@ -358,7 +386,7 @@ def _other_settings(
             new, old = (side.get(name, _absent(name)) for side in (mine, source))
             if name == TEMPLATE and task not in unlike_prompts:
                 continue
-            if name.startswith(SCORING) and task in foreign:
+            if task in foreign:
                 continue
             if new and old and MORE not in old and not set(new) <= set(old):
                 tasks[name, " and ".join(new), " or ".join(old)].append(task)
@@ -465,7 +493,11 @@ class _Prompts:
 
 
 def _compare_prompts(
-    sources: ItemTable, answered: ItemTable, items: list[str], tasks: list[str]
+    sources: ItemTable,
+    answered: ItemTable,
+    items: list[str],
+    tasks: list[str],
+    foreign: Container[str],
 ) -> dict[str, _Prompts]:
     prompts: dict[str, _Prompts] = {}
     for item, task, old, new in zip(
@@ -475,6 +507,8 @@ def _compare_prompts(
         _hashes_of(answered, PROMPTS, items),
         strict=True,
     ):
+        if task in foreign:
+            continue
         of_task = prompts.setdefault(task, _Prompts())
         forms = {_form(hashed) for hashed in old}
         comparable = [hashed for hashed in new if _form(hashed) in forms]

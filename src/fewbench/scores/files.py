@@ -39,7 +39,6 @@ from fewbench.scores.item_files import (
 from fewbench.scores.item_files import FORMAT as BY_ITEMS
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.repeats import Repeats
-from fewbench.scores.roles import as_scores
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
 
@@ -118,53 +117,38 @@ def _long(scores: Scores) -> Any:
     return pa.table(columns)
 
 
-def load_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read scores written by `save_scores`, or the scores of a pack.
+def open_saved(path: str | os.PathLike[str]) -> Scores:
+    """Open a pack, or a file that `save_scores` wrote; cells are read when they are first used.
 
     Option probabilities stay on disk until used, and are checked then.
 
     Raises
     ------
     ScoresError
-        If the file is not fewbench's, or was changed.
+        If the file is not fewbench's; where cells are used, if it was changed.
     PackError
-        For a pack that contains only the chosen items. Use `fewbench.open_pack`.
-    """
-    if is_pack(path):
-        return as_scores(open_packed(path))
-    source = Path(path)
-    with _opened(source, with_cells=True) as (parts, meta, cells):
-        scores = Scores(cells, **parts)
-        if scores.digest != meta["digest"]:
-            raise ScoresError(
-                "changed since fewbench wrote it", hint="read it with fewbench import"
-            )
-    return scores
-
-
-def open_sources(path: str | os.PathLike[str]) -> Scores:
-    """Read a pack, or the labels of a scores file; cells are read when they are first used.
-
-    Takes a few milliseconds where `load_scores` takes seconds. A changed file is found out when
-    the cells are read. Raises the errors of `load_scores`.
+        If the pack is damaged; where cells are used, if it contains only the chosen items.
     """
     if is_pack(path):
         return open_packed(path)
     source = Path(path)
     with _opened(source) as (parts, meta, _):
-        read = partial(_read_again, source, meta["digest"])
+        read = partial(_read_cells, source, meta["digest"])
         shares = np.array(meta["missing_shares"], dtype=np.float64)
         unread = Unread(read, str(meta["digest"]), str(meta["fingerprint"]), shares)
         return Scores(cast(FloatArray, unread), **parts)
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a Parquet file holds saved scores; ScoresError for one that is damaged or missing."""
+    """Whether a path names a pack or saved scores; an error for a damaged or missing file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.suffix != ".parquet":
+        return is_pack(path)
     if not path.is_file():
         raise MissingFileError(f"{path}: no such file", hint=WRITTEN_BY)
+    refuse_pointer(path, ScoresError)
     try:
         return b"fewbench" in (pq.read_schema(path).metadata or {})
     except (pa.ArrowException, OSError) as error:
@@ -174,9 +158,14 @@ def is_saved(path: Path) -> bool:
         ) from error
 
 
-def _read_again(source: Path, digest: str) -> FloatArray:
+def _read_cells(source: Path, digest: str) -> FloatArray:
     """Return the cells of a file; ScoresError unless its table has this hash."""
-    scores = load_scores(source)
+    with _opened(source, with_cells=True) as (parts, meta, cells):
+        scores = Scores(cells, **parts)
+        if scores.digest != meta["digest"]:
+            raise ScoresError(
+                "changed since fewbench wrote it", hint="read it with fewbench import"
+            )
     if scores.digest != digest:
         raise ScoresError(f"{source}: changed while it was in use", hint="start again")
     return scores.held

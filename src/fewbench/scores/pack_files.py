@@ -324,7 +324,7 @@ def _refuse(count: int) -> NoReturn:
     kept = counted(count, "chosen item")
     raise PackError(
         f"the pack contains the source models' answers to its {kept} only",
-        hint="use the table that the pack was made from, in its place or with --scores",
+        hint="use the table that the pack was made from",
     )
 
 

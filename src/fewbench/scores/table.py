@@ -30,6 +30,12 @@ POSITION = "doc_id"
 """Column of the items with their positions in the harness's tasks; also a field to name them by."""
 RUN = "run"
 """Column of the models with the evaluation that a row was added from; empty for others."""
+ROUTE = "route"
+"""Column of the items with the harness whose names of tasks and documents they have."""
+TEXTS = "text_hashes"
+"""Column of the items with FIELD=HASH, of a text of their documents; see `text_hash`."""
+CREDIT = "credit"
+"""Column of the models with where their results were published, the license, and how to cite it."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran less than this share of the items is no whole source: few methods can use it."""
@@ -272,6 +278,12 @@ class Scores(ItemTable):
     def model_positions(self, models: Iterable[str]) -> IntArray:
         """Return the positions of model ids; ScoresError names unknown ids."""
         return positions_in(self.models.index, list(models), "model")
+
+    @property
+    def credits(self) -> tuple[str, ...]:
+        """Where the models' results were published, with license and citation, each once."""
+        texts = self.models.get(CREDIT, ())
+        return tuple(text for text in dict.fromkeys(texts) if isinstance(text, str) and text)
 
     @property
     def has_missing(self) -> bool:
@@ -554,3 +566,8 @@ def _check_cells(
             f"{counted(len(empty), 'model')} without any answer: {some(models[empty])}",
             hint="fill in their scores, which are empty, or leave them out",
         )
+
+
+def credit_facts(scores: Scores) -> dict[str, str]:
+    """Return the credits of a table as a fact of a result; empty if there are none."""
+    return {"source results": "; ".join(scores.credits)} if scores.credits else {}

@@ -21,6 +21,7 @@ from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import missing_note, whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.roles import as_scores
+from fewbench.scores.table import credit_facts
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
@@ -348,4 +349,4 @@ def _facts(
         "seed": str(seed),
         "fingerprint": scores.fingerprint,
         "versions": f"fewbench {__version__}, Python {platform.python_version()}, {libraries}",
-    }
+    } | credit_facts(scores)

@@ -29,6 +29,7 @@ from fewbench.methods.sources import (
 )
 from fewbench.scores import Benchmark, Scores, read_costs
 from fewbench.scores.roles import as_scores, source_models
+from fewbench.scores.table import credit_facts
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
@@ -236,7 +237,7 @@ def plan(
         "average": scores.average,
         "fingerprint": scores.fingerprint,
         "version": __version__,
-    }
+    } | credit_facts(scores)
 
     def made(
         runs: list[dict[Target, Backtest]], curves: "pd.DataFrame", forecasts: list[Forecast],

@@ -21,6 +21,7 @@ from fewbench.methods.catalogue import FEW
 from fewbench.methods.kriging import sample_model
 from fewbench.scores import Scores, Unit
 from fewbench.scores.roles import as_sources
+from fewbench.scores.table import credit_facts
 from fewbench.study.forecast import Expected, Plan
 from fewbench.study.repeating import repeats_advice
 from fewbench.uncertainty.intervals import NORMAL, wilson
@@ -165,7 +166,7 @@ def plan_sample(
         "average": scores.average,
         "fingerprint": scores.fingerprint,
         "version": __version__,
-    }
+    } | credit_facts(scores)
     return Plan(
         goal, wanted, level, power, n_items, used.n_models, *priced,
         scores.scale, facts,

@@ -22,8 +22,14 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
+from fewbench.public import public_results
 from fewbench.readers.harness import key_of, key_text
-from fewbench.readers.harnesses.inspect_logs.header import MARK, scorer_of, task_settings_of
+from fewbench.readers.harnesses.inspect_logs.header import (
+    MARK,
+    metrics_of,
+    scorer_of,
+    task_settings_of,
+)
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, option_table
 from fewbench.readers.harnesses.inspect_logs.scores import (
     describe_reduction,
@@ -180,7 +186,8 @@ class Feed(RunningTask):
         )  # fmt: skip
         answer = answer.changed(repeats=self._repeats(scored[0].trials))
         asked = self._asked({item: self.samples[item]}, self._settings)
-        answered.answers = replace(answer, items=answer.items.join(asked.items[[SETTINGS, KEYS]]))
+        asked_as = asked.items[["harness", SETTINGS, KEYS]]
+        answered.answers = replace(answer, items=answer.items.join(asked_as))
         answered.replies = {item: scored[0].reply} if scored[0].reply else None
         answered.texts = None if text is None else {item: text}
         self.pool.take(self.target, item, answered)
@@ -210,11 +217,7 @@ class Feed(RunningTask):
             if self._has_metric or not values:
                 return None
             problem = "the sources do not say which metric" if metric is None else f"no {metric!r}"
-            raise RunError(
-                f"task {self.spec.task!r}: {problem}; its scorers give {some(list(values))}",
-                hint="score with the scorer of the sources, or name one of these with --metric "
-                "(in Python metric=…)",
-            )
+            raise self._no_metric(problem, list(values))
         self._has_metric = True
         value = values[metric]
         if not isinstance(value, float):
@@ -249,18 +252,17 @@ class Feed(RunningTask):
             )
         self.target = pool.target_of(spec.model)
         self._task = task_in(pool.scores, spec.task)
-        self.samples, notes = match_samples(
-            pool.scores,
-            self._task,
-            with_ids(self.dataset),
-            accept_differences=pool.settings.accept_differences,
-        )
+        self.samples, notes = match_samples(pool.scores, self._task, with_ids(self.dataset))
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
+        if not pool.scores.n_models:
+            names = [task.rpartition("/")[2] for task in pool.scores.tasks]
+            notes += public_results("inspect", names)
         self._epochs = config.epochs or 1
         if self._epochs > 1:
             how = describe_reduction(config.epochs_reducer, self._epochs)
             notes.append(f"task {self._task!r}: {how}")
         self._metric = self._chosen_metric()
+        self._check_metric()
         self._settings = self._settings_of(self.header)
         self._check_conditions()
         run = pool.open(spec)
@@ -290,6 +292,26 @@ class Feed(RunningTask):
             )
         return recorded
 
+    def _check_metric(self) -> None:
+        """Raise RunError if no scorer gives the metric, as far as the task says so before."""
+        given = metrics_of(self.header)
+        if not given or any(name.endswith("*") for name in given):
+            return
+        if self._metric is None and len(given) > 1:
+            problem = "the sources do not say which metric"
+        elif self._metric is not None and self._metric not in given:
+            problem = f"no {self._metric!r}"
+        else:
+            return
+        raise self._no_metric(problem, given)
+
+    def _no_metric(self, problem: str, given: Sequence[str]) -> RunError:
+        return RunError(
+            f"task {self.spec.task!r}: {problem}; its scorers give {some(given)}",
+            hint="score with the scorer of the sources, or name one of these with --metric "
+            "(in Python metric=…)",
+        )
+
     def _settings_of(self, header: Any) -> str:
         """Return the settings of a run of the task, with the scorer of the sources' metric."""
         settings = dict(task_settings_of(header))
@@ -306,6 +328,7 @@ class Feed(RunningTask):
         """Return items with their keys and the settings of the task, as an import has them."""
         columns = {
             "task": self._task,
+            "harness": "inspect",
             SETTINGS: settings,
             KEYS: [key_text(key_of(*answer_key(sample))) for sample in samples.values()],
         }

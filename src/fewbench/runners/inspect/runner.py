@@ -9,17 +9,19 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
 from fewbench._text import keep_secrets
 from fewbench._warned import issue
-from fewbench.errors import FewbenchError, RunError
+from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.evaluation import Stop
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
+from fewbench.public import located, open_scores
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
@@ -29,12 +31,15 @@ from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
 from fewbench.runners.run_folder import limits_of, saved_benchmark, undone_if_refused
-from fewbench.scores import Benchmark, Scores, open_sources
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
+from fewbench.scores.table import ROUTE
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
 MOST_TASKS = 1000  # that run at a time, where their number is not known before
 MakeTasks = Callable[[], Sequence[Any]]
+PACKAGE = "inspect_evals/"
+"""Where the tasks of public sources are: pip install inspect-evals."""
 LOGS = "logs"
 """Folder of the logs, in that of the evaluation."""
 REFUSED = {
@@ -232,7 +237,8 @@ def run_inspect(
         Inspect fails.
     """
     inspect_with_sources()
-    context = _parsed(arguments, needs_tasks=make_tasks is None)
+    known = () if make_tasks is not None else _tasks_of(scores)
+    context = _parsed(arguments, make_tasks is None, known)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
     params = context.params
     keep_secrets(dict(word.partition("=")[::2] for word in params["m"]))
@@ -319,12 +325,23 @@ def _opened(
     if isinstance(method, str) and method != AUTO:
         find_method(method)
     if isinstance(scores, str | Path):
-        return open_sources(Path(scores)), Path(scores)
+        path = located(scores)
+        return open_scores(path).scores, path
     return (saved_benchmark(folder) if scores is None else as_sources(scores)), None
 
 
-def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
-    """Return the arguments as Inspect's own command reads them; RunError if it cannot."""
+def _tasks_of(scores: Scores | Benchmark | None) -> tuple[str, ...]:
+    """Return Inspect's tasks of scores that say so; see `fewbench.public.routes`."""
+    if scores is None or set(scores.items.get(ROUTE, ())) != {"inspect"}:
+        return ()
+    return tuple(f"{PACKAGE}{task}" for task in scores.tasks)
+
+
+def _parsed(arguments: Sequence[str], needs_tasks: bool, known: tuple[str, ...]) -> Any:
+    """Return the arguments as Inspect's own command reads them; RunError if it cannot.
+
+    Without tasks, those that are `known` run.
+    """
     import click
 
     command = import_module("inspect_ai._cli.eval").eval_command
@@ -337,6 +354,13 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
         raise RunError(
             f"Inspect: {error.format_message()}", hint="inspect eval --help lists its options"
         ) from error
+    if known and not context.params["tasks"]:
+        if PACKAGE and find_spec(PACKAGE.rstrip("/")) is None:
+            raise MissingExtraError(
+                f"{some(known)}: the package inspect-evals, which has them, is not installed",
+                hint="pip install inspect-evals, or name tasks of your own after --",
+            )
+        context.params["tasks"] = known
     if needs_tasks and not context.params["tasks"]:
         raise RunError(
             "no Inspect task is given",

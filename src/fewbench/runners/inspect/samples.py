@@ -19,6 +19,7 @@ from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 from fewbench.scores import Benchmark, Scores
+from fewbench.scores.conditions import asked_elsewhere
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"
@@ -64,7 +65,7 @@ def with_ids(samples: Sequence[Any]) -> list[Any]:
 
 
 def match_samples(
-    scores: Scores, task: str, samples: Sequence[Any], *, accept_differences: bool = False
+    scores: Scores, task: str, samples: Sequence[Any]
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the sample of each item of a task, and notes on what cannot be compared.
 
@@ -76,8 +77,6 @@ def match_samples(
         One of their tasks.
     samples : sequence of Sample
         The samples of the Inspect task, with ids.
-    accept_differences : bool
-        Match items of another harness by id.
 
     Raises
     ------
@@ -88,17 +87,12 @@ def match_samples(
     own_ids = rows[OWN_ID].astype(str).tolist() if OWN_ID in rows else [""] * len(rows)
     own_of = dict(zip(rows.index.astype(str).tolist(), own_ids, strict=True))
     harness = set(rows["harness"]) if "harness" in rows else set()
-    foreign = sorted(harness - {"inspect", ""})
-    if foreign and not accept_differences:
-        raise RunError(
-            f"the items of task {task!r} come from logs of {some(foreign)}, not of inspect",
-            hint="run them there, import logs of Inspect, or pass --accept-differences to match "
-            "items by id",
-        )
+    foreign = harness - {"inspect", ""}
     by_id = {str(sample.id): sample for sample in samples}
     if harness and not foreign and all(HASHED.search(item) for item in own_of):
         return _by_content(task, own_of, by_id, has_sources=bool(scores.n_models))
-    return _by_id(task, own_of, by_id, has_sources=bool(scores.n_models))
+    of_items, notes = _by_id(task, own_of, by_id, has_sources=bool(scores.n_models))
+    return of_items, [*notes, *(asked_elsewhere(scores, "inspect") if scores.n_models else ())]
 
 
 def benchmark_of(

@@ -19,6 +19,7 @@ from fewbench._warned import issue
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
+from fewbench.public import public_results
 from fewbench.readers import read
 from fewbench.runners.driving import Answered, OnProgress, run_with
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
@@ -32,7 +33,7 @@ from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE, check_alike
 from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
-from fewbench.scores.conditions import NAMES
+from fewbench.scores.conditions import NAMES, asked_elsewhere
 from fewbench.scores.table import POSITION, SETTINGS, key_field_of
 
 Places = dict[str, dict[int, str]]
@@ -56,7 +57,8 @@ class LmEvalRunner:
     accept_differences : bool
         Run items although they would be asked or scored in another way than for the source models.
     metric, filter : str, optional
-        Of tasks without scores of source models: names in order of preference, comma-separated.
+        Names in order of preference, comma-separated. With scores of source models, one name, if
+        the scores record none.
 
     Raises
     ------
@@ -107,16 +109,20 @@ class LmEvalRunner:
         return self._chosen.benchmark
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
-        """Check that the scores are of lm-eval, and that there is a model for every target."""
+        """Check that the scores name all that they must, and that every target has a model."""
+        notes = [*asked_elsewhere(scores, self.name)] if scores.n_models else []
         if self._chosen is None:
             for name, value in ({"tasks": self._setup.tasks} | self._wanted).items():
-                if value:
+                if value and (name == "tasks" or name in scores.items):
                     raise RunError(
-                        f"--{name} is not accepted: the scores name the tasks, metrics and filters",
+                        f"--{name} is not accepted: the scores name the {name.rstrip('s')}s",
                         hint="leave it out, or leave out the scores",
                     )
+        else:
+            notes = [*public_results(self.name, self._chosen.tasks), *self._chosen.notes]
         self._key = self._key or key_field_of(scores.items)
-        self._sources, self._targets = SourceDocuments(scores), list(targets)
+        self._sources = SourceDocuments(scores, None if self._chosen else self._wanted)
+        self._targets = list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
             raise RunError(
                 f"two of the targets {some(targets)} would share a folder of logs",
@@ -132,7 +138,7 @@ class LmEvalRunner:
                 f"{len(targets)} targets, but the arguments of lm-eval name one model",
                 hint="run one target at a time, all into the same folder",
             )
-        return [] if self._chosen is None else self._chosen.notes
+        return notes
 
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Load tasks and model, and compare documents, metrics, settings and prompts."""
@@ -147,6 +153,7 @@ class LmEvalRunner:
             self._tasks = {name: self._chosen.tasks[name] for name in names}
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        self._sources.check_texts({item: self._place[item] for item in items}, self._tasks)
         if self._key == POSITION:
             notes.append(
                 "documents are found by their number alone: nothing in the scores says what they "
@@ -365,9 +372,9 @@ def run_lm_eval(
     Parameters
     ----------
     scores : Scores or None
-        Scores of the source models, from logs of lm-eval; None to draw documents from the tasks
-        that `--tasks` names. Then the full score is the mean over documents, or, if the one group
-        that is named has `weight_by_size: false`, the mean over its tasks.
+        Scores of the source models on documents of lm-eval's tasks; None to draw documents from
+        the tasks that `--tasks` names. Then the full score is the mean over documents, or, if the
+        one group that is named has `weight_by_size: false`, the mean over its tasks.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
@@ -390,7 +397,7 @@ def run_lm_eval(
         As for `Run.open`.
     metric, filter : str, optional
         Without scores: names in order of preference, comma-separated (default: the first of each
-        task or its group, and a note says so).
+        task or its group, and a note says so). With scores that do not record theirs: its name.
     on_progress : callable, optional
         As for `fewbench.run`.
 

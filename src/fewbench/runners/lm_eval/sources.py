@@ -16,14 +16,14 @@ from fewbench.errors import RunError
 from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.harnesses.lm_eval.samples import likelihoods_of
 from fewbench.readers.options import COMPARED, unrated
-from fewbench.readers.values import as_number, describe
+from fewbench.readers.values import as_number, describe, text_hash
 from fewbench.runners.exports import check_origin
 from fewbench.runners.lm_eval.logs import as_logged, dump
 from fewbench.runners.lm_eval.tasks import LmTask
 from fewbench.runners.run import check_score
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
-from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS
+from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS, TEXTS, key_field_of
 
 
 class SourceDocuments:
@@ -32,7 +32,10 @@ class SourceDocuments:
     Parameters
     ----------
     scores : Scores
-        FewbenchError if they come from another harness.
+        Documents are found by the items' ids. Those of another harness's logs are not numbers of
+        documents, so that RunError is raised for them.
+    wanted : mapping of str to str, optional
+        Metric and filter, for what the scores do not record.
 
     Attributes
     ----------
@@ -40,9 +43,10 @@ class SourceDocuments:
         Item to lm-eval's name of its task. The user may have renamed the tasks of the scores.
     """
 
-    def __init__(self, scores: Scores) -> None:
-        check_origin(scores.items, "lm-eval")
-        self.scores = scores
+    def __init__(self, scores: Scores, wanted: Mapping[str, str | None] | None = None) -> None:
+        if key_field_of(scores.items) == POSITION:
+            check_origin(scores.items, "lm-eval")
+        self.scores, self._wanted = scores, wanted or {}
         self.task_of = {
             str(item): _task(str(item), str(task)) for item, task in scores.items["task"].items()
         }
@@ -66,7 +70,8 @@ class SourceDocuments:
             scale=scale,
         )
         rows = self.scores.items.loc[first]
-        columns = {name: rows[name] for name in ("metric", "filter") if name in rows}
+        columns: dict[str, Any] = {name: text for name, text in self._wanted.items() if text}
+        columns |= {name: rows[name] for name in ("metric", "filter") if name in rows}
         return table.changed(items=table.items.assign(**columns))
 
     def find(
@@ -102,6 +107,24 @@ class SourceDocuments:
             "by its hash"
         ]
 
+    def check_texts(self, place: Mapping[str, int], tasks: Mapping[str, LmTask]) -> None:
+        """Raise RunError if documents say something else than those of the source models."""
+        if TEXTS not in self.scores.items:
+            return
+        differ = []
+        for item, at in place.items():
+            before = str(self.scores.items[TEXTS][item])
+            field, _, _ = before.partition("=")
+            document = tasks[self.task_of[item]].documents[at]
+            if field in document and text_hash(field, str(document[field])) != before:
+                differ.append(item)
+        if differ:
+            raise RunError(
+                f"{len(differ):,} of {counted(len(place), 'document')} ask something else than the "
+                f"source models were asked: {some(differ)}",
+                hint="use the data set of the source models",
+            )
+
     def _instead_of(self, item: str, tasks: Mapping[str, LmTask]) -> str:
         """Say what is now at the position of a missing item."""
         if (at := self._was.get(item)) is None:
@@ -111,11 +134,17 @@ class SourceDocuments:
         return f" (position {at} of {task.name} now has {now})"
 
     def check_metrics(self, tasks: Mapping[str, LmTask]) -> None:
-        """Raise RunError if a task no longer has the metric or the filter of the sources."""
+        """Raise RunError if a task lacks the metric or filter of the sources, or has several."""
         by_task = self.metrics.items.set_index("task")
         for name, task in tasks.items():
             for column, has in (("metric", task.metrics), ("filter", task.filters)):
                 wanted = str(by_task[column][name]) if column in by_task else ""
+                if column not in by_task and len(has) > 1:
+                    raise RunError(
+                        f"task {name!r} has several {column}s, {some(has, most=8)}, and the scores "
+                        f"do not say which one the source models have",
+                        hint=f"name it: --{column} {has[0]} (in Python {column}={has[0]!r})",
+                    )
                 can_compute = column == "metric" and wanted in COMPARED
                 if wanted and wanted not in has and not can_compute:
                     raise RunError(
@@ -176,6 +205,7 @@ class SourceDocuments:
             settings[name] = without_sampler(settings_of(results, tasks[name], metric, filtered))
         columns = {
             "task": names,
+            "harness": "lm-eval",
             PROMPTS: [prompt[:16] + form if prompt else "" for prompt, _ in hashes.values()],
             KEYS: [key for _, key in hashes.values()],
             SETTINGS: [settings[name] for name in names],
