@@ -1,0 +1,75 @@
+"""What a story finds, and the table of all stories."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+COVERED, WRONG, SAVED, SILENT = "coverage", "wrong verdicts", "items saved", "silently wrong"
+ALARM, LOST = "false alarms", "paid twice or lost"
+MEASURES = (COVERED, WRONG, SAVED, SILENT, ALARM, LOST)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that a story counts.
+
+    Attributes
+    ----------
+    case : str
+    measure : str
+        One of `MEASURES`.
+    value : float
+    world : int
+        What is found in one world hangs together: its models run the same items.
+    """
+
+    case: str
+    measure: str
+    value: float
+    world: int
+
+
+def covers(interval: dict[str, float], truth: float) -> float:
+    """Return whether an interval in JSON contains a number; both are rounded."""
+    return float(interval["low"] - 1e-6 <= truth <= interval["high"] + 1e-6)
+
+
+def is_wrong(verdict: str, difference: float) -> float:
+    """Return whether a verdict says the opposite of a difference; of 0, whether it takes sides."""
+    said = {"better": 1, "worse": -1, "pass": 1, "fail": -1}.get(verdict, 0)
+    return float(said * difference < 0 or (said != 0 and difference == 0))
+
+
+def estimates_of(case: str, world: int, estimate: dict[str, Any], truth: float) -> Iterable[Found]:
+    """Return what an estimate in JSON is worth, beside the score of a full run."""
+    yield Found(case, COVERED, covers(estimate["interval"], truth), world)
+    yield Found(case, SAVED, 1 - estimate["items_run"] / estimate["items_total"], world)
+
+
+def table(rows: Iterable[Found]) -> pd.DataFrame:
+    """Return a line for each case: means, with standard errors over worlds."""
+    values: dict[str, dict[str, dict[int, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for row in rows:
+        values[row.case][row.measure][row.world].append(row.value)
+    lines = {}
+    for case, measures in values.items():
+        line = {"worlds": str(len(set().union(*measures.values())))}
+        for measure in MEASURES:
+            line[measure] = share(measures[measure]) if measure in measures else "–"
+        lines[case] = line
+    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("case")
+
+
+def share(by_world: dict[int, list[float]]) -> str:
+    """Return the mean of all, its standard error over worlds, and their number."""
+    sizes = np.array([len(of) for of in by_world.values()], dtype=float)
+    sums = np.array([sum(of) for of in by_world.values()])
+    mean, n = sums.sum() / sizes.sum(), len(sizes)
+    error = np.sqrt(((sums - mean * sizes) ** 2).sum() / max(n - 1, 1) * n) / sizes.sum()
+    return f"{mean:.3f} ± {error:.3f} ({int(sizes.sum())})"
