@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 COVERED, WRONG, SAVED, SILENT = "coverage", "wrong verdicts", "items saved", "silently wrong"
-ALARM, LOST = "false alarms", "paid twice or lost"
-MEASURES = (COVERED, WRONG, SAVED, SILENT, ALARM, LOST)
+ELSEWHERE, ALARM, LOST = "said elsewhere only", "false alarms", "paid twice or lost"
+MEASURES = (COVERED, WRONG, SAVED, SILENT, ELSEWHERE, ALARM, LOST)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def table(rows: Iterable[Found]) -> pd.DataFrame:
         for measure in MEASURES:
             line[measure] = share(measures[measure]) if measure in measures else "–"
         lines[case] = line
-    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("case")
+    frame = pd.DataFrame.from_dict(lines, orient="index").rename_axis("case")
+    return frame.loc[:, (frame != "–").any()]
 
 
 def share(by_world: dict[int, list[float]]) -> str:

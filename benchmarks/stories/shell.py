@@ -17,6 +17,7 @@ import numpy as np
 
 from fewbench.cli import main
 
+MARKS = ("warning: ", "note: ", "fewbench: error: ")
 LONG = ("--model", "model", "--item", "item", "--task", "task", "--score", "score")
 
 PROGRAM = """
@@ -24,8 +25,10 @@ import json, sys
 with open("answers.json") as file:
     answers = json.load(file)
 for line in sys.stdin:
-    item = json.loads(line)["item"]
-    print(json.dumps({"item": item} | answers[item]), flush=True)
+    asked = json.loads(line)
+    answer = answers[asked["item"]]
+    answer = answer[asked.get("repeat", 1) - 1] if isinstance(answer, list) else answer
+    print(json.dumps({"item": asked["item"]} | answer), flush=True)
 """
 """Prints recorded answers, in place of a model."""
 
@@ -53,10 +56,25 @@ class Said:
         return json.loads(self.out)
 
     @property
-    def remarks(self) -> list[str]:
-        """Warnings, notes and errors, wherever they were printed."""
+    def warnings(self) -> list[str]:
+        """What was said against the result: warnings, notes and errors, wherever printed."""
         lines = [*self.out.splitlines(), *self.err.splitlines()]
-        return [line for line in lines if line.startswith(("warning:", "note:", "fewbench: error:"))]
+        marked = [line for line in lines if line.startswith(MARKS)]
+        return [*marked, *(f"warning: {text}" for text in self._in_json())]
+
+    def _in_json(self) -> list[str]:
+        """Return the warnings of a result in JSON."""
+        if not self.out.lstrip().startswith("{"):
+            return []
+        texts, open_parts = [], [json.loads(self.out)]
+        while open_parts:
+            part = open_parts.pop()
+            if isinstance(part, dict):
+                texts += [*part.get("warnings", ()), *part.get("reused", ())]
+                open_parts += part.values()
+            elif isinstance(part, list):
+                open_parts += part
+        return texts
 
 
 def fewbench(*words: object) -> Said:
@@ -95,9 +113,9 @@ def import_table(path: str, *more: object) -> str:
 
 
 def run_model(
-    source: str, answers: Mapping[str, Mapping[str, Any]], target: str, place: str, *more: object
+    source: str, answers: Mapping[str, Any], target: str, place: str, *more: object
 ) -> Said:
-    """Run a program that prints these answers (item → line) on items that fewbench chooses."""
+    """Run a program that prints these answers (item → line, or its line in each round) on items that fewbench chooses."""
     Path("answers.json").write_text(json.dumps(answers))
     Path("answer.py").write_text(PROGRAM)
     words = ("run", "command", source, "-t", target, "-o", place, "--json", *more)
