@@ -9,6 +9,13 @@ from .reruns import reruns
 from .restarts import restarts
 from .training import training
 
-STORIES = {"training": (training, 40), "reruns": (reruns, 40), "board": (board, 20), "agents": (agents, 60),
-    "restarts": (restarts, 20), "logs": (logs, 10),
-    "outages": (outages, 30), "ordinary": (ordinary, 240)}
+STORIES = {
+    "training": (training, 20),
+    "reruns": (reruns, 24),
+    "board": (board, 5),
+    "agents": (agents, 60),
+    "restarts": (restarts, 10),
+    "logs": (logs, 3),
+    "outages": (outages, 15),
+    "ordinary": (ordinary, 200),
+}

@@ -1,7 +1,7 @@
 """What a story finds, and the table of all stories."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,21 +50,34 @@ def estimates_of(case: str, world: int, estimate: dict[str, Any], truth: float) 
     yield Found(case, SAVED, 1 - estimate["items_run"] / estimate["items_total"], world)
 
 
-def table(rows: Iterable[Found]) -> pd.DataFrame:
+def table(rows: Iterable[Found]) -> str:
     """Return a line for each case: means, with standard errors over worlds."""
+    frame = _cells(rows, lambda case: case)
+    return frame.loc[:, (frame != "–").any()].to_markdown()
+
+
+def summary(stories: Mapping[str, Iterable[Found]]) -> str:
+    """Return the same for all stories, with cases together that begin alike up to a colon."""
+    parts = {name: _cells(rows, lambda case: case.split(":")[0]) for name, rows in stories.items()}
+    frame = pd.concat(parts, names=["story"]).reset_index()
+    frame["story"] = frame["story"].where(~frame["story"].duplicated(), "")
+    lines = [" | ".join(cells) for cells in [list(frame), *frame.to_numpy().tolist()]]
+    lines.insert(1, "|".join(["---"] * frame.shape[1]))
+    return "\n".join(f"| {line} |" for line in lines).replace("| --", "|--").replace("-- |", "--|")
+
+
+def _cells(rows: Iterable[Found], name_of: Callable[[str], str]) -> pd.DataFrame:
     values: dict[str, dict[str, dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for row in rows:
-        values[row.case][row.measure][row.world].append(row.value)
+        values[name_of(row.case)][row.measure][row.world].append(row.value)
     lines = {}
     for case, measures in values.items():
-        line = {"worlds": str(len(set().union(*measures.values())))}
+        lines[case] = {"worlds": str(len(set().union(*measures.values())))}
         for measure in MEASURES:
-            line[measure] = share(measures[measure]) if measure in measures else "–"
-        lines[case] = line
-    frame = pd.DataFrame.from_dict(lines, orient="index").rename_axis("case")
-    return frame.loc[:, (frame != "–").any()]
+            lines[case][measure] = share(measures[measure]) if measure in measures else "–"
+    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("case")
 
 
 def share(by_world: dict[int, list[float]]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .found import ALARM, Found, estimates_of
 from .models import Model
-from .shell import Said, fewbench, folder
+from .shell import LONG, Said, fewbench, folder, run_model, write_table
 from .worlds import Questions, last_of, others, sampled
 
 FACTS = (
@@ -26,7 +26,7 @@ def ordinary(worlds: int) -> Iterator[Found]:
     for world in range(worlds):
         rng = np.random.default_rng([80, world])
         questions = Questions.draw(int(rng.choice([100, 250, 500])), rng)
-        n_sources = int(rng.choice([0, 3, 8, 15])) if world % 8 else 24
+        n_sources = int(rng.choice([0, 3, 8, 15])) if world % 16 else 24
         at_temperature = bool(rng.integers(2))
         models = last_of(rng.permutation(32)[: (n_sources + 1) // 2 + 2])
         models += others(rng.permutation(40)[: n_sources // 2])
@@ -46,28 +46,39 @@ def _one(
     world: int, questions: Questions, models: list[Model], at_temperature: bool,
     rng: np.random.Generator,
 ) -> tuple[set[str], list[Found]]:  # fmt: skip
-    def answers(model: Model) -> np.ndarray:
-        return sampled(model, questions.at, rng) if at_temperature else model.right[questions.at]
-
-    rows = {model.name: answers(model) for model in models}
+    """Return what is said of a table, two new models and their comparison, and their estimates."""
+    rows = {
+        model.name: sampled(model, questions.at, rng)
+        if at_temperature
+        else model.right[questions.at]
+        for model in models
+    }
     (first, second), sources = list(rows)[:2], list(rows)[2:]
-    source = questions.items()
+    names, source = [f"new {first}", f"new {second}"], questions.items()
     commands: list[Said] = []
     if sources:
-        source = questions.table({name: rows[name] for name in sources})
-        commands = [fewbench("audit", source), fewbench("rank", source, "--json")]
+        of_sources = {name: rows[name] for name in sources}
+        write_table("table.csv", of_sources, questions.ids, questions.tasks)
+        source = "table.parquet"
+        commands = [
+            fewbench("import", "table.csv", *LONG, "-o", source),
+            fewbench("audit", source),
+            fewbench("rank", source, "--json"),
+        ]
     found: list[Found] = []
-    for name in (first, second):
+    for name, scores in zip(names, (rows[first], rows[second]), strict=True):
+        lines = questions.lines(scores)
         words = ("-n", min(60, len(questions.ids) // 2), "--seed", world)
-        estimate = questions.estimate(source, rows[name], f"new {name}", "run", *words)
+        commands.append(run_model(source, lines, name, "run", *words))
+        estimate = commands[-1].json["targets"][name]["estimate"]
         case = f"{'20 or more' if len(sources) >= 20 else 'fewer'} source models"
-        found += estimates_of(case, world, estimate, rows[name].mean())
-    names = [f"new {name}" for name in (first, second)]
+        found += estimates_of(case, world, estimate, scores.mean())
     commands += [
         fewbench("estimate", "run", "--json"),
         fewbench("versus", "run", *names, "--json"),
         fewbench("gate", f"run:{names[0]}", "--at-least", "0.5", "--json"),
         fewbench("rank", "run", "--json"),
+        fewbench("add", "run", "-o", "more.parquet"),
     ]
     texts = {text for said in commands for text in [*said.warnings, *_problems(said)]}
     texts = {text for text in texts if not any(fact in text for fact in FACTS)}

@@ -55,12 +55,16 @@ class Questions:
         """Return the scores of models on the benchmark."""
         return {model.name: model.right[self.at] for model in models}
 
+    def lines(self, scores: np.ndarray) -> dict[str, dict[str, float]]:
+        """Return what a program prints of each item."""
+        values = zip(self.ids, scores.tolist(), strict=True)
+        return {item: {"score": score} for item, score in values}
+
     def estimate(
         self, source: str, scores: np.ndarray, target: str, place: str, *words: object
     ) -> dict[str, Any]:
         """Run a model that gets these scores, and return its estimate."""
-        lines = {item: {"score": score} for item, score in zip(self.ids, scores.tolist(), strict=True)}
-        said = run_model(source, lines, target, place, *words)
+        said = run_model(source, self.lines(scores), target, place, *words)
         return said.json["targets"][target]["estimate"]
 
 
