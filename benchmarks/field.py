@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+
 from stories import STORIES
 from stories.found import Found, summary, table
 

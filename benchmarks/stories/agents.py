@@ -36,7 +36,9 @@ class Agents:
         """Return the scores of one run."""
         return (self.rng.random(TASKS) < chances) * 1.0
 
-    def lines(self, runs: list[np.ndarray], *, with_cost: bool) -> dict[str, list[dict[str, float]]]:
+    def lines(
+        self, runs: list[np.ndarray], *, with_cost: bool
+    ) -> dict[str, list[dict[str, float]]]:
         """Return what a program prints: by item, for each run of it."""
         spent = [self.costs * self.rng.lognormal(0, 0.2, TASKS) for _ in runs]
         return {
@@ -93,11 +95,17 @@ def agents(worlds: int) -> Iterator[Found]:
             name = f"agent-{'abcdefghijklmnop'[other]}"
             said = fewbench("versus", "free:first", name, "--json").json
             truth = score - known[other][1]
-            yield Found("a new and an earlier agent", WRONG, is_wrong(said["verdict"], truth), world)
-            yield Found("a new and an earlier agent", COVERED, covers(said["interval"], truth), world)
+            yield Found(
+                "a new and an earlier agent", WRONG, is_wrong(said["verdict"], truth), world
+            )
+            yield Found(
+                "a new and an earlier agent", COVERED, covers(said["interval"], truth), world
+            )
             lines = made.lines([first, again], with_cost=True)
             words = ("-n", TASKS // 4, "--repeats", 2, *seed)
-            target = run_model("free.parquet", lines, "twice", "twice", *words).json["targets"]["twice"]
+            target = run_model("free.parquet", lines, "twice", "twice", *words).json["targets"][
+                "twice"
+            ]
             both = (first.mean() + again.mean()) / 2
             yield from estimates_of("each task twice", world, target["estimate"], both)
 

@@ -72,18 +72,27 @@ def _cells(rows: Iterable[Found], name_of: Callable[[str], str]) -> pd.DataFrame
     )
     for row in rows:
         values[name_of(row.case)][row.measure][row.world].append(row.value)
-    lines = {}
-    for case, measures in values.items():
-        lines[case] = {"worlds": str(len(set().union(*measures.values())))}
-        for measure in MEASURES:
-            lines[case][measure] = share(measures[measure]) if measure in measures else "–"
+    lines = {case: _line(measures) for case, measures in values.items()}
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("case")
 
 
+def _line(measures: Mapping[str, dict[int, list[float]]]) -> dict[str, str]:
+    line = {name: share(measures[name]) if name in measures else "–" for name in MEASURES}
+    if SAVED in measures:
+        line[SAVED] = f"{np.mean([value for of in measures[SAVED].values() for value in of]):.0%}"
+    return line
+
+
 def share(by_world: dict[int, list[float]]) -> str:
-    """Return the mean of all, its standard error over worlds, and their number."""
+    """Return the mean of all with its standard error over worlds, and their number."""
     sizes = np.array([len(of) for of in by_world.values()], dtype=float)
     sums = np.array([sum(of) for of in by_world.values()])
-    mean, n = sums.sum() / sizes.sum(), len(sizes)
-    error = np.sqrt(((sums - mean * sizes) ** 2).sum() / max(n - 1, 1) * n) / sizes.sum()
-    return f"{mean:.3f} ± {error:.3f} ({int(sizes.sum())})"
+    n, worlds, mean = int(sizes.sum()), len(sizes), sums.sum() / sizes.sum()
+    if sums.sum() in (0, n):  # the spread says nothing
+        return f"{sums.sum():.0f} of {n}"
+    off = ((sums - mean * sizes) ** 2).sum() * worlds / max(worlds - 1, 1)
+    return f"{_bare(mean)} ± {_bare(np.sqrt(off) / n)} ({n})"
+
+
+def _bare(value: float) -> str:
+    return f"{value:.3f}".replace("0.", ".", 1)

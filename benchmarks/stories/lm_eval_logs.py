@@ -19,20 +19,24 @@ def _row(at: int, item: str, score: float) -> dict[str, Any]:
     doc = {"question": f"Which digit is {item}?", "choices": ["yes", "no"], "answer": 0}
     values = ["-0.5", "-1.5"] if score else ["-1.5", "-0.5"]
     prompt = f"Question: {doc['question']}\nAnswer:"
-    digest = {
+    texts = {
         "doc_hash": json.dumps(doc, indent=2, ensure_ascii=False), "prompt_hash": prompt,
         "target_hash": "0",
     }  # fmt: skip
     return {
-        "doc_id": at, "doc": doc, "target": "0",
+        "doc_id": at,
+        "doc": doc,
+        "target": "0",
         "arguments": {
             f"gen_args_{n}": {"arg_0": prompt, "arg_1": f" {choice}"}
             for n, choice in enumerate(doc["choices"])
         },
         "resps": [[[value, "False"]] for value in values],
         "filtered_resps": [[value, "False"] for value in values],
-        "filter": "none", "metrics": ["acc"], "acc": score,
-    } | {key: hashlib.sha256(text.encode()).hexdigest() for key, text in digest.items()}  # fmt: skip
+        "filter": "none",
+        "metrics": ["acc"],
+        "acc": score,
+    } | {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
 
 def _write(model: str, rows: Rows, total: int) -> None:
@@ -99,12 +103,12 @@ def _other_ids(rows: Rows, _: np.random.Generator) -> Rows:
     ]
 
 
-LM_EVAL: dict[str, tuple[Callable[..., None], bool]] = {
-    "none": (_damaged(lambda rows, _: rows), False),
-    "documents in another order": (_damaged(_shuffled), True),
-    "--limit 120": (_damaged(lambda rows, _: rows[:120]), True),
-    "log-likelihoods that are NaN": (_damaged(_with_nan), True),
-    "the same texts with other ids": (_damaged(_other_ids), True),
-    "a cut file": (_damaged(lambda rows, _: rows[:-30]), True),
+LM_EVAL: dict[str, Callable[..., None]] = {
+    "no fault": _damaged(lambda rows, _: rows),
+    "documents in another order": _damaged(_shuffled),
+    "--limit 120": _damaged(lambda rows, _: rows[:120]),
+    "log-likelihoods that are NaN": _damaged(_with_nan),
+    "the same texts with other ids": _damaged(_other_ids),
+    "a cut file": _damaged(lambda rows, _: rows[:-30]),
 }
-"""What writes the logs, and whether it is a fault."""
+"""What writes the logs: first without a fault."""

@@ -1,8 +1,8 @@
 """Renamed, shuffled and damaged results: each gives the right number, or says something.
 
-Every case has a twin without the fault. A case is silently wrong if a number is not the right one and
-no command says anything that it does not say of the twin. It is said elsewhere if the number itself
-comes without a word, and import, tell or audit had one.
+Every case has a twin without the fault. A case is silently wrong if a number is not the right one
+and no command says anything that it does not say of the twin. It is said elsewhere if the number
+itself comes without a word, and import, tell or audit had one.
 """
 
 import csv
@@ -15,7 +15,7 @@ import numpy as np
 
 from .found import ELSEWHERE, SILENT, Found, estimates_of
 from .lm_eval_logs import LM_EVAL
-from .shell import LONG, Said, fewbench, folder
+from .shell import Said, fewbench, folder
 from .worlds import Questions, last_of
 
 ITEMS, BUDGET, MODELS = 200, 60, 6
@@ -34,16 +34,14 @@ def logs(worlds: int) -> Iterator[Found]:
         with folder():
             yield from _tables(world, questions, rows, rng)
             yield from _told(world, questions, next(iter(rows.values())), rng)
-        for case, (damage, fault) in LM_EVAL.items():
-            said = {}
-            for kind in ("twin", "case"):
-                with folder():
-                    damage(questions, rows, rng) if kind == "case" else LM_EVAL["none"][0](
-                        questions, rows, rng
-                    )
-                    said[kind] = _ranks(fewbench("import", "logs", "-o", "s.parquet"))
-            if fault:
-                yield from _judged(f"lm-eval: {case}", world, said, rows)
+        read = {}
+        for case, write in LM_EVAL.items():
+            with folder():
+                write(questions, rows, rng)
+                read[case] = _ranks(fewbench("import", "logs", "-o", "s.parquet"))
+        for case in list(LM_EVAL)[1:]:
+            said = {"twin": read["no fault"], "case": read[case]}
+            yield from _judged(f"lm-eval: {case}", world, said, rows)
 
 
 def _ranks(imported: Said) -> list[Said]:
@@ -139,8 +137,9 @@ TABLES: dict[str, Callable[[list[Row], np.random.Generator], list[Row]]] = {
         rows, lambda row: row | {"item": str(row["item"]).upper()}
     ),
     "one model's rows twice": lambda rows, _: rows + rows[:ITEMS],
-    "one model's second run in the same table": lambda rows, rng: rows
-    + [row | {"score": float(rng.random() < 0.5)} for row in rows[:ITEMS]],
+    "one model's second run in the same table": lambda rows, rng: (
+        rows + [row | {"score": float(rng.random() < 0.5)} for row in rows[:ITEMS]]
+    ),
     "words in place of scores": lambda rows, _: [
         row | {"score": "PASS" if row["score"] else "FAIL"} for row in rows
     ],
@@ -151,12 +150,11 @@ TABLES: dict[str, Callable[[list[Row], np.random.Generator], list[Row]]] = {
 def _tables(
     world: int, questions: Questions, scores: dict[str, np.ndarray], rng: np.random.Generator
 ) -> Iterator[Found]:
-    clean = _rows(questions, scores)
-    twins = {form: _imported(clean, form) for form in ("csv", "jsonl")}
+    clean, form = _rows(questions, scores), ("csv", "jsonl")[world % 2]
+    twin = _imported(clean, form)
     for case, damage in TABLES.items():
-        for form, twin in twins.items():
-            said = {"twin": twin, "case": _imported(damage(clean, rng), form)}
-            yield from _judged(f"table: {case}", world, said, scores)
+        said = {"twin": twin, "case": _imported(damage(clean, rng), form)}
+        yield from _judged(f"table: {case}", world, said, scores)
 
 
 def _imported(rows: list[Row], form: str) -> list[Said]:
@@ -182,7 +180,7 @@ def _told(
     asked = fewbench("ask", "asked", "--json").json["model"]
     by_task = sorted(questions.ids, key=dict(zip(questions.ids, questions.tasks)).get)  # noqa: B905
     answers: dict[str, dict[str, object]] = {
-        "none": {item: known[item] for item in asked},
+        "no fault": {item: known[item] for item in asked},
         "in another order": {item: known[item] for item in sorted(asked)},
         "all items": known,
         "the file's first 60 items": {item: known[item] for item in by_task[:BUDGET]},
@@ -206,11 +204,11 @@ def _told(
             csv.writer(file).writerows([("item", "score"), *lines.items()])
         told = fewbench("tell", place, "answers.csv", "--item", "item", "--score", "score")
         said[case] = [told, fewbench("estimate", place, "--json")]
-        if case == "none":
+        if case == "no fault":
             twin = said[case][-1].json["model"]
             yield from estimates_of("answers: as asked", world, twin, scores.mean())
             continue
         last = said[case][-1]
         is_fine = told.code or last.code or last.json["model"]["score"] == twin["score"]
-        both = {"twin": said["none"], "case": said[case]}
+        both = {"twin": said["no fault"], "case": said[case]}
         yield from _said_where(f"answers: {case}", world, both, is_fine=bool(is_fine))

@@ -43,7 +43,9 @@ def restarts(worlds: int) -> Iterator[Found]:
             questions.items()
             Path("answer.py").write_text(PROGRAM)
             yield from _killed(world, questions, new.right[questions.at])
-            yield from _other_weights(world, questions, *(m.right[questions.at] for m in (old, new)))
+            yield from _other_weights(
+                world, questions, *(m.right[questions.at] for m in (old, new))
+            )
             yield from _loops(world, questions, *(m.right[questions.at] for m in (old, new)))
 
 

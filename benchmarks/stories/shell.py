@@ -93,7 +93,9 @@ def fewbench(*words: object) -> Said:
     return Said(code, out.getvalue(), err.getvalue())
 
 
-def write_table(path: str, rows: Mapping[str, np.ndarray], ids: list[str], tasks: list[str]) -> None:
+def write_table(
+    path: str, rows: Mapping[str, np.ndarray], ids: list[str], tasks: list[str]
+) -> None:
     """Write scores of models (name → score of each item) as a long CSV."""
     with open(path, "w", newline="") as file:
         lines = csv.writer(file)
@@ -115,7 +117,10 @@ def import_table(path: str, *more: object) -> str:
 def run_model(
     source: str, answers: Mapping[str, Any], target: str, place: str, *more: object
 ) -> Said:
-    """Run a program that prints these answers (item → line, or its line in each round) on items that fewbench chooses."""
+    """Run a program that prints these answers on the items that fewbench chooses.
+
+    They are by item: a line, or the lines of all rounds.
+    """
     Path("answers.json").write_text(json.dumps(answers))
     Path("answer.py").write_text(PROGRAM)
     words = ("run", "command", source, "-t", target, "-o", place, "--json", *more)
@@ -125,6 +130,9 @@ def run_model(
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
     """Work in an empty folder, with a cache of its own."""
-    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
-        with patch.dict(os.environ, {"XDG_CACHE_HOME": f"{place}/cache", "COLUMNS": "10000"}):
-            yield Path(place)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        contextlib.chdir(place),
+        patch.dict(os.environ, {"XDG_CACHE_HOME": f"{place}/cache", "COLUMNS": "10000"}),
+    ):
+        yield Path(place)

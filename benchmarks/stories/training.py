@@ -26,7 +26,9 @@ def training(worlds: int) -> Iterator[Found]:
             given = questions.items()
             yield from _each("first models, no source models", world, questions, given, new)
             given = questions.table(questions.rows(own[:5]), "own")
-            yield from _each("later checkpoints, from earlier ones", world, questions, given, own[5:])
+            yield from _each(
+                "later checkpoints, from earlier ones", world, questions, given, own[5:]
+            )
             yield from _each("another run, from checkpoints of one", world, questions, given, other)
             given = questions.table(questions.rows(three), "three")
             yield from _each("another run, from checkpoints of three", world, questions, given, new)
