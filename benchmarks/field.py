@@ -19,6 +19,7 @@ of a world run the same items, so a world counts once.
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def record(found: dict[str, tuple[list[Found], float]]) -> str:
     parts = ["# The field study", "Made by `python benchmarks/field.py FOLDER`.", what.strip()]
     parts += ["## What to expect", summary({name: rows for name, (rows, _) in found.items()})]
     for name, (rows, seconds) in found.items():
-        parts += [f"## {name}", f"{STORIES[name][0].__doc__} {seconds:.0f} s.", table(rows)]
+        about = sys.modules[STORIES[name][0].__module__].__doc__.strip()
+        parts += [f"## {name}", f"{about} {seconds:.0f} s of processor time.", table(rows)]
     return "\n\n".join(parts)
 
 

@@ -1,8 +1,8 @@
 """Small models trained here, and their answers to every question of a large pool.
 
 Questions are handwritten digits, damaged in five ways (five tasks). A benchmark is a random draw
-from the pool, so the score of a model on questions like these is its mean over the pool. Runs differ
-in seed, size, step, number of training images and the mix of damages that they learn from.
+from the pool, so the score of a model on questions like these is its mean over the pool. Runs
+differ in seed, size, step, number of training images and the mix of damages that they learn from.
 """
 
 from dataclasses import dataclass

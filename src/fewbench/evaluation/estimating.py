@@ -1,5 +1,6 @@
 """Turn predictions and answers into estimates with intervals and warnings."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -37,6 +38,14 @@ SWITCHED = (
     "the target does not answer like the source models, so the remaining items are a random "
     "sample: the interval is of this sample, not of errors on held-out source models"
 )
+OPPOSITE = (
+    "the target tends to be right where the source models are wrong: if its scores are errors, or "
+    "are recorded for other items, the estimate is wrong. Check a few of its answers"
+)
+OPPOSED, FEWEST_SOURCES, FEWEST_ANSWERS = -2.33, 5, 20
+"""Least correlation with the source models' mean answers, in standard errors of answers that have
+nothing to do with them, and how many of both it needs. On seven leaderboards, .1% of the models are
+below it, with 5 or 15 others and 20 to 200 answers; a model that guesses is in 1% of cases."""
 
 
 class Estimating:
@@ -121,6 +130,7 @@ class Estimating:
                 notes.append(SWITCHED)
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
+            notes += direction_notes(score, self.judge.scores)
             notes += [*choosing.notes, *self._mixed_sources, *self._other_trials(name)]
             estimate = make_estimate(
                 name, score, uncertainty, self.judge, level, choosing.provenance, past, notes
@@ -315,6 +325,18 @@ def progress_notes(
             "for it, the estimate is too high"
         )
     return notes
+
+
+def direction_notes(scored: Scored, scores: Scores) -> list[str]:
+    """Return a warning if a target's answers go against those of the source models."""
+    replies = scored.answers.scores[0]
+    if scores.n_models < FEWEST_SOURCES or len(replies) < FEWEST_ANSWERS or np.ptp(replies) == 0:
+        return []
+    easiness = scores.columns(np.asarray(scored.answers.items), filled=True).mean(axis=0)
+    if np.ptp(easiness) == 0:
+        return []
+    alike = float(np.corrcoef(easiness, replies)[0, 1]) * math.sqrt(len(replies) - 1)
+    return [OPPOSITE] if alike < OPPOSED else []
 
 
 def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
