@@ -11,9 +11,9 @@ from .training import training
 
 STORIES = {
     "training": (training, 20),
-    "reruns": (reruns, 24),
-    "board": (board, 5),
-    "agents": (agents, 60),
+    "reruns": (reruns, 12),
+    "board": (board, 3),
+    "agents": (agents, 40),
     "restarts": (restarts, 10),
     "logs": (logs, 3),
     "outages": (outages, 15),

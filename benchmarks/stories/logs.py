@@ -33,7 +33,10 @@ def logs(worlds: int) -> Iterator[Found]:
         rows = questions.rows(last_of(rng.permutation(32)[:MODELS]))
         with folder():
             yield from _tables(world, questions, rows, rng)
-            yield from _told(world, questions, next(iter(rows.values())), rng)
+            yield from _told(world, questions, rows, questions.items(), "")
+            others = dict(list(rows.items())[1:])
+            source = questions.table(others, "others")
+            yield from _told(world, questions, rows, source, " beside five models")
         read = {}
         for case, write in LM_EVAL.items():
             with folder():
@@ -170,15 +173,16 @@ def _imported(rows: list[Row], form: str) -> list[Said]:
 
 
 def _told(
-    world: int, questions: Questions, scores: np.ndarray, rng: np.random.Generator
+    world: int, questions: Questions, rows: dict[str, np.ndarray], source: str, beside: str
 ) -> Iterator[Found]:
-    """Yield faults of answers that are recorded by hand."""
+    """Yield faults of answers of the first model that are recorded by hand."""
+    scores = next(iter(rows.values()))
     known = dict(zip(questions.ids, scores.tolist(), strict=True))
-    questions.items()
-    start = ("start", "items.csv", "-n", BUDGET, "-t", "model", "--seed", world)
-    fewbench(*start, "-o", "asked")
-    asked = fewbench("ask", "asked", "--json").json["model"]
-    by_task = sorted(questions.ids, key=dict(zip(questions.ids, questions.tasks)).get)  # noqa: B905
+    start = ("start", source, "-n", BUDGET, "-t", "new", "-m", "random", "--seed", world)
+    fewbench(*start, "-o", f"asked {source}")
+    asked = fewbench("ask", f"asked {source}", "--json").json["new"]
+    task_of = dict(zip(questions.ids, questions.tasks, strict=True))
+    by_task = sorted(questions.ids, key=lambda item: task_of[item])
     answers: dict[str, dict[str, object]] = {
         "no fault": {item: known[item] for item in asked},
         "in another order": {item: known[item] for item in sorted(asked)},
@@ -197,18 +201,17 @@ def _told(
         "ids that are row numbers": {str(at): known[item] for at, item in enumerate(asked)},
     }
     said: dict[str, list[Said]] = {}
-    for at, (case, lines) in enumerate(answers.items()):
-        place = f"told-{at}"
+    for case, lines in answers.items():
+        place = f"{case} {source}"
         fewbench(*start, "-o", place)
         with open("answers.csv", "w", newline="") as file:
             csv.writer(file).writerows([("item", "score"), *lines.items()])
         told = fewbench("tell", place, "answers.csv", "--item", "item", "--score", "score")
         said[case] = [told, fewbench("estimate", place, "--json")]
+        last, twin = said[case][-1], said["no fault"][-1].json["new"]
         if case == "no fault":
-            twin = said[case][-1].json["model"]
-            yield from estimates_of("answers: as asked", world, twin, scores.mean())
+            yield from estimates_of(f"answers{beside}: as asked", world, twin, scores.mean())
             continue
-        last = said[case][-1]
-        is_fine = told.code or last.code or last.json["model"]["score"] == twin["score"]
+        is_fine = told.code or last.code or last.json["new"]["score"] == twin["score"]
         both = {"twin": said["no fault"], "case": said[case]}
-        yield from _said_where(f"answers: {case}", world, both, is_fine=bool(is_fine))
+        yield from _said_where(f"answers{beside}: {case}", world, both, is_fine=bool(is_fine))
