@@ -1,6 +1,5 @@
 """Turn predictions and answers into estimates with intervals and warnings."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -17,7 +16,7 @@ from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.kriging import learns_from_whole
-from fewbench.methods.sources import RELIABLE, reliability
+from fewbench.methods.sources import FEWEST_OTHERS, RELIABLE, are_opposed, reliability
 from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements, passes_of
 from fewbench.scores.table import SETTINGS
@@ -42,10 +41,6 @@ OPPOSITE = (
     "the target tends to be right where the source models are wrong: if its scores are errors, or "
     "are recorded for other items, the estimate is wrong. Check a few of its answers"
 )
-OPPOSED, FEWEST_SOURCES, FEWEST_ANSWERS = -2.33, 5, 20
-"""Least correlation with the source models' mean answers, in standard errors of answers that have
-nothing to do with them, and how many of both it needs. On seven leaderboards, .1% of the models are
-below it, with 5 or 15 others and 20 to 200 answers; a model that guesses is in 1% of cases."""
 
 
 class Estimating:
@@ -329,14 +324,10 @@ def progress_notes(
 
 def direction_notes(scored: Scored, scores: Scores) -> list[str]:
     """Return a warning if a target's answers go against those of the source models."""
-    replies = scored.answers.scores[0]
-    if scores.n_models < FEWEST_SOURCES or len(replies) < FEWEST_ANSWERS or np.ptp(replies) == 0:
+    if scores.n_models < FEWEST_OTHERS:
         return []
     easiness = scores.columns(np.asarray(scored.answers.items), filled=True).mean(axis=0)
-    if np.ptp(easiness) == 0:
-        return []
-    alike = float(np.corrcoef(easiness, replies)[0, 1]) * math.sqrt(len(replies) - 1)
-    return [OPPOSITE] if alike < OPPOSED else []
+    return [OPPOSITE] if bool(are_opposed(scored.answers.scores, easiness)[0]) else []
 
 
 def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
