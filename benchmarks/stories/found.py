@@ -57,8 +57,16 @@ def table(rows: Iterable[Found]) -> str:
 
 
 def summary(stories: Mapping[str, Iterable[Found]]) -> str:
-    """Return the same for all stories, with cases together that begin alike up to a colon."""
-    parts = {name: _cells(rows, lambda case: case.split(":")[0]) for name, rows in stories.items()}
+    """Return the same for all stories, with cases together that begin alike up to a colon.
+
+    What is quoted, such as the text of a warning, is in the story's own table only.
+    """
+    parts = {
+        name: _cells(
+            (row for row in rows if not row.case.startswith("“")), lambda case: case.split(":")[0]
+        )
+        for name, rows in stories.items()
+    }
     frame = pd.concat(parts, names=["story"]).reset_index()
     frame["story"] = frame["story"].where(~frame["story"].duplicated(), "")
     lines = [" | ".join(cells) for cells in [list(frame), *frame.to_numpy().tolist()]]
@@ -88,9 +96,9 @@ def share(by_world: dict[int, list[float]]) -> str:
     sizes = np.array([len(of) for of in by_world.values()], dtype=float)
     sums = np.array([sum(of) for of in by_world.values()])
     n, worlds, mean = int(sizes.sum()), len(sizes), sums.sum() / sizes.sum()
-    if sums.sum() in (0, n):  # the spread says nothing
-        return f"{sums.sum():.0f} of {n}"
     off = ((sums - mean * sizes) ** 2).sum() * worlds / max(worlds - 1, 1)
+    if off < 1e-9:  # all worlds are alike: the spread says nothing
+        return f"{sums.sum():.0f} of {n}"
     return f"{_bare(mean)} ± {_bare(np.sqrt(off) / n)} ({n})"
 
 
