@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.slow
-WORLDS = {"agents": 3, "logs": 1, "ordinary": 4, "outages": 1, "restarts": 1}
+WORLDS = {"agents": 3, "logs": 1, "ordinary": 2, "outages": 1, "restarts": 1}
 """Of the stories that train few models, or none."""
 UNKNOWABLE = {"answers: errors, not scores"}
 
