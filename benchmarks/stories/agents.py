@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -95,30 +96,22 @@ def agents(worlds: int) -> Iterator[Found]:
             name = f"agent-{'abcdefghijklmnop'[other]}"
             said = fewbench("versus", "free:first", name, "--json").json
             truth = score - known[other][1]
-            yield Found(
-                "a new and an earlier agent", WRONG, is_wrong(said["verdict"], truth), world
-            )
-            yield Found(
-                "a new and an earlier agent", COVERED, covers(said["interval"], truth), world
-            )
+            case = "a new and an earlier agent"
+            yield Found(case, WRONG, is_wrong(said["verdict"], truth), world)
+            yield Found(case, COVERED, covers(said["interval"], truth), world)
             lines = made.lines([first, again], with_cost=True)
             words = ("-n", TASKS // 4, "--repeats", 2, *seed)
-            target = run_model("free.parquet", lines, "twice", "twice", *words).json["targets"][
-                "twice"
-            ]
+            twice = run_model("free.parquet", lines, "twice", "twice", *words).json["targets"]
             both = (first.mean() + again.mean()) / 2
-            yield from estimates_of("each task twice", world, target["estimate"], both)
+            yield from estimates_of("each task twice", world, twice["twice"]["estimate"], both)
 
 
 def _spent(
     case: str, world: int, place: str, printed: float, lines: dict[str, list], made: Agents
 ) -> Iterator[Found]:
     """Yield whether the limit was passed by more than the last task, or misprinted."""
-    ran = [
-        item
-        for line in map(json.loads, open(f"{place}/answers.jsonl"))  # noqa: SIM115
-        for item in line.get("items", []) if "scores" in line
-    ]  # fmt: skip
+    told = map(json.loads, Path(place, "answers.jsonl").read_text().splitlines())
+    ran = [item for line in told if "scores" in line for item in line["items"]]
     costs = dict(zip(made.names, made.costs.tolist(), strict=True))
     paid = sum(lines[item][0].get("cost", costs[item]) for item in ran)
     last = max(made.costs) * 2 if place == "free" else 0.0  # known only afterwards
