@@ -2,8 +2,8 @@
 
 python scripts/make_results.py
 
-Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, docs/papers.md,
-docs/what-to-expect.md and docs/methods/*.md: the numbers of methods between
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, of
+docs/papers.md, docs/what-to-expect.md and docs/methods/*.md: the numbers of methods between
 `<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`, and a table of a file by
 `<!-- numbers: FILE | HEADING | FIRST CELL -->`.
 """
