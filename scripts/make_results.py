@@ -2,9 +2,10 @@
 
 python scripts/make_results.py
 
-Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, docs/papers.md
-and docs/methods/*.md: the numbers of methods between `<!-- numbers: METHOD METHOD … -->` and
-`<!-- end -->`, and a table of a file by `<!-- numbers: FILE | HEADING | FIRST CELL -->`.
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, of
+docs/papers.md, docs/what-to-expect.md and docs/methods/*.md: the numbers of methods between
+`<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`, and a table of a file by
+`<!-- numbers: FILE | HEADING | FIRST CELL -->`.
 """
 
 import re
@@ -279,7 +280,8 @@ def made() -> dict[Path, str]:
     """Return the text of every page that this script writes or fills."""
     rows = load()
     found = {ROOT / "docs/results.md": results_page(rows), FOLDER / "README.md": methods_page()}
-    for path in [*pages(), ROOT / "docs/papers.md", ROOT / "README.md"]:
+    others = ("docs/papers.md", "docs/what-to-expect.md", "README.md")
+    for path in [*pages(), *(ROOT / name for name in others)]:
         found[path] = filled(path.read_text(encoding="utf-8"), rows, path.name)
     return found
 

@@ -12,7 +12,7 @@ from fewbench.algorithms.kriging import (
 )
 from fewbench.algorithms.kriging.design import VarianceReduction, choose
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
-from fewbench.algorithms.kriging.sample import Estimated
+from fewbench.algorithms.kriging.sample import Estimated, SampledRun, fit_sample
 from fewbench.algorithms.sampling import permanent_order
 from fewbench.testing import simulate
 
@@ -233,3 +233,25 @@ def test_targets_that_answer_alike_share_what_follows_and_nothing_depends_on_it(
     model, alone = runs()
     assert len(model.heard) == 1
     assert alone == shared
+
+
+def test_right_and_wrong_answers_have_their_whole_variance_beside_means_of_runs():
+    """Means of three runs vary less about the curves than a target's single answers do."""
+    rng, shape = np.random.default_rng(0), (8, 40)
+    chances = rng.beta(1, 1, shape[1])
+    means = rng.binomial(3, chances, shape) / 3
+    models, items = (cells.ravel() for cells in np.indices(shape))
+    tasks, weights = np.zeros(shape[1], dtype=int), np.full((1, shape[1]), 1 / shape[1])
+    order = np.arange(shape[1])
+    model = fit_sample(models, items, means.ravel(), shape[0], tasks, weights, order)
+    noise = {}
+    for kind, answers in (
+        ("single", np.array([1.0, 0.0, 1.0])),
+        ("means", np.array([1, 0, 2 / 3])),
+    ):
+        run = SampledRun(model)
+        run.hear(order[:3], answers)
+        expected = run.posterior @ (model.abilities.chances * (1 - model.abilities.chances))
+        noise[kind] = float((run.noise / expected).mean())
+    assert noise["single"] == pytest.approx(1.0)
+    assert noise["means"] < 0.6

@@ -48,6 +48,17 @@ def test_rank_says_of_a_pair_what_versus_says(average, fixed_items):
     assert len(verdicts) > 1
 
 
+def test_a_model_with_errors_in_place_of_scores_is_named():
+    cells = simulate(8, 200, seed=0).values.copy()
+    said = {}
+    for kind in ("scores", "errors"):
+        table = fewbench.from_arrays(cells, models=list("abcdefgh"))
+        said[kind] = [text for text in fewbench.rank(table).warnings if "tend" in text]
+        cells[2] = 1 - cells[2]
+    assert said["scores"] == []
+    assert "1 model tends to be right where the others are wrong: c." in said["errors"][0]
+
+
 def test_equal_models_are_told_apart_as_rarely_as_stated():
     rng, n, apart, not_best = np.random.default_rng(0), 60, 0, 0
     for _ in range(n):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.evaluation import estimating
+from fewbench.evaluation import Evaluation, estimating
 from fewbench.methods import Answers, Prediction, Provenance, find_method
 from fewbench.scores import Scale
 from fewbench.testing import simulate
@@ -142,6 +142,19 @@ def test_answers_that_fit_no_source_are_warned_of():
     middle = np.argsort(scores.full_scores())[50]
     like = estimated(0.5, range(30), scores.values[middle, :30], held, scores=scores)
     assert not like.warnings
+
+
+def test_errors_in_place_of_scores_are_warned_of():
+    """With five source models no interval is of their errors, and none needs them to be alike."""
+    table = simulate(6, 200, seed=2)
+    sources, truth = table.take(models=range(5)), table.values[5]
+    said = {}
+    for name, row in (("scores", truth), ("errors", 1 - truth)):
+        evaluation = Evaluation(sources, "random", 60, ["new"])
+        items = evaluation.ask()["new"]
+        evaluation.tell("new", dict(zip(items, row[sources.positions(items)], strict=True)))
+        said[name] = estimating.OPPOSITE in evaluation.estimate()["new"].warnings
+    assert said == {"scores": False, "errors": True}
 
 
 def test_an_interval_as_wide_as_that_of_random_items_is_not_narrower_than_the_printed_one():

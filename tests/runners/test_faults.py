@@ -311,6 +311,10 @@ def test_ctrl_c_within_a_batch_counts_its_cost_once(tmp_path, monkeypatch):
     (target,) = found.targets.values()
     assert found.stopped == "interrupted"
     assert target.items_run == found.spent.cost == 15
+    monkeypatch.undo()
+    runner = CommandRunner([sys.executable, "-c", program])  # which may read other weights now
+    found = run_with(runner, SOURCES, "random", Stop(items=40), folder=tmp_path)
+    assert any("goes on from 15 earlier answers: if the program" in note for note in found.notes)
 
 
 def test_a_target_with_the_items_of_another_run_goes_on_to_a_larger_cost(tmp_path):

@@ -9,7 +9,7 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.decide.standings import Standings
 from fewbench.errors import EvaluationError
-from fewbench.methods.sources import whole_sources
+from fewbench.methods.sources import opposed_models, whole_sources
 from fewbench.scores import Scores
 from fewbench.scores.table import MOST_MISSING
 from fewbench.uncertainty.all_pairs import all_pairs
@@ -69,6 +69,12 @@ def leaderboard(
             f"{whole.missing_shares.max():.1%} of the answers: {some(incomplete, quotes=False)}. "
             "Their scores count missing items as the other answers predict, and the intervals "
             "allow for it. If a missing answer is a failure, import it as wrong"
+        )
+    if opposed := opposed_models(whole):
+        notes.append(
+            f"{counted(len(opposed), 'model tends', 'models tend')} to be right where the others "
+            f"are wrong: {some(opposed, quotes=False)}. If these scores are errors, or are of "
+            "other items, their ranks are wrong"
         )
     if by_task is None:
         return all_items, {}, notes

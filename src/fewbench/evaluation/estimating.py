@@ -16,7 +16,7 @@ from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
 from fewbench.methods.kriging import learns_from_whole
-from fewbench.methods.sources import RELIABLE, reliability
+from fewbench.methods.sources import FEWEST_OTHERS, RELIABLE, are_opposed, reliability
 from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements, passes_of
 from fewbench.scores.table import SETTINGS
@@ -36,6 +36,10 @@ OUTSIDE = (
 SWITCHED = (
     "the target does not answer like the source models, so the remaining items are a random "
     "sample: the interval is of this sample, not of errors on held-out source models"
+)
+OPPOSITE = (
+    "the target tends to be right where the source models are wrong: if its scores are errors, or "
+    "are recorded for other items, the estimate is wrong. Check a few of its answers"
 )
 
 
@@ -121,6 +125,7 @@ class Estimating:
                 notes.append(SWITCHED)
             if prediction.outside is not None and prediction.outside[row]:
                 notes.append(OUTSIDE)
+            notes += direction_notes(score, self.judge.scores)
             notes += [*choosing.notes, *self._mixed_sources, *self._other_trials(name)]
             estimate = make_estimate(
                 name, score, uncertainty, self.judge, level, choosing.provenance, past, notes
@@ -315,6 +320,14 @@ def progress_notes(
             "for it, the estimate is too high"
         )
     return notes
+
+
+def direction_notes(scored: Scored, scores: Scores) -> list[str]:
+    """Return a warning if a target's answers go against those of the source models."""
+    if scores.n_models < FEWEST_OTHERS:
+        return []
+    easiness = scores.columns(np.asarray(scored.answers.items), filled=True).mean(axis=0)
+    return [OPPOSITE] if bool(are_opposed(scored.answers.scores, easiness)[0]) else []
 
 
 def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:

@@ -31,6 +31,10 @@ ALIKE, MOST_ALIKE, FEWEST_ALIKE = 0.012, 200, 20
 for relatives; most models that are compared, and fewest. Of 1,680 samples of 20 to 40 models of
 seven leaderboards one reaches it; 25 checkpoints of a training run reach .023
 (benchmarks/results/training_runs.md)."""
+CHANCE, FEWEST_OTHERS, FEWEST_ANSWERS = 0.01, 5, 20
+"""How often answers that have nothing to do with the items' easiness are taken for opposed to it;
+and the models and the answers that show it. On seven leaderboards .1% of the models are, beside 5
+or 15 others and with 20 to 200 answers."""
 LEAST_KNOWN = 4
 """Models with known full scores that can be divided into sources and targets."""
 SHARED = "shared variance"
@@ -169,6 +173,46 @@ def are_alike(scores: Scores) -> bool:
     if scores.origin is not None and SHARED not in scores.learned:
         return False  # a pack of an older version
     return float(scores.remember(SHARED, share)) > ALIKE
+
+
+def are_opposed(answers: FloatArray, easiness: FloatArray) -> BoolArray:
+    """Return whether models are right where others are wrong, as if their scores were errors.
+
+    By the correlation with the items' easiness, at a chance of 1% for these models together.
+
+    Parameters
+    ----------
+    answers : ndarray, shape (models, items)
+    easiness : ndarray, shape (items,) or (models, items)
+        Mean answer of other models.
+
+    Examples
+    --------
+    >>> easiness = np.linspace(0, 1, 40)
+    >>> are_opposed(np.stack([easiness > 0.5, easiness < 0.5]) * 1.0, easiness).tolist()
+    [False, True]
+    """
+    from scipy.special import ndtri
+
+    n_models, n = answers.shape
+    if n < FEWEST_ANSWERS:
+        return np.zeros(n_models, dtype=bool)
+    ours, theirs = (x - x.mean(axis=-1, keepdims=True) for x in (answers, easiness))
+    spread = np.sqrt((ours**2).sum(axis=-1) * (theirs**2).sum(axis=-1))
+    # Of answers without any relation, sqrt(n - 1) times the correlation is about standard normal.
+    return np.asarray(
+        np.sqrt(n - 1) * (ours * theirs).sum(axis=-1) < ndtri(CHANCE / n_models) * spread
+    )
+
+
+def opposed_models(scores: Scores) -> list[str]:
+    """Return the models of a table that are right where the others are wrong."""
+    if scores.n_models <= FEWEST_OTHERS:
+        return []
+    filled, others = scores.filled_cells, scores.n_models - 1
+    sums = by_columns(filled, lambda part: part.sum(axis=0))
+    opposed = by_rows(filled, lambda part: are_opposed(part, (sums - part) / others))
+    return [scores.model_ids[row] for row in np.flatnonzero(opposed)]
 
 
 def independent_in_words(scores: Scores, count: int) -> str:

@@ -529,6 +529,7 @@ class Run:
                 items = f"{counted(len(again), 'item')} failed when run again"
                 self._note_once(f"{name}: {items}, and {'has' if len(again) == 1 else 'have'} fewer"
                                 " answers than the others")  # fmt: skip
+        reused = self._reused()
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._batches.failures(name) for name in self.targets}
         failed = {
@@ -544,7 +545,7 @@ class Run:
             stopped=self.stopped,
             is_failed=self.is_failed,
             notes=[*self.notes, *count_uncompared(self._uncompared)],
-            reused=self._reused(),
+            reused=reused,
             folder=self.folder,
         )
 
@@ -563,11 +564,14 @@ class Run:
                 "--fresh (in Python use another folder)"
             )
         for name, n in self._n_before.items():
-            if 0 < n < now[name] and not names_model(self._batches.facts(name) or {}):
-                reused.append(
-                    f"{name} goes on from {counted(n, 'earlier answer')}: if this is another "
-                    "model, name it in targets"
-                )
+            if not 0 < n < now[name]:
+                continue
+            facts = self._batches.facts(name) or {}
+            goes_on = f"{name} goes on from {counted(n, 'earlier answer')}"
+            if not names_model(facts):
+                reused.append(f"{goes_on}: if this is another model, name it in targets")
+            elif "program" in facts:  # is known; the weights that it reads may not be
+                self._note_once(f"{goes_on}: if the program now runs another model, name it (-t)")
         return reused
 
     def _note_narrow(self, targets: Sequence[str]) -> None:

@@ -49,8 +49,9 @@ def test_submissions_and_the_table_of_instances(split, tmp_path):
 
 
 def test_details_need_no_table(split):
-    scores = read(split / "20250101_c").scores
-    assert scores.values.tolist() == [[1, 0, 0]]
+    reading = read(split / "20250101_c")
+    assert reading.scores.values.tolist() == [[1, 0, 0]]
+    assert "only the 3 instances with a result count" in " ".join(reading.files["note"])
 
 
 @pytest.mark.parametrize(

@@ -306,7 +306,10 @@ class SampledRun:
     def noise(self) -> FloatArray:
         """Return the variance of each candidate's answer at the target's ability."""
         chances = self.model.abilities.chances
-        return np.asarray(self.model.dispersion * (self.posterior @ (chances * (1 - chances))))
+        # Right or wrong answers have it whole, also where the sources' scores are means of runs.
+        is_binary = bool(np.isin(self.answers, (0.0, 1.0)).all())
+        dispersion = 1.0 if is_binary else self.model.dispersion
+        return np.asarray(dispersion * (self.posterior @ (chances * (1 - chances))))
 
 
 def sizes_of(model: SampleModel, noise: FloatArray, costs: FloatArray | None) -> FloatArray:

@@ -1,0 +1,21 @@
+"""Stories of the field study, one per file, with the number of their worlds."""
+
+from .agents import agents
+from .board import board
+from .logs import logs
+from .ordinary import ordinary
+from .outages import outages
+from .reruns import reruns
+from .restarts import restarts
+from .training import training
+
+STORIES = {
+    "training": (training, 20),
+    "reruns": (reruns, 12),
+    "board": (board, 3),
+    "agents": (agents, 40),
+    "restarts": (restarts, 10),
+    "logs": (logs, 3),
+    "outages": (outages, 15),
+    "ordinary": (ordinary, 200),
+}
