@@ -68,3 +68,16 @@ def test_null_is_a_failure_where_the_benchmark_says_so(cli, ok):
     said = cli("import", rows, *named, "--missing", "wrong", "--force")
     assert "without a score" not in said.err
     assert load_scores("s.parquet").full_scores().mean() == pytest.approx(0.1)
+
+
+def test_rows_in_a_list_and_a_file_for_each_model(ok):
+    named = ("--model", "model", "--item", "id", "--score", "score")
+    ok("import", CASES / "json_array_table" / "a.json", *named, "-o", "s.parquet")
+    assert load_scores("s.parquet").full_scores().tolist() == [0.5]
+    files = sorted((CASES / "one_file_per_model").glob("*.jsonl"))
+    ok("import", *files, "--item", "id", "--score", "if_right", "-o", "s.parquet", "--force")
+    scores = load_scores("s.parquet")
+    assert dict(zip(scores.model_ids, scores.full_scores(), strict=True)) == {
+        "model-a": 0.5,
+        "model-b": 0.75,
+    }

@@ -1,0 +1,145 @@
+"""Tables as people publish them: lists of rows in JSON, a file for each model, several files."""
+
+import json
+
+import pytest
+
+from fewbench.errors import FewbenchError, ScoresError
+from fewbench.readers import Columns, read
+from fewbench.scores import Scale, from_arrays, save_scores
+
+NAMED = Columns(item="id", score="ok")
+ROWS = [{"id": "q0", "ok": True}, {"id": "q1", "ok": False}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", json.dumps(ROWS)),
+        ("a.json", json.dumps(ROWS, indent=2)),
+        ("a.json", json.dumps({"accuracy": 0.5, "results": ROWS}, indent=2)),
+        ("a.json", json.dumps({"accuracy": 0.5, "results": ROWS})),
+        ("a.json", "\n".join(map(json.dumps, ROWS))),
+        ("a.jsonl", json.dumps(ROWS)),
+        ("a.jsonl", "\ufeff" + "\n\n".join(map(json.dumps, ROWS))),
+    ],
+)
+def test_rows_in_json_are_read_in_lines_and_in_lists(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    reading = read(tmp_path / name, columns=NAMED)
+    assert reading.scores.model_ids == ["a"]
+    assert reading.scores.values.tolist() == [[1, 0]]
+    assert reading.notes[0].startswith("the model is called as the file is, 'a'")
+
+
+def test_a_file_for_each_model(tmp_path):
+    paths = [tmp_path / "run" / f"{name}.jsonl" for name in ("model-b", "model-a")]
+    paths[0].parent.mkdir()
+    for path, rows in zip(paths, (ROWS, ROWS[:1]), strict=True):
+        path.write_text("\n".join(map(json.dumps, rows)))
+    together = read(paths, columns=NAMED)
+    assert together.scores.model_ids == ["model-b", "model-a"]
+    assert together.scores.has_missing
+    assert "the models are called as the files are, 'model-b', 'model-a'" in together.notes[0]
+    folder = read(paths[0].parent, columns=NAMED).scores
+    assert folder.model_ids == ["model-a", "model-b"]
+    (tmp_path / "deep").mkdir()
+    for path in paths:
+        home = tmp_path / "deep" / path.stem / "eval"
+        home.mkdir(parents=True)
+        path.rename(home / "answers.jsonl")
+    assert read(tmp_path / "deep", columns=NAMED).scores.model_ids == ["model-a", "model-b"]
+
+
+def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
+    paths = [tmp_path / f"trial-{n}.jsonl" for n in range(2)]
+    for n, path in enumerate(paths):
+        path.write_text(json.dumps({"llm": "a", "id": "q", "ok": n}))
+    columns = Columns("llm", "id", "ok")
+    with pytest.raises(ScoresError, match=r"2 files.*1 row repeats a cell with another score"):
+        read(paths, columns=columns)
+    scores = read(paths, columns=columns, trials="mean").scores
+    assert scores.values.tolist() == [[0.5]]
+    assert scores.repeats.counts.tolist() == [[2]]
+
+
+def test_a_column_of_models_that_is_not_named(tmp_path):
+    (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
+    with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:
+        read(tmp_path / "t.csv", columns=NAMED)
+    assert caught.value.hint == "add --model Model"
+    (tmp_path / "t.csv").write_text("llm,id,ok\na,q,1\nb,q,0\n")
+    with pytest.raises(ScoresError, match="1 row repeats a cell") as caught:
+        read(tmp_path / "t.csv", columns=NAMED)
+    assert caught.value.hint.endswith("if a column names models, add --model COLUMN")
+
+
+def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
+    first = from_arrays([[1, 0]], models=["a"], items=["q", "r"], tasks=["x", "x"])
+    second = from_arrays([[0, 1]], models=["b"], items=["r", "s"], tasks=["x", "y"])
+    paths = [
+        save_scores(table, tmp_path / f"{name}.parquet")
+        for name, table in (("one", first), ("two", second))
+    ]
+    joined = read(paths).scores
+    assert joined.model_ids == ["a", "b"]
+    assert joined.items["task"].to_dict() == {"q": "x", "r": "x", "s": "y"}
+    assert joined.values[joined.run].tolist() == [1, 0, 0, 1]
+    (tmp_path / "wide.csv").write_text("llm,r\nc,1\n")
+    with pytest.raises(FewbenchError, match="does not use columns"):
+        read([paths[0], tmp_path / "wide.csv"], columns=Columns("llm"))
+    other = save_scores(from_arrays([[1.0]], models=["a"], items=["r"], tasks=["x"]), paths[1])
+    with pytest.raises(ScoresError, match=r"1 cell has one score in .*one.*'a', item 'r'"):
+        read([paths[0], other])
+    for change, wrong in (
+        ({"tasks": ["z"]}, r"another task of 1 item, first 'r': 'x' and 'z'"),
+        ({"tasks": ["x"], "scale": Scale(0, 100)}, "the scale is"),
+    ):
+        save_scores(from_arrays([[1.0]], models=["b"], items=["r"], **change), other)
+        with pytest.raises(ScoresError, match=wrong):
+            read([paths[0], other])
+
+
+def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_path):
+    tables = [
+        from_arrays([[1.0]] * n, models=[f"{n}-{at}" for at in range(n)], items=["q"])
+        for n in (1, 3)
+    ]
+    paths = [
+        save_scores(
+            table.changed(items=table.items.assign(source=str(cost), cost=cost)),
+            tmp_path / f"{cost:g}.parquet",
+        )
+        for table, cost in zip(tables, (1.0, 5.0), strict=True)
+    ]
+    with pytest.raises(ScoresError, match=r"another source of 1 item.*: '1.0' and '5.0'"):
+        read(paths)
+    reading = read(paths, accept_differences=True)
+    assert reading.scores.items.loc["q", "cost"] == 4
+    assert "accepted as the items of" in reading.notes[0]
+
+
+def test_all_that_is_wrong_with_a_table_is_said_at_once(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("llm,q,ok,kind\na,1,1,x\na,1,0,x\nb,1,7,y\n")
+    columns = Columns("llm", "q", "ok", task="kind", date="when", family="lab")
+    with pytest.raises(ScoresError) as caught:
+        read(path, columns=columns)
+    assert caught.value.message.startswith("4 mistakes: (1)")
+    for part, wrong in zip(
+        caught.value.parts,
+        (
+            "no column 'when', 'lab'",
+            "1 row repeats a cell",
+            "two values in column 'kind'",
+            "1 score outside the range 0 to 1",
+        ),
+        strict=True,
+    ):
+        assert part.message.startswith(f"{path}: ")
+        assert wrong in part.message
+        assert part.hint
+    lines = path.with_suffix(".jsonl")
+    lines.write_text('{"llm": null, "q": 1, "ok": "yes"}')
+    with pytest.raises(ScoresError, match=r"2 mistakes: .*'llm' is empty.*'yes' at row 1"):
+        read(lines, columns=Columns("llm", "q", "ok"))
