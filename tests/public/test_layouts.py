@@ -234,7 +234,7 @@ def test_costs_of_swe_bench_are_kept(site):
     results = fewbench.get("swe-bench")
     assert results.scores.items["cost"].tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
     assert set(results.scores.items["api_calls"]) == {3.0}
-    assert "mean of an answer of 1 model that states it" in " ".join(results.notes)
+    assert "the mean of an answer, by the logs of 1 model" in " ".join(results.notes)
 
 
 def test_instances_are_needed_to_read_swe_bench(site):

@@ -57,7 +57,7 @@ def test_costs_in_details_of_swe_bench_are_kept(tmp_path):
     reading = read(tmp_path)
     assert reading.scores.items["cost"].tolist() == [2, 2]
     assert reading.scores.items["api_calls"].tolist() == [10, 20]
-    assert "cost of an item: mean of an answer of 2 models that state it" in reading.notes
+    assert "'cost' of an item: the mean of an answer, by the logs of 2 models" in reading.notes
 
 
 # -- Terminal-Bench ----------------------------------------------------------------------------

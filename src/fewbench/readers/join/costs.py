@@ -49,8 +49,8 @@ def item_costs(tasks: Sequence[JoinedTask]) -> tuple[dict[str, FloatArray], list
     with np.errstate(invalid="ignore"):
         means = {name: total / count for name, (total, count) in sorted(sums.items())}
     notes = [
-        f"{some(sorted(names), quotes=False)} of an item: mean of an answer of "
-        f"{counted(n_models, 'model that states it', 'models that state it')}"
+        f"{some(sorted(names))} of an item: the mean of an answer, by the logs of "
+        f"{counted(n_models, 'model')}"
         for n_models in sorted({len(those) for those in models.values()})
         if (names := [name for name, those in models.items() if len(those) == n_models])
     ]
