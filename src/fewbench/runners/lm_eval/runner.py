@@ -109,12 +109,16 @@ class LmEvalRunner:
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
         if self._chosen is None:
-            for name, value in ({"tasks": self._setup.tasks} | self._wanted).items():
-                if value:
+            wanted = {"task": self._setup.tasks} | self._wanted
+            for name, value in wanted.items():
+                if value and (name == "task" or name in scores.items):
+                    option = "tasks" if name == "task" else name
                     raise RunError(
-                        f"--{name} is not accepted: the scores name the tasks, metrics and filters",
+                        f"--{option} is not accepted: the scores name their {name}s",
                         hint="leave it out, or leave out the scores",
                     )
+            own = {name: value for name, value in self._wanted.items() if value}
+            scores = scores.changed(items=scores.items.assign(**own)) if own else scores
         self._key = self._key or key_field_of(scores.items)
         self._sources, self._targets = SourceDocuments(scores), list(targets)
         if len({self._folder_of(name) for name in targets}) < len(targets):
