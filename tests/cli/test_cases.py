@@ -81,3 +81,27 @@ def test_rows_in_a_list_and_a_file_for_each_model(ok):
         "model-a": 0.5,
         "model-b": 0.75,
     }
+
+
+@pytest.mark.parametrize(
+    ("case", "metric", "right"),
+    [
+        ("evalplus_results", "base", {"evalplus_results": [1, 0.5]}),
+        ("evalplus_results", "plus", {"evalplus_results": [0, 0.5]}),
+        ("evalscope_reviews", "acc", {"m1": [0, 1, 0, 1]}),
+        ("promptfoo", "pass", {"openai:gpt-x": [1, 0], "openai:gpt-y": [None, 1]}),
+        ("swebench_report", "resolved", {"agent-x": [1, 1, 0, 0, 0]}),
+        (
+            "get_terminal_bench_1",
+            "resolved",
+            {"agent-a_model-x": [1, 0], "agent-b_model-x": [0.5, 1], "agent-c_model-y": [0, 1]},
+        ),
+    ],
+)
+def test_formats_that_people_publish(ok, case, metric, right):
+    ok("import", CASES / case, "--metric", metric, "--trials", "mean", "-o", "s.parquet")
+    scores = load_scores("s.parquet")
+    rows = dict(zip(scores.model_ids, scores.values, strict=True))
+    assert {*rows} == {*right}
+    for model, expected in right.items():
+        assert np.array_equal(rows[model], np.array(expected, dtype=float), equal_nan=True)

@@ -18,9 +18,9 @@ from fewbench.evaluation import add as add_runs
 from fewbench.evaluation.journal import Journal
 from fewbench.readers import Columns, Reading, join_attributes, read
 from fewbench.readers.attributes import in_clusters, read_attributes
+from fewbench.readers.frames import table_columns
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
-from fewbench.readers.tables import table_columns
 from fewbench.scores import Scores, load_scores, save_scores
 from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN

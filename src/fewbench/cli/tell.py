@@ -114,8 +114,8 @@ def tell(
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
+    from fewbench.readers.frames import table_columns
     from fewbench.readers.harnesses import HARNESSES
-    from fewbench.readers.tables import table_columns
     from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)

@@ -39,9 +39,9 @@ from fewbench.public.source import (
 )
 from fewbench.readers import Reading
 from fewbench.readers.files import load_json
+from fewbench.readers.frames import load_table
 from fewbench.readers.harnesses.livecodebench import task_of
 from fewbench.readers.harnesses.mmlu_pro import is_right, model_of
-from fewbench.readers.tables import load_table
 from fewbench.readers.values import content_id
 from fewbench.scores import from_arrays
 

@@ -14,6 +14,7 @@ from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
+from fewbench.readers.frames import Columns
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
 from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
 from fewbench.readers.harnesses import HARNESSES
@@ -26,7 +27,6 @@ from fewbench.readers.table_files import (
     read_files,
     refuse_options,
 )
-from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, Scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.repeats import answers_needed, repeats_notes

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from fewbench._names import some
 from fewbench.errors import Mistakes, ReaderError
+from fewbench.readers.frames import Columns, table_columns
 from fewbench.readers.harness import Reading
-from fewbench.readers.tables import Columns, options_that_keep, read_table, table_columns
+from fewbench.readers.tables import options_that_keep, read_table
 from fewbench.scores import Scale, Scores, load_scores
 from fewbench.scores.cell_words import CellWords
 from fewbench.scores.files import is_saved

@@ -121,6 +121,7 @@ def from_long(
     per_model = _per_each(table, rows, len(model_ids), of_models, "model", mistakes)
     if numbers is None or reader.places:
         mistakes.refuse()
+    assert numbers is not None  # else there was a mistake
     values, repeats = np.full(shape, np.nan), None
     with mistakes.noted():
         if trials is not None and (is_repeated or needed is not None):

@@ -34,7 +34,9 @@ def cost_of_answers(told: Scores, model: str, items: Sequence[str]) -> float | N
     """Return what a model's answers to items cost, None unless the told table knows it of each."""
     if ANSWER_COSTS not in told.items:
         return None
-    costs = [json.loads(text or "{}").get(model) for text in told.items[ANSWER_COSTS].loc[items]]
+    costs = [
+        json.loads(text or "{}").get(model) for text in told.items[ANSWER_COSTS].loc[list(items)]
+    ]
     return None if None in costs else float(sum(costs))
 
 

@@ -149,7 +149,7 @@ def _joined(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
         repeats=Repeats.of(np.nan_to_num(counts).astype(np.uint32), variances),
     )
     shared = first.items.index.intersection(other.items.index, sort=False)
-    answered = other.take(items=[other.items.index.get_loc(item) for item in shared])
+    answered = other.take(items=other.items.index.get_indexer(shared))
     return with_conditions(joined, answered) if len(shared) else joined
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head, load_object, object_at, state_of
+from fewbench.readers.frames import load_table
 from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
-from fewbench.readers.tables import load_table
 from fewbench.readers.values import describe
 
 LISTS, DETAILS = "results.json", "per_instance_details.json"

@@ -111,7 +111,8 @@ def costs_of(epochs: Sequence[Any]) -> dict[str, float]:
         used = [list((getattr(epoch, "model_usage", None) or {}).values()) for epoch in epochs]
         totals = [[getattr(usage, counted, None) for usage in of_epoch] for of_epoch in used]
         if all(of_epoch and None not in of_epoch for of_epoch in totals):
-            costs[name] = math.fsum(map(math.fsum, totals)) / len(totals)
+            every = (value for of_epoch in totals for value in of_epoch if value is not None)
+            costs[name] = math.fsum(every) / len(totals)
     return costs
 
 
