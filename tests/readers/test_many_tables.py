@@ -63,6 +63,16 @@ def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
     assert scores.repeats.counts.tolist() == [[2]]
 
 
+def test_each_of_several_files_needs_the_columns(tmp_path):
+    for name, score in (("a", "ok"), ("b", "right"), ("c", "right")):
+        (tmp_path / f"{name}.csv").write_text(f"llm,id,{score}\n{name},q,1\n")
+    with pytest.raises(FewbenchError) as caught:
+        read(tmp_path, columns=Columns("llm", "id", "ok"))
+    assert [part.message for part in caught.value.parts] == [
+        f"{tmp_path / name}.csv: the table has no column 'ok'" for name in "bc"
+    ]
+
+
 def test_a_column_of_models_that_is_not_named(tmp_path):
     (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
     with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:

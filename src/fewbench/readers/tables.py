@@ -144,8 +144,9 @@ def _long_rows(
     for source, model in zip(sources, models, strict=True):
         with mistakes.noted():
             frame = load_table(source, columns.ids, columns, words)
+            if not is_named or len(sources) > 1:
+                _require_in(source, frame, columns.named)
             if not is_named:
-                _require_in(source, frame, [str(columns.item), str(columns.score)])
                 _refuse_own_models(source, columns)
                 frame[NAMED_BY_FILE] = pd.Categorical([model]).repeat(len(frame))
             frames.append(frame)

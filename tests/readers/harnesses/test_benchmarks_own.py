@@ -41,6 +41,9 @@ def test_a_report_of_swe_bench(tmp_path):
     assert by_item(reading.scores) == {
         f"swe-bench/a__b-{n}": score for n, score in enumerate([1, 0, 0, 0], start=1)
     }
+    older = {name: value for name, value in REPORT.items() if "submitted" not in name}
+    older = {"total_instances": 6, "completed_instances": 2, **older}
+    assert read(save(tmp_path / "b.run1.json", older)).scores.values.tolist() == [[1, 0, 0, 0]]
     text = " ".join(reading.notes)
     assert "without a prediction count as not run (2): 'a__b-5', 'a__b-6'" in text
     assert "1 instance with an empty patch, not resolved: 'a__b-3'" in text
@@ -194,12 +197,17 @@ def test_answers_of_mmlu_pro(tmp_path):
     assert by_item(reading.scores) == {
         f"mmlu_pro_computer_science/{n}": score for n, score in enumerate([1, 0, 0])
     }
-    assert any("1 answer without a choice (null) are wrong" in note for note in reading.notes)
+    assert any("without a choice (null) are wrong here (1)" in note for note in reading.notes)
     named = read(save(tmp_path / "model_outputs_m_5shots.json", rows)).scores
     assert named.model_ids == ["m_5shots"]
     rows[1].pop("pred")
-    with pytest.raises(ReaderError, match="answer 2: an object, without"):
-        read(save(tmp_path / "model_outputs_m_5shots.json", rows))
+    path = save(tmp_path / "model_outputs_m_5shots.json", [*rows, "text"])
+    with pytest.raises(ReaderError, match="answer 2: an object, without") as caught:
+        read(path)
+    assert "--damaged rows" in caught.value.hint
+    reading = read(path, damaged="rows")
+    assert reading.scores.n_items == 2
+    assert any("2 entries of the list left out" in note for note in reading.notes)
 
 
 def test_codes_of_livecodebench(tmp_path):

@@ -1,7 +1,7 @@
 """MMLU-Pro: the lists of answers that its own programs write, by model or by category."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -37,13 +37,17 @@ class MMLUPro:
             raise ReaderError(f"{path}: --key can only be {QUESTION}")
         answers = load_json(path)
         tasks = defaultdict[str, Rows](lambda: Rows(path, "answer"))
-        unread = defaultdict[str, int](int)
+        unread, stray = defaultdict[str, int](int), 0
         for place, row in enumerate(answers, start=1):
             if not isinstance(row, dict) or not {QUESTION, "category", "answer", "pred"} <= {*row}:
-                raise ReaderError(
-                    f"{path}, answer {place}: {describe(row)}, without a question, an answer or a "
-                    "pred"
-                )
+                if not wants.salvage:
+                    raise ReaderError(
+                        f"{path}, answer {place}: {describe(row)}, without a question, an answer "
+                        "or a pred",
+                        hint="correct the file, or leave such answers out with --damaged rows",
+                    )
+                stray += 1
+                continue
             task, question = task_of(row), str(row[QUESTION])
             unread[task] += row["pred"] is None
             score = {"exact_match": float(is_right(row))}
@@ -55,7 +59,7 @@ class MMLUPro:
                 model_of(path) or path.absolute().parent.name,
                 task,
                 higher_is_better={"exact_match": True},
-                notes=(_unread(unread[task]),) if unread[task] else (),
+                notes=tuple(_notes(unread[task], stray)),
             )
             for task, rows in tasks.items()
         ]
@@ -83,11 +87,14 @@ def is_right(row: dict[str, Any]) -> bool:
     return row["pred"] is not None and bool(row["pred"] == right)
 
 
-def _unread(count: int) -> str:
-    return (
-        f"{counted(count, 'answer')} without a choice (null) are wrong here; MMLU-Pro's own "
-        "accuracies count them as random guesses and are higher"
-    )
+def _notes(unread: int, stray: int) -> Iterator[str]:
+    if unread:
+        yield (
+            f"answers without a choice (null) are wrong here ({unread:,}); MMLU-Pro's own "
+            "accuracies count them as random guesses and are higher"
+        )
+    if stray:
+        yield f"{counted(stray, 'entry', 'entries')} of the list left out that hold no answer"
 
 
 def _is_named(path: Path) -> bool:

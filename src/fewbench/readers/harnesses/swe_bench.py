@@ -23,7 +23,11 @@ KEYS = ("resolved", "no_generation", "no_logs")
 INSTANCE, RESOLVED = "instance_id", b'"resolved"'
 COSTS = ("cost", "api_calls")
 """What details say of an instance: dollars, and requests to the model."""
-REPORT = re.compile(rb'\s*\{\s*"total_instances"\s*:\s*\d+\s*,\s*"submitted_instances"\s*:')
+PARTS = ("completed_ids", "empty_patch_ids", "error_ids", "resolved_ids", "unresolved_ids")
+"""What older reports list in place of all instances that have a prediction."""
+REPORT = re.compile(
+    rb'\s*\{\s*"total_instances"\s*:\s*\d+\s*,\s*"(submitted|completed|resolved)_instances"\s*:'
+)
 TABLES = (".parquet", ".jsonl")  # a cut .csv could not be told from a whole one
 DATED = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)_")
 
@@ -150,7 +154,9 @@ def _run(
 def _reported(path: Path) -> LogRun:
     """Return the run of a report: the instances that have a prediction."""
     report = load_object(path, "a report")
-    submitted, resolved = (_ids(path, report, f"{name}_ids") for name in ("submitted", "resolved"))
+    resolved = _ids(path, report, "resolved_ids")
+    parts = ("submitted_ids",) if "submitted_ids" in report else PARTS
+    submitted = {one for name in parts for one in _ids(path, report, name, required=False)}
     notes = []
     if waiting := _ids(path, report, "incomplete_ids", required=False):
         notes.append(
