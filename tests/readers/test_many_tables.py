@@ -32,6 +32,22 @@ def test_rows_in_json_are_read_in_lines_and_in_lists(tmp_path, name, text):
     assert reading.notes[0].startswith("the model is called as the file is, 'a'")
 
 
+def test_a_value_within_an_object_is_named_with_a_point(tmp_path):
+    rows = [
+        {"model": {"id": "a"}, "id": f"q{n}", "result": {"acc": n, "f1": 0.5}} for n in range(2)
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    with pytest.raises(ScoresError, match=r"2 mistakes: .*lists or objects") as caught:
+        read(tmp_path / "a.json", columns=Columns("model", "id", "result"))
+    assert caught.value.parts[1].hint.endswith("name a value within it: result.KEY")
+    reading = read(tmp_path / "a.json", columns=Columns("model.id", "id", "result.acc"))
+    assert reading.scores.model_ids == ["a"]
+    assert reading.scores.values.tolist() == [[0, 1]]
+    assert not reading.notes
+    with pytest.raises(ScoresError, match=r"no column 'result\.em'"):
+        read(tmp_path / "a.json", columns=Columns("model.id", "id", "result.em"))
+
+
 def test_a_file_for_each_model(tmp_path):
     paths = [tmp_path / "run" / f"{name}.jsonl" for name in ("model-b", "model-a")]
     paths[0].parent.mkdir()
@@ -96,8 +112,11 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
     assert joined.items["task"].to_dict() == {"q": "x", "r": "x", "s": "y"}
     assert joined.values[joined.run].tolist() == [1, 0, 0, 1]
     (tmp_path / "wide.csv").write_text("llm,r\nc,1\n")
+    mixed = read([tmp_path / "wide.csv", paths[0]], columns=Columns("llm")).scores
+    assert mixed.model_ids == ["c", "a"]
+    assert set(mixed.items["task"]) == {"x"}  # which the wide table does not say
     with pytest.raises(FewbenchError, match="does not use columns"):
-        read([paths[0], tmp_path / "wide.csv"], columns=Columns("llm"))
+        read(paths, columns=Columns("llm"))
     other = save_scores(from_arrays([[1.0]], models=["a"], items=["r"], tasks=["x"]), paths[1])
     with pytest.raises(ScoresError, match=r"1 cell has one score in .*one.*'a', item 'r'"):
         read([paths[0], other])

@@ -14,6 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
+from fewbench.readers.files import at
 from fewbench.readers.json_rows import SUFFIXES, first_row, json_rows
 from fewbench.scores.cell_words import EMPTY, CellWords
 from fewbench.scores.files import is_saved
@@ -233,9 +234,13 @@ def _json(
         seen.update(row)
         for name, cells in columns.items():
             cell = row.get(name, math.nan)
+            if name not in row and "." in name:  # a value within an object
+                cell = at(row, *name.split("."))
+                seen.update([name] if cell is not None else [])
             cells.append(texts.setdefault(cell, cell) if isinstance(cell, str) else cell)
     if not seen.issuperset(columns):
-        return _json(source, text, None)  # the error names all columns
+        every = _json(source, text, None)  # the error names all columns
+        return every.assign(**{name: cells for name, cells in columns.items() if name in seen})
     for name, cells in columns.items():
         if all(isinstance(cell, str) for cell in cells):
             columns[name] = pd.Categorical(cells)

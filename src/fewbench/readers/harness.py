@@ -275,10 +275,10 @@ class Rows:
                 self.unfit.setdefault(metric, (place, describe(raw)))
             self.values[metric].append(math.nan if value is None else value)
         for name in self.costs.keys() | (costs or {}).keys():
-            number = as_number((costs or {}).get(name))
-            known = number is not None and math.isfinite(number) and number >= 0
+            cost = as_number((costs or {}).get(name))
+            is_known = cost is not None and math.isfinite(cost) and cost >= 0
             column = self.costs.setdefault(name, [math.nan] * len(self))
-            column.append(float(number or 0) if known else math.nan)
+            column.append(float(cost or 0) if is_known else math.nan)
         self.contents.append(content)
         self.positions.append(position)
         self.own_ids.append(own_id)

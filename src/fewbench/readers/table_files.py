@@ -70,6 +70,9 @@ def read_files(
     forms = [form or form_of(source) for source in sources]
     if set(forms) == {"table"} and options.is_long:
         return _read_table(sources, options, scale, like)
+    if "table" not in forms:
+        useless = [*options.given, *(["--trials"] if options.trials else [])]
+        refuse_options(sources[0], forms[0], useless)
     readings, mistakes = [], Mistakes()
     for source, of_file in zip(sources, forms, strict=True):
         with mistakes.noted():
@@ -97,7 +100,6 @@ def _read_file(
 ) -> Reading:
     if form == "table":
         return _read_table([source], options, scale, like)
-    refuse_options(source, form, [*options.given, *(["--trials"] if options.trials else [])])
     if form == "npz":
         from fewbench.readers.npz import read_npz
 
@@ -136,6 +138,7 @@ def _unused(source: Path, options: TableOptions) -> list[str]:
     """Return a note on columns of a long table that are not read."""
     used = options.columns.named
     names = (str(name) for name in table_columns(source))
+    used = [*used, *(name.partition(".")[0] for name in used)]  # of JSON, values within a column
     unused = [name for name in names if name not in used and not name.startswith("__index")]
     if not (options.is_long and unused):
         return []

@@ -294,7 +294,7 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
         raise ScoresError(
             f"column {name!r} contains lists or objects in {counted(len(nested), 'row')}, first at "
             f"row {nested[0] + 1}",
-            hint="keep one plain value per cell",
+            hint=f"keep one plain value per cell; in JSON, name a value within it: {name}.KEY",
         )
 
 

@@ -13,7 +13,7 @@ from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import CLUSTER, WEIGHT
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.repeats import Repeats
-from fewbench.scores.table import Scores
+from fewbench.scores.table import NO_TASK, Scores
 
 FIXED = ("task", WEIGHT, CLUSTER)
 """Columns of the items that must be the same in all tables."""
@@ -89,7 +89,8 @@ def _differences(first: Scores, other: Scores, names: tuple[str, str]) -> list[s
         if name in (*COLUMNS, *_costs(first)):
             continue
         was, has = (table.items[name].loc[shared].astype(object) for table in (first, other))
-        differ = shared[((was != has) & ~(was.isna() & has.isna())).to_numpy(bool)]
+        unknown = (was.isna() & has.isna()) | (was == NO_TASK) | (has == NO_TASK)
+        differ = shared[((was != has) & ~unknown).to_numpy(bool)]
         if not len(differ):
             continue
         item = differ[0]
@@ -114,6 +115,8 @@ def _costs(table: Scores) -> list[str]:
 def _joined(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
     models = _united(first.models, other.models, "role", "source")
     items = _united(first.items, other.items.drop(columns="n_options", errors="ignore"))
+    tasks = other.items["task"].reindex(items.index).fillna(items["task"])
+    items["task"] = items["task"].where(items["task"] != NO_TASK, tasks)
     check_fits(
         32.0 * len(models) * len(items),
         f"a table of {counted(len(models), 'model')} × {counted(len(items), 'item')}",

@@ -200,6 +200,11 @@ def test_answers_of_mmlu_pro(tmp_path):
     assert any("without a choice (null) are wrong here (1)" in note for note in reading.notes)
     named = read(save(tmp_path / "model_outputs_m_5shots.json", rows)).scores
     assert named.model_ids == ["m_5shots"]
+    other = [row | {"answer": "B"} for row in rows]
+    both = [save(tmp_path / f"model_outputs_{name}.json", some) for name, some in
+            (("m", rows), ("n", other))]  # fmt: skip
+    with pytest.raises(ReaderError, match=r"not scored alike: .* have another right answer"):
+        read(both)
     rows[1].pop("pred")
     path = save(tmp_path / "model_outputs_m_5shots.json", [*rows, "text"])
     with pytest.raises(ReaderError, match="answer 2: an object, without") as caught:

@@ -13,7 +13,9 @@ from fewbench.readers.files import at, head, load_object, object_at
 from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
 from fewbench.readers.values import content_id, field_value
 
-START = re.compile(rb'\s*\{\s*("evalId"\s*:\s*("[^"]*"|null)\s*,\s*)?"results"\s*:\s*\{')
+START = re.compile(
+    rb'\s*\{\s*("evalId"\s*:\s*("[^"]*"|null)\s*,\s*)?"results"\s*:\s*\{\s*"version"\s*:\s*\d'
+)
 FAILED = 2  # failureReason: the provider or an assertion raised an error
 
 
