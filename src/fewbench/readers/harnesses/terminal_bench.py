@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from fewbench.errors import ReaderError
 from fewbench.readers.files import at, head, load_json, load_object
@@ -14,7 +14,7 @@ from fewbench.readers.values import describe
 TASK_1, TASK_2 = "terminal-bench-1", "terminal-bench-2"
 RUN = re.compile(rb'\s*\{(\s*"id"\s*:\s*"[^"]*"\s*,)?\s*"results"\s*:\s*\[\s*\{')
 TRIAL = re.compile(rb'\s*\{\s*("id"\s*:\s*"[^"]*"\s*,\s*)?"task_name"\s*:.*"trial_name"', re.DOTALL)
-JOB = re.compile(rb'"n_total_trials"\s*:|"stats"\s*:\s*\{')
+JOB = re.compile(rb'"n_total_trials"\s*:|"evals"\s*:\s*\{')
 METADATA = "run_metadata.json"
 VERSIONED = re.compile(r".+[@:]\d.*")
 """Folder of a benchmark's version in the leaderboard's repository, such as core@0.1.1."""
@@ -144,53 +144,71 @@ def _failed(trials: int, why: str) -> Iterator[str]:
         yield f"trials {why} count as failed ({trials:,})"
 
 
+class _Trial(NamedTuple):
+    """A trial of version 2; `reward` is None if it has none."""
+
+    system: str
+    benchmark: str
+    task: str
+    reward: float | None
+    costs: Mapping[str, Any] = {}
+    started: str = ""
+
+
 def _runs_2(unit: LogUnit) -> list[LogRun]:
-    trials = [path for path in (unit.path, *unit.beside) if TRIAL.match(head(path))]
-    rows: dict[tuple[str, str], Rows] = {}
-    met, untold = Counter[tuple[str, str, str]](), Counter[tuple[str, str]]()
+    paths = [path for path in (unit.path, *unit.beside) if TRIAL.match(head(path))]
     submission = submission_of(unit.path.absolute())
-    started: dict[tuple[str, str], str] = {}
-    for place, path in enumerate(trials, start=1):
-        trial = load_object(path, "a trial")
-        names = [at(trial, "agent_info", "name"), at(trial, "agent_info", "model_info", "name")]
-        system = submission or "__".join(str(name) for name in names if name)
-        source, task = str(trial.get("source") or ""), str(trial["task_name"])
-        benchmark = source if source and not source.startswith("terminal-bench") else TASK_2
-        whose = system or unit.path.absolute().parent.name, benchmark
-        reward = at(trial, "verifier_result", "rewards", "reward")
-        untold[whose] += reward is None
-        usage = [at(trial, "agent_result", f"n_{side}_tokens") for side in ("input", "output")]
-        rows.setdefault(whose, Rows(unit.path, "trial")).append(
-            task,
-            {"reward": 0.0 if reward is None else reward},
-            place,
-            trial=met[*whose, task],
-            own_id=task,
-            costs={
-                "cost": at(trial, "agent_result", "cost_usd"),
-                "tokens": None if None in usage else sum(usage),
-            },
-        )
-        met[*whose, task] += 1
-        started[whose] = min(filter(None, [started.get(whose), str(trial.get("started_at") or "")]),
-                             default="")  # fmt: skip
+    folder = unit.path.absolute().parent.name
+    if paths:
+        trials = [_trial(path, submission, folder) for path in paths]
+    else:
+        rewards = rewards_of(load_object(unit.path, "a job"))
+        trials = [
+            _Trial(submission or folder, TASK_2, task_of(name), reward)
+            for name, reward in rewards.items()
+        ]
     if not trials:
-        job = load_object(unit.path, "a job")
-        whose = submission or unit.path.absolute().parent.name, TASK_2
-        rows[whose] = Rows(unit.path, "trial")
-        for place, (name, reward) in enumerate(rewards_of(job).items(), start=1):
-            task = task_of(name)
-            rows[whose].append(task, {"reward": reward}, place, trial=met[*whose, task],
-                               own_id=task)  # fmt: skip
-            met[*whose, task] += 1
-        if not len(rows[whose]):
-            raise empty(unit.path)
-    return [
-        of_system.run(
-            *whose,
-            stamp=started.get(whose, ""),
-            higher_is_better={"reward": True},
-            notes=tuple(_failed(untold[whose], "without a reward")),
+        raise empty(unit.path)
+    by_run = defaultdict[tuple[str, str], list[_Trial]](list)
+    for trial in trials:
+        by_run[trial.system, trial.benchmark].append(trial)
+    runs = []
+    for (system, benchmark), own in by_run.items():
+        rows, met = Rows(unit.path, "trial"), Counter[str]()
+        for place, trial in enumerate(own, start=1):
+            score = {"reward": 0.0 if trial.reward is None else trial.reward}
+            rows.append(trial.task, score, place, trial=met[trial.task], own_id=trial.task,
+                        costs=trial.costs)  # fmt: skip
+            met[trial.task] += 1
+        untold = sum(trial.reward is None for trial in own)
+        runs.append(
+            rows.run(
+                system,
+                benchmark,
+                stamp=min(filter(None, (trial.started for trial in own)), default=""),
+                higher_is_better={"reward": True},
+                notes=tuple(_failed(untold, "without a reward")),
+            )
         )
-        for whose, of_system in rows.items()
-    ]
+    return runs
+
+
+def _trial(path: Path, submission: str | None, folder: str) -> _Trial:
+    """Read a trial; its system is the submission, or else its agent and model, or the folder."""
+    data = load_object(path, "a trial")
+    names = [at(data, "agent_info", "name"), at(data, "agent_info", "model_info", "name")]
+    system = submission or "__".join(str(name) for name in names if name)
+    source = str(data.get("source") or "")
+    is_other = bool(source) and not source.startswith("terminal-bench")
+    tokens = [at(data, "agent_result", f"n_{side}_tokens") for side in ("input", "output")]
+    return _Trial(
+        system or folder,
+        source if is_other else TASK_2,
+        str(data["task_name"]),
+        at(data, "verifier_result", "rewards", "reward"),
+        {
+            "cost": at(data, "agent_result", "cost_usd"),
+            "tokens": None if None in tokens else sum(tokens),
+        },
+        str(data.get("started_at") or ""),
+    )
