@@ -83,6 +83,13 @@ def test_rows_in_a_list_and_a_file_for_each_model(ok):
     }
 
 
+def test_names_of_models_are_in_a_table_of_their_own(ok):
+    files = [CASES / "measurement_db" / "toy" / f"{n}.parquet" for n in ("responses", "subjects")]
+    named = ("--model", "display_name", "--item", "item_id", "--score", "response")
+    ok("import", *files, *named, "--trials", "mean", "-o", "s.parquet")
+    assert load_scores("s.parquet").model_ids[0] == "model 0"
+
+
 @pytest.mark.parametrize(
     ("case", "metric", "right"),
     [

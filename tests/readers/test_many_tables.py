@@ -89,6 +89,30 @@ def test_each_of_several_files_needs_the_columns(tmp_path):
     ]
 
 
+def test_columns_from_a_table_of_their_own(tmp_path):
+    def written(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    answers = written("responses.csv", "subject,q,ok\n007,q1,1\n7,q1,0\n007,q2,0\n")
+    names = written("subjects.csv", "subject,name,lab\n007,org/a,x\n7,org/b,y\n")
+    items = written("items.csv", "q,kind\nq1,sums\nq2,words\n")
+    columns = Columns("name", "q", "ok", task="kind", keep_model=("lab",))
+    for order in ([answers, names, items], [items, names, answers]):
+        reading = read(order, columns=columns)
+        scores = reading.scores
+        assert scores.model_ids == ["org/a", "org/b"]
+        assert scores.models["lab"].tolist() == ["x", "y"]
+        assert scores.items["task"].to_dict() == {"q1": "sums", "q2": "words"}
+        assert f"'kind' from {items}, by 'q'" in reading.notes
+    names.write_text("subject,name,lab\n007,org/a,x\n")
+    with pytest.raises(ScoresError, match="column 'name' is empty in 1 row"):
+        read([answers, names, items], columns=columns)
+    names.write_text("subject,name,lab\n7,org/a,x\n7,org/b,x\n")
+    with pytest.raises(FewbenchError, match="'subject' is not different in every row: '7'"):
+        read([answers, names, items], columns=columns)
+
+
 def test_a_column_of_models_that_is_not_named(tmp_path):
     (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
     with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:

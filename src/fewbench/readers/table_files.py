@@ -130,13 +130,15 @@ def _read_table(
     notes += repeats_notes(table.repeats, options.trials)
     if like is None:
         notes += _one_sided(table, some(sources, quotes=False))
-        notes += _unused(sources[0], options)
+        notes += _unused(sources, options)
     return Reading(table, tuple(notes))
 
 
-def _unused(source: Path, options: TableOptions) -> list[str]:
-    """Return a note on columns of a long table that are not read."""
+def _unused(sources: Sequence[Path], options: TableOptions) -> list[str]:
+    """Return a note on columns of a long table that are not read, of the first file of scores."""
     used = options.columns.named
+    scored = (path for path in sources if options.columns.score in table_columns(path))
+    source = next(scored, sources[0])
     names = (str(name) for name in table_columns(source))
     used = [*used, *(name.partition(".")[0] for name in used)]  # of JSON, values within a column
     unused = [name for name in names if name not in used and not name.startswith("__index")]

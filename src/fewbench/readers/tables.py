@@ -17,6 +17,7 @@ from fewbench.readers.frames import (
     require_columns,
     table_columns,
 )
+from fewbench.readers.lookup import find_lookups, without
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.cell_words import CellWords
 
@@ -49,7 +50,8 @@ def read_table(
     ----------
     path : path or sequence of paths
         A .csv, .tsv, .parquet, .jsonl, .ndjson or .json file. Several files of a long table are
-        read as one.
+        read as one. A file without scores may have columns that the others lack, such as the names
+        of models by an id.
     columns : Columns
         `model`, `item` and `score` for a long table; only `model` for a wide table (one row per
         model, all other columns are items). A long table without a column of models is of one
@@ -140,12 +142,15 @@ def _long_rows(
     """Return the rows of all files, and their columns with one of models."""
     frames, mistakes = [], Mistakes()
     is_named = columns.model is not None
+    sources, lookups = find_lookups(sources, columns)
+    own = without(columns, lookups) if lookups else columns
+    text = [*own.ids, *(lookup.key for lookup in lookups)]
     models = [columns.only_model] if columns.only_model else names_of_files(sources)
     for source, model in zip(sources, models, strict=True):
         with mistakes.noted():
-            frame = load_table(source, columns.ids, columns, words)
+            frame = load_table(source, text, own, words)
             if not is_named or len(sources) > 1:
-                _require_in(source, frame, columns.named)
+                _require_in(source, frame, own.named)
             if not is_named:
                 _refuse_own_models(source, columns)
                 frame[NAMED_BY_FILE] = pd.Categorical([model]).repeat(len(frame))
@@ -160,6 +165,10 @@ def _long_rows(
                 " (--model COLUMN names a column of models)"
             )
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    for lookup in lookups:
+        frame = lookup.added_to(frame)
+        if notes is not None:
+            notes.append(lookup.note())
     return frame, columns
 
 
