@@ -57,6 +57,8 @@ def test_a_file_for_each_model(tmp_path):
     assert together.scores.model_ids == ["model-b", "model-a"]
     assert together.scores.has_missing
     assert "the models are called as the files are, 'model-b', 'model-a'" in together.notes[0]
+    one = Columns(item="id", score="ok", only_model="m")
+    assert read(paths, columns=one, trials="mean").scores.model_ids == ["m"]
     folder = read(paths[0].parent, columns=NAMED).scores
     assert folder.model_ids == ["model-a", "model-b"]
     (tmp_path / "deep").mkdir()

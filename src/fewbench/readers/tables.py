@@ -145,7 +145,9 @@ def _long_rows(
     sources, lookups = find_lookups(sources, columns)
     own = without(columns, lookups) if lookups else columns
     text = [*own.ids, *(lookup.key for lookup in lookups)]
-    models = [columns.only_model] if columns.only_model else names_of_files(sources)
+    models = names_of_files(sources)
+    if columns.only_model:
+        models = [columns.only_model] * len(sources)
     for source, model in zip(sources, models, strict=True):
         with mistakes.noted():
             frame = load_table(source, text, own, words)
