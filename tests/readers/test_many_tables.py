@@ -147,7 +147,7 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
     with pytest.raises(ScoresError, match=r"1 cell has one score in .*one.*'a', item 'r'"):
         read([paths[0], other])
     for change, wrong in (
-        ({"tasks": ["z"]}, r"another task of 1 item, first 'r': 'x' and 'z'"),
+        ({"tasks": ["z"]}, r"a different task of 1 item, first 'r': 'x' and 'z'"),
         ({"tasks": ["x"], "scale": Scale(0, 100)}, "the scale is"),
     ):
         save_scores(from_arrays([[1.0]], models=["b"], items=["r"], **change), other)
@@ -167,7 +167,7 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
         )
         for table, cost in zip(tables, (1.0, 5.0), strict=True)
     ]
-    with pytest.raises(ScoresError, match=r"another source of 1 item.*: '1.0' and '5.0'"):
+    with pytest.raises(ScoresError, match=r"a different source of 1 item.*: '1.0' and '5.0'"):
         read(paths)
     reading = read(paths, accept_differences=True)
     assert reading.scores.items.loc["q", "cost"] == 4

@@ -243,8 +243,8 @@ class Rows:
         reply : str
             Whether the reply is cut, filtered or another model's.
         costs : mapping of str to anything, optional
-            What this answer cost: `cost` (money), `tokens` and others. What is not a number of 0
-            or more is not known.
+            What this answer cost: `cost` (money), `tokens` and others. Values that are not numbers
+            of 0 or more are left out.
         """
         if not isinstance(scores, Mapping):
             described: dict[str, Any] = {

@@ -31,7 +31,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def cost_of_answers(told: Scores, model: str, items: Sequence[str]) -> float | None:
-    """Return what a model's answers to items cost, None unless the told table knows it of each."""
+    """Return what a model's answers to items cost, None unless the table states each cost."""
     if ANSWER_COSTS not in told.items:
         return None
     costs = [

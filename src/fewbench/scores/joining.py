@@ -95,7 +95,7 @@ def _differences(first: Scores, other: Scores, names: tuple[str, str]) -> list[s
             continue
         item = differ[0]
         line = (
-            f"another {name} of {counted(len(differ), 'item')}, first {item!r}: {was[item]!r} and "
+            f"a different {name} of {counted(len(differ), 'item')}, first {item!r}: {was[item]!r} and "
             f"{has[item]!r}"
         )
         if name in FIXED:
@@ -128,7 +128,7 @@ def _joined(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
         row, column = np.argwhere(twice)[0]
         raise ScoresError(
             f"{counted(int(twice.sum()), 'cell has', 'cells have')} one score in {names[0]} and "
-            f"another in {names[1]}, first: model {models.index[row]!r}, item "
+            f"a different one in {names[1]}, first: model {models.index[row]!r}, item "
             f"{items.index[column]!r}",
             hint="leave one of the files out; for several answers to an item, import the tables "
             "that they were made from together, with --trials mean",

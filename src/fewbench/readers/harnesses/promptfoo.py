@@ -23,7 +23,7 @@ class Promptfoo:
     """Read results of promptfoo: a model is a provider, an item a test.
 
     Metrics are `pass`, `score` and named scores. A test is identified by its variables and
-    assertions; the same test again (`--repeat`) is another answer to it. Tests that ended in an
+    assertions; the same test again (`--repeat`) is a further answer to it. Tests that ended in an
     error count as not run. With several prompts, a model is a provider with one of them.
     """
 

@@ -86,7 +86,7 @@ def simulations_of(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def reward_of(simulation: dict[str, Any]) -> float | None:
-    """Return the reward of a simulation, 0 if it has none; None if it counts as not run.
+    """Return the reward of a simulation: 0 without one, and None where it counts as not run.
 
     Examples
     --------

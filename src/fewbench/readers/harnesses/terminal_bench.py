@@ -85,7 +85,10 @@ def system_of(submission: str) -> str:
 
 
 def is_resolved(trial: dict[str, Any]) -> bool | None:
-    """Return the verdict on a trial of version 1, None without one; TypeError for another value."""
+    """Return the verdict on a trial of version 1, None without one.
+
+    TypeError for a value that is not a verdict.
+    """
     verdict = trial["is_resolved"]
     if not isinstance(verdict, bool | None):
         raise TypeError(f"is_resolved is {describe(verdict)}")

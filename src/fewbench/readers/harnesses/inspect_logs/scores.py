@@ -104,7 +104,7 @@ def score_samples(
 def costs_of(epochs: Sequence[Any]) -> dict[str, float]:
     """Return tokens and dollars of a sample, of all models in it: means of its epochs.
 
-    What Inspect does not know of every epoch is left out.
+    What Inspect does not log for every epoch is left out.
     """
     costs = {}
     for name, counted in (("tokens", "total_tokens"), ("cost", "total_cost")):
