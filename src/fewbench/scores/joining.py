@@ -95,8 +95,8 @@ def _differences(first: Scores, other: Scores, names: tuple[str, str]) -> list[s
             continue
         item = differ[0]
         line = (
-            f"a different {name} of {counted(len(differ), 'item')}, first {item!r}: {was[item]!r} and "
-            f"{has[item]!r}"
+            f"a different {name} of {counted(len(differ), 'item')}, first {item!r}: "
+            f"{was[item]!r} and {has[item]!r}"
         )
         if name in FIXED:
             raise ScoresError(
