@@ -141,7 +141,7 @@ def test_only_one_place_prints():
 
 
 UNREAD = {
-    *("_all(version)", "_parquet(text)", "_parquet(words)", "_jsonl(words)"),
+    *("_all(version)", "_parquet(text)", "_parquet(words)", "_json(words)"),
     *("read_swe_bench(ask)", "read_tau2(ask)", "read_alpaca(ask)"),
     *("find_livecodebench(ask)", "find_livecodebench(fetcher)"),
 }

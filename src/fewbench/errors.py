@@ -19,6 +19,10 @@ FewbenchError
 └── MissingFileError   a file of scores, results or a pack that is not there; a FileNotFoundError
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
 __all__ = [
     "AnswersError",
     "ClusterError",
@@ -58,6 +62,9 @@ class FewbenchError(Exception):
     "model 'a' appears twice (hint: rename one of them)"
     """
 
+    parts: "tuple[FewbenchError, ...]" = ()
+    """The mistakes of an error that names several."""
+
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
@@ -65,6 +72,12 @@ class FewbenchError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
+
+    def within(self, where: str) -> "FewbenchError":
+        """Return the error with the place that it is about, such as a file."""
+        if self.parts:
+            return Mistakes([part.within(where) for part in self.parts]).as_one()
+        return type(self)(f"{where}: {self.message}", hint=self.hint)
 
 
 class EstimateWarning(UserWarning):
@@ -103,6 +116,50 @@ class RangeError(ScoresError):
 
 class ReaderError(FewbenchError):
     """A file that cannot be read, or not in the way that was asked for."""
+
+
+@dataclass
+class Mistakes:
+    """Collects errors that do not depend on each other, to raise all of them as one.
+
+    Examples
+    --------
+    >>> mistakes = Mistakes()
+    >>> for name in ("q", "r"):
+    ...     with mistakes.noted():
+    ...         raise ScoresError(f"no column {name!r}", hint="name it")
+    >>> mistakes.refuse()
+    Traceback (most recent call last):
+    fewbench.errors.ScoresError: 2 mistakes: (1) no column 'q' (hint: name it); (2) no column 'r'
+    (hint: name it)
+    """
+
+    errors: list[FewbenchError] = field(default_factory=list)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Keep the error that the code within raises."""
+        try:
+            yield
+        except FewbenchError as error:
+            self.errors.append(error)
+
+    def refuse(self) -> None:
+        """Raise the errors that were kept as one, if there are any."""
+        if self.errors:
+            raise self.as_one()
+
+    def as_one(self) -> FewbenchError:
+        """Return the only error; for several one that names all, of a kind that fits them."""
+        parts = [part for error in self.errors for part in (error.parts or (error,))]
+        if len(parts) == 1:
+            return parts[0]
+        kinds = (type(parts[0]), ScoresError, ReaderError, FewbenchError)
+        kind = next(kind for kind in kinds if all(isinstance(part, kind) for part in parts))
+        listed = "; ".join(f"({at}) {part}" for at, part in enumerate(parts, start=1))
+        whole = kind(f"{len(parts)} mistakes: {listed}")
+        whole.parts = tuple(parts)
+        return whole
 
 
 class FieldError(FewbenchError):

@@ -68,3 +68,47 @@ def test_null_is_a_failure_where_the_benchmark_says_so(cli, ok):
     said = cli("import", rows, *named, "--missing", "wrong", "--force")
     assert "without a score" not in said.err
     assert load_scores("s.parquet").full_scores().mean() == pytest.approx(0.1)
+
+
+def test_rows_in_a_list_and_a_file_for_each_model(ok):
+    named = ("--model", "model", "--item", "id", "--score", "score")
+    ok("import", CASES / "json_array_table" / "a.json", *named, "-o", "s.parquet")
+    assert load_scores("s.parquet").full_scores().tolist() == [0.5]
+    files = sorted((CASES / "one_file_per_model").glob("*.jsonl"))
+    ok("import", *files, "--item", "id", "--score", "if_right", "-o", "s.parquet", "--force")
+    scores = load_scores("s.parquet")
+    assert dict(zip(scores.model_ids, scores.full_scores(), strict=True)) == {
+        "model-a": 0.5,
+        "model-b": 0.75,
+    }
+
+
+def test_names_of_models_are_in_a_table_of_their_own(ok):
+    files = [CASES / "measurement_db" / "toy" / f"{n}.parquet" for n in ("responses", "subjects")]
+    named = ("--model", "display_name", "--item", "item_id", "--score", "response")
+    ok("import", *files, *named, "--trials", "mean", "-o", "s.parquet")
+    assert load_scores("s.parquet").model_ids[0] == "model 0"
+
+
+@pytest.mark.parametrize(
+    ("case", "metric", "right"),
+    [
+        ("evalplus_results", "base", {"evalplus_results": [1, 0.5]}),
+        ("evalplus_results", "plus", {"evalplus_results": [0, 0.5]}),
+        ("evalscope_reviews", "acc", {"m1": [0, 1, 0, 1]}),
+        ("promptfoo", "pass", {"openai:gpt-x": [1, 0], "openai:gpt-y": [None, 1]}),
+        ("swebench_report", "resolved", {"agent-x": [1, 1, 0, 0, 0]}),
+        (
+            "get_terminal_bench_1",
+            "resolved",
+            {"agent-a_model-x": [1, 0], "agent-b_model-x": [0.5, 1], "agent-c_model-y": [0, 1]},
+        ),
+    ],
+)
+def test_formats_that_people_publish(ok, case, metric, right):
+    ok("import", CASES / case, "--metric", metric, "--trials", "mean", "-o", "s.parquet")
+    scores = load_scores("s.parquet")
+    rows = dict(zip(scores.model_ids, scores.values, strict=True))
+    assert {*rows} == {*right}
+    for model, expected in right.items():
+        assert np.array_equal(rows[model], np.array(expected, dtype=float), equal_nan=True)

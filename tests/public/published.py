@@ -226,7 +226,9 @@ def tau2(site):
             for trial in range(2)
         ]
         where = f"tau2/submissions/{plain(model)}/trajectories/{name}"
-        site.plain[where] = text({"simulations": trials})
+        info = {"num_trials": 2, "environment_info": {"domain_name": "airline"}}
+        info |= {"agent_info": {"llm": model}, "user_info": {"llm": "user"}}
+        site.plain[where] = text({"info": info, "simulations": trials})
     site.github["sierra-research/tau2-bench"] = files
 
 

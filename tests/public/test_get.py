@@ -95,7 +95,7 @@ def test_a_layout(site, name, tmp_path):
         if name == "livebench":  # one answer has a second turn
             assert found.pop("m1-7b") != expected.pop("m1-7b")
         if name == "terminal-bench":  # one task has a second trial, which failed
-            first = scores.values[:, scores.positions([ITEMS[0]])[0]]
+            first = scores.values[:, scores.positions([f"terminal-bench-2/{ITEMS[0]}"])[0]]
             assert first.tolist() == [RIGHT[model][ITEMS[0]] / 2 for model in MODELS]
         else:
             assert found == expected

@@ -17,6 +17,7 @@ from fewbench.public import SOURCES
 from fewbench.public.fetching import Misread
 from fewbench.public.routes import Route, documents, helm_sample, lighteval_order, routed
 from fewbench.public.source import from_rows
+from fewbench.readers import read
 from fewbench.scores.conditions import asked_elsewhere
 
 pytest.importorskip("huggingface_hub")
@@ -235,7 +236,36 @@ def test_costs_of_swe_bench_are_kept(site):
     results = fewbench.get("swe-bench")
     assert results.scores.items["cost"].tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
     assert set(results.scores.items["api_calls"]) == {3.0}
-    assert "means of 1 submission that state them" in " ".join(results.notes)
+    assert "the mean of an answer, by the logs of 1 model" in " ".join(results.notes)
+
+
+def test_items_are_named_as_the_readers_of_their_harnesses_name_them(site, tmp_path):
+    def written(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def one(files, ending):
+        return next(files[path] for path in sorted(files) if path.endswith(ending))
+
+    runs = site.github["laude-institute/terminal-bench-leaderboard"]
+    jobs = site.hub["harborframework/terminal-bench-2-leaderboard"]
+    job = next(path for path in sorted(jobs) if path.count("/") == 5 and "result.json" in path)
+    with zipfile.ZipFile(io.BytesIO(one(site.github["TIGER-AI-Lab/MMLU-Pro"], ".zip"))) as archive:
+        answers = archive.read("answers.json")
+    details = one(site.github["SWE-bench/experiments"], "per_instance_details.json")
+    for name, benchmark, path in (
+        ("terminal-bench", "1", written("one/results.json", one(runs, "results.json"))),
+        ("terminal-bench", "2", written("two/result.json", jobs[job])),
+        ("tau2-bench", None, written("tau2.json", one(site.plain, "4trials.json"))),
+        ("mmlu-pro", None, written("law_result.json", answers)),
+        ("swe-bench", None, written("sub/per_instance_details.json", details)),
+    ):
+        scores = read(path, form=name).scores
+        public = fewbench.get(name, benchmark=benchmark).scores
+        assert sorted(scores.item_ids) == sorted(public.item_ids)
+        assert scores.tasks == public.tasks
 
 
 def test_instances_are_needed_to_read_swe_bench(site):

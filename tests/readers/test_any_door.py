@@ -73,8 +73,11 @@ DOORS = {
         ("sample_id", PLACES, True, LAST),
     ),
 }
-ELSEWHERE = {"swe-bench"}
-"""Its submissions hold no answers: test_swe_bench.py has a table of its own."""
+ELSEWHERE = {
+    *("swe-bench", "terminal-bench", "tau2-bench", "mmlu-pro", "livecodebench"),
+    *("evalplus", "evalscope", "promptfoo"),
+}
+"""They run benchmarks of their own, or hold no answers; their tests write small files."""
 
 
 def opened(name, folder):

@@ -442,3 +442,31 @@ def test_trials_of_documents_without_a_place_are_of_one_item(tmp_path):
     scores = join([run]).scores
     assert scores.values[0].tolist() == [0.5, 1.0]
     assert scores.repeats.counts[0].tolist() == [2, 2]
+
+
+def test_a_metric_renamed_between_logs_is_one_metric_if_both_names_are_named(logs):
+    for model, metric, score in (("org/a", "match", 1.0), ("org/b", "exact", 0.0)):
+        rows = [logs.free(0, "q", score=score)]
+        rows[0][metric] = rows[0].pop("exact_match")
+        rows[0]["metrics"] = [metric]
+        out = logs.write(model, "t", rows).parent
+    with pytest.raises(ReaderError, match="several choices of --metric: task 't' has"):
+        read(out)
+    with pytest.raises(ReaderError, match="no row has the metric 'match'") as caught:
+        read(out, metric="match")
+    assert "--metric match,exact" in caught.value.hint
+    reading = read(out, metric="match,exact")
+    assert reading.scores.values.tolist() == [[1], [0]]
+    assert set(reading.scores.items["metric"]) == {"match"}
+    assert any("its metric 'exact' counts as 'match'" in note for note in reading.notes)
+
+
+def test_all_tasks_that_cannot_be_joined_are_named_at_once(logs):
+    for task in ("s", "t"):
+        rows = [logs.free(0, "q", exact_match=[1])]
+        out = logs.write("org/a", task, rows).parent
+    with pytest.raises(ReaderError) as caught:
+        read(out)
+    assert caught.value.message.startswith("2 mistakes: (1)")
+    assert "of task 's'" in caught.value.message
+    assert "of task 't'" in caught.value.message

@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,8 @@ from fewbench import Evaluation, add, import_results, load_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
+from fewbench.runners.lm_eval.sources import SourceDocuments
+from fewbench.scores import from_arrays
 from fewbench.scores.table import PROMPTS
 
 from .test_lm_eval import tasks_in
@@ -266,6 +269,20 @@ def test_limits_and_tasks_beside_scores_are_refused(zoo, tmp_path):
     ):
         with pytest.raises(RunError, match=f"--{name} is not accepted: the scores name the {name}"):
             run_lm_eval(found, "random", 5, given, models={"new": made.scripted(NEW)}, **how)
+
+
+def test_scores_that_do_not_name_their_filter_are_refused_before_the_model_answers():
+    scores = from_arrays([[1.0]], models=["a"], items=["sums/1"], tasks=["sums"])
+    task = SimpleNamespace(metrics=["exact_match"], filters=["strict", "loose"], ids=["sums/1"])
+    with pytest.raises(RunError, match="has several filters, 'strict', 'loose'") as caught:
+        SourceDocuments(scores).check_metrics({"sums": task})
+    assert "--filter strict" in caught.value.hint
+    named = scores.changed(items=scores.items.assign(filter="strict"))
+    SourceDocuments(named).check_metrics({"sums": task})
+    bare = from_arrays([[1.0]], models=["a"], items=["1"], tasks=["sums"])
+    with pytest.raises(RunError, match="not in lm-eval's tasks") as caught:
+        SourceDocuments(bare).find(["1"], {"sums": task}, is_keyed=True)
+    assert caught.value.hint.startswith("name items TASK/ID when you import the scores")
 
 
 def test_a_task_without_documents_or_with_another_kind_of_score_is_refused(tasks):

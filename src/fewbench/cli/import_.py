@@ -13,14 +13,14 @@ from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
-from fewbench.errors import EstimateWarning, FewbenchError, ReaderError
+from fewbench.errors import EstimateWarning, FewbenchError, Mistakes, ReaderError
 from fewbench.evaluation import add as add_runs
 from fewbench.evaluation.journal import Journal
 from fewbench.readers import Columns, Reading, join_attributes, read
-from fewbench.readers.attributes import in_clusters
+from fewbench.readers.attributes import in_clusters, read_attributes
+from fewbench.readers.frames import table_columns
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
-from fewbench.readers.tables import table_columns
 from fewbench.scores import Scores, open_saved, save_scores
 from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN
@@ -55,7 +55,7 @@ def _import(
         Scores file to write (.parquet). NAME.files.csv lists every file and how it was used. An
         interrupted import continues when you run it again.
     model
-        Table: column with the model.
+        Table: column with the model (default: each file is one model, called as the file is).
     item
         Table: column with the item id.
     score
@@ -95,8 +95,17 @@ def _import(
         kept_items += [by] if by not in (*kept_items, task) else []
     kept = tuple(kept_items), tuple(keep_model or ())
     columns = Columns(model, item, score, task, date, family, None, *kept)
+    mistakes, scale = Mistakes(), None
+    with mistakes.noted():
+        scale = parse_range(range, lower_is_better)
     with _work_folder(output) as work:
-        reading = call(columns=columns, scale=parse_range(range, lower_is_better), work=work)
+        with mistakes.noted():
+            reading: Reading = call(columns=columns, scale=scale, work=work)
+        if mistakes.errors:
+            for kind, path in (("model", models), ("item", items)):
+                with mistakes.noted():
+                    _ = path and read_attributes(path, kind)
+        mistakes.refuse()
         for note in reading.notes:
             say(f"note: {note}")
         scores = join_attributes(reading.scores, models=models, items=items)
@@ -177,6 +186,8 @@ A long table:   fewbench import r.csv --model llm --item id --score correct -o s
 A wide table:   fewbench import r.csv --model llm -o scores.parquet
 Arrays:         fewbench import r.npz -o scores.parquet
 Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
+One file each:  fewbench import runs/*.jsonl --item id --score correct -o scores.parquet
+Two imports:    fewbench import a.parquet b.parquet -o scores.parquet
 Several runs:   fewbench import r.csv … --trials mean -o scores.parquet
 By passage:     fewbench import r.csv … --by passage -o scores.parquet
 Attributes:     fewbench import logs/ --models models.csv --items items.csv -o scores.parquet

@@ -34,6 +34,7 @@ def tell(
     answers: Path | None = None,
     *,
     target: TargetName = None,
+    form: str | None = None,
     model: str | None = None,
     item: str | None = None,
     score: str | None = None,
@@ -63,6 +64,7 @@ def tell(
     fewbench tell run results.csv --model llm --item id --score correct    several targets
     fewbench tell run logs/                                                harness logs
     fewbench tell run logs/ --model org/new                                one of several models
+    fewbench tell run agent.run1.json --from swe-bench                     benchmark's own harness
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
@@ -73,7 +75,10 @@ def tell(
     Parameters
     ----------
     answers
-        Table, .npz or harness logs.
+        Table, .npz or logs of a harness, also of the benchmark's own (SWE-bench's report,
+        Terminal-Bench, tau2-bench, MMLU-Pro, LiveCodeBench). Costs that logs state are recorded.
+    form
+        Format if it is not recognized: npz, table, or the name of a harness.
     model
         Table: column with the model. Harness logs: model to read.
     item
@@ -109,7 +114,8 @@ def tell(
         Accept scores between right and wrong where the source models have none.
     """
     from fewbench.readers import Columns, are_logs, read
-    from fewbench.readers.tables import table_columns
+    from fewbench.readers.frames import table_columns
+    from fewbench.readers.harnesses import HARNESSES
     from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)
@@ -122,7 +128,8 @@ def tell(
         )
     took = []
     if answers is not None:
-        is_logs = item is None and score is None and are_logs(answers)
+        is_open = item is None and score is None and form is None
+        is_logs = form in HARNESSES or (is_open and are_logs(answers))
         if transposed:
             columns = Columns(None, item)
         else:
@@ -133,6 +140,7 @@ def tell(
         try:
             reading = read(
                 answers,
+                form=form,
                 columns=Columns() if is_logs else columns,
                 transposed=transposed,
                 missing=split_texts(missing),

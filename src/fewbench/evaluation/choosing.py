@@ -277,7 +277,7 @@ class Choosing:
         )
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:
-        reported = self.reported_costs.get(target, 0.0)
+        reported = self.reported_costs.get(target, 0.0) or self.ledger.told_cost(target)
         return expected_costs(self.scores, self._calls(target), reported)
 
     def _calls(self, target: str) -> FloatArray:

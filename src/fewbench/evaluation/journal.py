@@ -79,6 +79,7 @@ class Told(Frozen):
     repeat: int = Field(default=1, ge=1)
     counts: tuple[int, ...] | None = None
     variances: tuple[float | None, ...] | None = None
+    cost: float | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "Told":

@@ -26,6 +26,7 @@ from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
 from fewbench.scores import Scores
 from fewbench.scores.conditions import recorded_conditions
+from fewbench.scores.costs import cost_of_answers
 from fewbench.scores.replies import describe_alike, describe_replies, replies_of
 
 
@@ -222,10 +223,12 @@ class Ledger:
             conditions = recorded_conditions(table, self._item_ids[answers.items])
             left = self._item_ids[np.setdiff1d(self.record.open(name), answers.items)].tolist()
             empty |= dict.fromkeys(item for item in left if item in table.items.index)
+            paid_for = self._item_ids[answers.items[~repeats]]
+            cost = cost_of_answers(table, table.model_ids[matched[name]], paid_for)
             self.tell(
                 name, answers, **given_as, repeat=repeat, conditions=conditions,
                 differences=compared.differences, doubts=compared.doubts, replies=odd[name],
-                texts=texts, model=model,
+                texts=texts, model=model, cost=cost,
             )  # fmt: skip
         rows = set(matched.values())
         renamed = {name: table.model_ids[row] for name, row in matched.items() if not is_named}
@@ -296,6 +299,11 @@ class Ledger:
         return [
             entry for entry in self.entries if isinstance(entry, Told) and entry.target == target
         ]
+
+    def told_cost(self, target: str) -> float:
+        """Return what the answers of a target cost by their logs, 0 unless all of them state it."""
+        costs = [entry.cost for entry in self.told(target) if entry.items]
+        return 0.0 if None in costs else float(sum(filter(None, costs)))
 
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts.

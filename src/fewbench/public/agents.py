@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
-from fewbench.errors import PublicError, ReaderError
+from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, github_files
 from fewbench.public.source import (
@@ -25,8 +25,19 @@ from fewbench.public.source import (
     with_attributes,
 )
 from fewbench.readers import Reading, read
-from fewbench.readers.files import at, load_object, object_at
+from fewbench.readers.files import at, object_at
 from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, date_of
+from fewbench.readers.harnesses.tau2_bench import reward_of, simulations_of
+from fewbench.readers.harnesses.tau2_bench import task_of as domain_task
+from fewbench.readers.harnesses.terminal_bench import (
+    DATED,
+    TASK_1,
+    TASK_2,
+    is_resolved,
+    rewards_of,
+    system_of,
+    task_of,
+)
 
 # The data set that says which instances a split has.
 INSTANCES = {
@@ -37,10 +48,6 @@ INSTANCES = {
     "multimodal": "SWE-bench/SWE-bench_Multimodal",
     "multilingual": "SWE-bench/SWE-bench_Multilingual",
 }
-
-COSTS = ("cost", "api_calls")
-"""What details say of an instance: dollars, and requests to the model."""
-
 
 # -- SWE-bench -------------------------------------------------------------------------------
 
@@ -90,39 +97,9 @@ def read_swe_bench(ask: Ask, found: Index, folder: Path) -> Reading:
     scores = with_attributes(reading.scores, attributes)
     repositories = [str(item).rpartition("-")[0].replace("__", "/") for item in scores.item_ids]
     repositories = [name.partition("/")[2] for name in repositories]
-    means, n_systems = _mean_details(path for path in paths if path.name == DETAILS)
-    columns = {name: scores.items["sample_id"].map(mean) for name, mean in means.items()}
-    scores = scores.changed(items=scores.items.assign(repository=repositories, **columns))
-    notes = [*reading.notes, "a model is a submission: an agent with one or several models"]
-    if columns:
-        systems = counted(n_systems, "submission")
-        notes.append(f"{' and '.join(columns)} of an instance: means of {systems} that state them")
-    return replace(reading, scores=scores, notes=tuple(notes))
-
-
-def _mean_details(paths: Iterable[Path]) -> tuple[dict[str, dict[str, float]], int]:
-    """Return the mean cost and API calls of each instance, and how many submissions state any.
-
-    Only what is stated of all instances that a submission lists is in the means.
-    """
-    values: dict[str, dict[str, list[float]]] = {}
-    systems = set()
-    for path in paths:
-        try:
-            details = load_object(path, "an object of instances")
-        except ReaderError:  # the submission is left out, with a note
-            continue
-        for name in COSTS:
-            of_instance = {key: at(detail, name) for key, detail in details.items()}
-            if all(isinstance(value, int | float) and value >= 0 for value in of_instance.values()):
-                systems.add(path)
-                for instance, value in of_instance.items():
-                    values.setdefault(name, {}).setdefault(instance, []).append(float(value))
-    means = {
-        name: {instance: sum(several) / len(several) for instance, several in by_instance.items()}
-        for name, by_instance in values.items()
-    }
-    return means, len(systems)
+    scores = scores.changed(items=scores.items.assign(repository=repositories))
+    note = "a model is a submission: an agent with one or several models"
+    return replace(reading, scores=scores, notes=(*reading.notes, note))
 
 
 def _best_form(paths: list[Path]) -> list[Path]:
@@ -163,11 +140,8 @@ TERMINAL_2 = "harborframework/terminal-bench-2-leaderboard"
 TERMINAL_2_FOLDER = "submissions/terminal-bench/2.0"
 
 
-DATED_FOLDER = re.compile(r"(\d{4})(\d\d)(\d\d)_(.+)")
-
-
-def _submission(place: PurePosixPath) -> str | None:
-    """Return the folder of a submission to version 1, DATE_AGENT_MODEL; None for other files.
+def _submission_1(place: PurePosixPath) -> str | None:
+    """Return the submission to version 1 that a file of results is of, DATE_AGENT_MODEL.
 
     The results of a run are in the submission's folder, or in one of its folders. Deeper files
     are of single trials.
@@ -181,7 +155,7 @@ TERMINAL_1 = Files(
     (),
     under="results",
     optional=(f"results/*/*/*{TERMINAL_1_RESULTS}", f"results/*/*/*/{TERMINAL_1_RESULTS}"),
-    model=_submission,
+    model=_submission_1,
 )
 
 
@@ -217,15 +191,12 @@ def read_terminal(ask: Ask, found: Index, folder: Path) -> Reading:
 
 def _read_terminal_1(found: Index, folder: Path) -> Reading:
     """Read whether each trial resolved its task; one without a verdict did not."""
-    names = {_submission(PurePosixPath(file.path)) or "" for file in found.files}
-    systems = {
-        name: match[4] if (match := DATED_FOLDER.fullmatch(name)) else name for name in names
-    }
-    several = {system for system, times in Counter(systems.values()).items() if times > 1}
-    systems = {name: name if system in several else system for name, system in systems.items()}
+    names = {_submission_1(PurePosixPath(file.path)) or "" for file in found.files}
+    times = Counter(system_of(name) for name in names)
+    systems = {name: name if times[system_of(name)] > 1 else system_of(name) for name in names}
     attributes = {}
     for name, system in systems.items():
-        match = DATED_FOLDER.fullmatch(name)
+        match = DATED.fullmatch(name)
         agent, _, model = (match[4] if match else "").partition("_")
         day = "-".join(match.groups()[:3]) if match else ""
         attributes[system] = {"agent": agent, "llm": model, "family": model, "date": day}
@@ -233,19 +204,26 @@ def _read_terminal_1(found: Index, folder: Path) -> Reading:
 
     def trial(place: PurePosixPath, row: dict[str, Any]) -> tuple[Any, ...]:
         nonlocal unjudged
-        verdict, system = row["is_resolved"], systems[_submission(place) or ""]
-        if not isinstance(verdict, bool | None):
-            raise TypeError(f"is_resolved is {verdict!r:.40}")
-        task = str(row["task_id"])
+        verdict, task = is_resolved(row), str(row["task_id"])
         unjudged += verdict is None
-        return system, task, float(verdict is True), "terminal-bench-1"
+        system = systems[_submission_1(place) or ""]
+        return system, f"{TASK_1}/{task}", float(verdict is True), TASK_1
 
     rows, notes = rows_of(found, folder, lambda _, data: data["results"], trial)
     if unjudged:
         trials = counted(unjudged, "trial")
         notes = (*notes, f"{trials} without a verdict (null), which count as failed")
     notes = (*notes, "a model is an agent with a model: AGENT_MODEL")
-    return from_rows(rows, what="Terminal-Bench", attributes=attributes, notes=notes)
+    return from_rows(_with_ids(rows), item_columns=[OWN_ID], what="Terminal-Bench",
+                     attributes=attributes, notes=notes)  # fmt: skip
+
+
+OWN_ID = "sample_id"
+
+
+def _with_ids(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Return rows with the source's own ids of items, which follow the task."""
+    return rows.assign(**{OWN_ID: rows["item"].str.partition("/")[2]})
 
 
 def _read_terminal_2(found: Index, folder: Path) -> Reading:
@@ -256,7 +234,7 @@ def _read_terminal_2(found: Index, folder: Path) -> Reading:
     def trials(place: PurePosixPath, data: dict[str, Any]) -> list[tuple[str, float]]:
         nonlocal untold
         agent, _, model = place.parts[3].rpartition("__")
-        scored = _rewards(data)
+        scored = rewards_of(data)
         absent = [trial for trial in found.known[str(place)] if trial not in scored]
         untold += len(absent)
         day = day_of(str(data.get("started_at") or data.get("start_time") or ""))
@@ -268,25 +246,14 @@ def _read_terminal_2(found: Index, folder: Path) -> Reading:
 
     def row(place: PurePosixPath, trial: tuple[str, float]) -> tuple[Any, ...]:
         name, score = trial
-        return place.parts[3], name.rpartition("__")[0], score, "terminal-bench-2"
+        return place.parts[3], f"{TASK_2}/{task_of(name)}", score, TASK_2
 
     rows, notes = rows_of(found, folder, trials, row)
     notes = (*notes, "a model is an agent with a model: AGENT__MODEL")
     if untold:
         notes = (*notes, f"{counted(untold, 'trial')} without a reward, which count as 0")
-    return from_rows(rows, what="Terminal-Bench", attributes=attributes, notes=notes)
-
-
-def _rewards(data: dict[str, Any]) -> dict[str, float]:
-    """Return the reward of each trial of a job."""
-    scored: dict[str, float] = {}
-    for scores in data["stats"]["evals"].values():
-        for reward, trials in scores["reward_stats"]["reward"].items():
-            for trial in trials:
-                if trial in scored or "__" not in trial:
-                    raise ValueError(f"trial {trial!r} stands there twice or has no task")
-                scored[trial] = float(reward)
-    return scored
+    return from_rows(_with_ids(rows), item_columns=[OWN_ID], what="Terminal-Bench",
+                     attributes=attributes, notes=notes)  # fmt: skip
 
 
 # -- tau2-bench ------------------------------------------------------------------------------
@@ -352,12 +319,11 @@ def read_tau2(ask: Ask, found: Index, folder: Path) -> Reading:
 
     def trial(place: PurePosixPath, row: dict[str, Any]) -> tuple[Any, ...]:
         model, domain = place.parts[1:3]
-        reward = row.get("reward_info")
-        score = 0.0 if reward is None else float(reward["reward"])
-        return model, f"{domain}/{row['task_id']}", score, domain
+        task = domain_task(domain)
+        return model, f"{task}/{row['task_id']}", reward_of(row), task
 
     users = {str(facts["user_simulator"]) for facts in found.attributes.values()} - {""}
-    rows, notes = rows_of(found, folder, lambda _, data: data["simulations"], trial)
+    rows, notes = rows_of(found, folder, lambda _, data: simulations_of(data), trial)
     if len(users) > 1:
         users_named = some(sorted(users))
         notes = (*notes, f"the simulated user differs between models: {users_named}")

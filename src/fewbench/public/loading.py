@@ -8,7 +8,7 @@ from fewbench._warned import issue
 from fewbench.errors import ReaderError
 from fewbench.public.kept import located
 from fewbench.readers import Reading, are_items, read, read_items
-from fewbench.readers.reading import read_saved
+from fewbench.readers.table_files import read_saved
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.files import is_saved
 from fewbench.scores.roles import as_scores, as_sources

@@ -39,7 +39,9 @@ from fewbench.public.source import (
 )
 from fewbench.readers import Reading
 from fewbench.readers.files import load_json
-from fewbench.readers.tables import load_table
+from fewbench.readers.frames import load_table
+from fewbench.readers.harnesses.livecodebench import task_of
+from fewbench.readers.harnesses.mmlu_pro import is_right, model_of
 from fewbench.readers.values import content_id, text_hash
 from fewbench.scores import from_arrays
 from fewbench.scores.table import TEXTS
@@ -129,9 +131,10 @@ def read_livecodebench(ask: Ask, found: Index, folder: Path) -> Reading:
     def answer(row: dict[str, Any]) -> dict[str, Any]:
         return {
             "model": str(row["model"]),
-            "item": str(row["question_id"]),
+            "item": f"{task_of(row.get('platform'))}/{row['question_id']}",
+            "sample_id": str(row["question_id"]),
             "score": float(row["pass@1"]) / 100,
-            "task": str(row.get("platform") or "livecodebench"),
+            "task": task_of(row.get("platform")),
             "difficulty": str(row.get("difficulty") or ""),
             "contest_date": day_of(row.get("date")),
         }
@@ -145,7 +148,7 @@ def read_livecodebench(ask: Ask, found: Index, folder: Path) -> Reading:
         }
         if 0 < rows["score"].max() <= 0.01:
             raise ValueError("pass@1 is not from 0 to 100")
-    extra = ["difficulty", "contest_date"]
+    extra = ["sample_id", "difficulty", "contest_date"]
     return from_rows(
         rows,
         models=ask.models,
@@ -331,7 +334,7 @@ def _subjects(
 
 def _zip_model(place: PurePosixPath) -> str | None:
     """Return the model that an archive of answers is of."""
-    return place.stem.removeprefix("model_outputs_") if place.suffix == ".zip" else None
+    return model_of(place) or place.stem if place.suffix == ".zip" else None
 
 
 def read_mmlu_pro(ask: Ask, found: Index, folder: Path) -> Reading:
@@ -340,12 +343,11 @@ def read_mmlu_pro(ask: Ask, found: Index, folder: Path) -> Reading:
     texts: dict[str, str] = {}
 
     def answer(place: PurePosixPath, row: dict[str, Any]) -> Row:
-        model, right = _zip_model(place) or "", row["answer"]
+        model, right = _zip_model(place) or "", is_right(row)
         unread[model] += row["pred"] is None
-        is_right = row["pred"] is not None and row["pred"] == right
         if "question" in row:
             texts.setdefault(str(row["question_id"]), text_hash("question", row["question"]))
-        return model, str(row["question_id"]), float(is_right), str(row["category"])
+        return model, str(row["question_id"]), float(right), str(row["category"])
 
     frame, notes = rows_of(found, folder, lambda _, rows: rows, answer, _zipped)
     frame = _only(frame, "task", ask.split, "split")

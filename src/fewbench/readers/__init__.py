@@ -1,10 +1,10 @@
 """Read result files of harnesses and plain tables into Scores."""
 
 from fewbench.readers.attributes import join_attributes
+from fewbench.readers.frames import Columns
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
 from fewbench.readers.reading import FORMS, are_logs, read
-from fewbench.readers.tables import Columns
 
 __all__ = [
     "FORMS",

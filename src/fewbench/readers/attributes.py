@@ -8,8 +8,8 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
-from fewbench.errors import FewbenchError, ReaderError
-from fewbench.readers.tables import TEXT, load_table, require_columns
+from fewbench.errors import FewbenchError, Mistakes, ReaderError
+from fewbench.readers.frames import TEXT, load_table, require_columns
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Scores
 from fewbench.scores.benchmark import CLUSTER
@@ -39,18 +39,30 @@ def join_attributes(
     ScoresError
         If the result is invalid, such as an item without a task.
     """
+    mistakes = Mistakes()
     for kind, path in (("model", models), ("item", items)):
-        if path is None:
-            continue
-        source = Path(path)
-        frame = load_table(source, text=list(TEXT))
-        try:
-            metadata = _attributes(frame, kind)
-            table = _join(getattr(scores, f"{kind}s"), metadata, kind)
-            scores = scores.changed(**{f"{kind}s": table})
-        except FewbenchError as error:
-            raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+        with mistakes.noted():
+            scores = scores if path is None else _joined(scores, Path(path), kind)
+    mistakes.refuse()
     return scores
+
+
+def _joined(scores: Scores, source: Path, kind: str) -> Scores:
+    metadata = read_attributes(source, kind)
+    try:
+        table = _join(getattr(scores, f"{kind}s"), metadata, kind)
+        return scores.changed(**{f"{kind}s": table})
+    except FewbenchError as error:
+        raise error.within(str(source)) from error
+
+
+def read_attributes(source: Path, kind: str) -> "pd.DataFrame":
+    """Read a table of models or items by its id, whatever scores it will be joined to."""
+    frame = load_table(source, text=list(TEXT))
+    try:
+        return _attributes(frame, kind)
+    except FewbenchError as error:
+        raise error.within(str(source)) from error
 
 
 def _attributes(frame: "pd.DataFrame", kind: str) -> "pd.DataFrame":

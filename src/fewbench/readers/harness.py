@@ -29,6 +29,7 @@ from fewbench.scores.conditions import UNKNOWN_FORM
 Columns = Mapping[str, NDArray[Any]]
 UNKNOWN, MIXED_UP = -1, -2  # positions that a file does not state, or states wrongly
 SCORE = "score:"  # prefix of metric columns
+COST = "cost:"  # prefix of columns of costs
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -48,7 +49,8 @@ class LogRun:
         number). If items were run several times, also `trial` (int, from 0 for each item). If every
         row is multiple choice, also `options`, `counts` and `right` (see
         `fewbench.readers.options`). If a reply is cut, also `reply` (see
-        `fewbench.scores.replies`).
+        `fewbench.scores.replies`). If the file states what answers cost, also `cost:NAME` (float;
+        NaN if not stated).
     metrics : tuple of str
     n_rows, n_items : int
         Number of rows, and of items: fewer if rows repeat an item.
@@ -145,6 +147,27 @@ class LogRun:
             )
         return np.asarray(self.columns[SCORE + metric])
 
+    def with_metric(self, metric: str, name: str) -> "LogRun":
+        """Return the run with a metric under the name that it has in other runs."""
+
+        def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {name if own == metric else own: value for own, value in values.items()}
+
+        scorers = renamed(self.scorers)
+        if scorers.get(name, "").startswith(metric):
+            scorers[name] = name + scorers[name].removeprefix(metric)
+        return replace(
+            self,
+            columns={**self.columns, SCORE + name: self.columns[SCORE + metric]},
+            metrics=tuple(name if own == metric else own for own in self.metrics),
+            unfit=renamed(self.unfit),
+            numeric=frozenset(renamed(dict.fromkeys(self.numeric))),
+            scorers=scorers,
+            higher_is_better=renamed(self.higher_is_better),
+            aggregated=renamed(self.aggregated),
+            notes=(*self.notes, f"its metric {metric!r} counts as {name!r}"),
+        )
+
 
 @dataclass
 class Rows:
@@ -177,6 +200,7 @@ class Rows:
     options: list[OptionTable] | None = field(default_factory=list)
     replies: list[str] = field(default_factory=list)
     trials: list[int] = field(default_factory=list)
+    costs: dict[str, list[float]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -195,6 +219,7 @@ class Rows:
         choices: Sequence[str] = (),
         options: OptionTable | None = None,
         reply: str = "",
+        costs: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a row, or one for each time that the harness ran the item.
 
@@ -217,6 +242,9 @@ class Rows:
             The model's log-likelihood of each option. The run has options only if all rows do.
         reply : str
             Whether the reply is cut, filtered or another model's.
+        costs : mapping of str to anything, optional
+            What this answer cost: `cost` (money), `tokens` and others. Values that are not numbers
+            of 0 or more are left out.
         """
         if not isinstance(scores, Mapping):
             described: dict[str, Any] = {
@@ -227,6 +255,7 @@ class Rows:
                 "choices": choices,
                 "options": options if len(scores) == 1 else None,
                 "reply": reply,
+                "costs": costs,
             }
             for number, of_trial in enumerate(_alike(scores)):
                 self.append(content, of_trial, place, trial=number, **described)
@@ -245,6 +274,11 @@ class Rows:
             if value is None or not math.isfinite(value):
                 self.unfit.setdefault(metric, (place, describe(raw)))
             self.values[metric].append(math.nan if value is None else value)
+        for name in self.costs.keys() | (costs or {}).keys():
+            cost = as_number((costs or {}).get(name))
+            is_known = cost is not None and math.isfinite(cost) and cost >= 0
+            column = self.costs.setdefault(name, [math.nan] * len(self))
+            column.append(float(cost or 0) if is_known else math.nan)
         self.contents.append(content)
         self.positions.append(position)
         self.own_ids.append(own_id)
@@ -291,6 +325,7 @@ class Rows:
             "place": np.array(self.places, dtype=np.int64),
         }
         columns |= {SCORE + name: np.array(column) for name, column in self.values.items()}
+        columns |= {COST + name: np.array(column) for name, column in self.costs.items()}
         if self.options:
             columns |= OptionTable.columns(self.options)
         if any(self.replies):
@@ -335,7 +370,8 @@ class Rows:
         for name in _PER_ROW:
             column = getattr(self, name)
             setattr(self, name, [column[at] for at in kept])
-        self.values = {name: [column[at] for at in kept] for name, column in self.values.items()}
+        for by_name in (self.values, self.costs):
+            by_name |= {name: [column[at] for at in kept] for name, column in by_name.items()}
         note = (
             f"{self.path}: {counted(len(reasons), 'item')} count as not run, as the model rated no "
             f"options: {why} ({where})"

@@ -10,8 +10,8 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, ReaderError
+from fewbench.readers.frames import TEXT, load_table, table_columns
 from fewbench.readers.reading import are_logs
-from fewbench.readers.tables import TEXT, load_table, table_columns
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import CLUSTER, WEIGHT

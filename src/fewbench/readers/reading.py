@@ -14,17 +14,23 @@ from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
+from fewbench.readers.frames import Columns
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
 from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
-from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, Scores, open_saved
+from fewbench.readers.table_files import (
+    SUFFIXES,
+    TableOptions,
+    form_of,
+    read_files,
+    refuse_options,
+)
+from fewbench.scores import Scale, Scores
 from fewbench.scores.cell_words import CellWords
-from fewbench.scores.files import is_saved
 from fewbench.scores.repeats import answers_needed, repeats_notes
-from fewbench.scores.table import key_field_of, one_sided
+from fewbench.scores.table import key_field_of
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
@@ -129,8 +135,9 @@ def read(
     Parameters
     ----------
     path : path or sequence of paths
-        Harness logs (files or folders), a table (.csv, .tsv, .parquet, .jsonl, .ndjson), an .npz
-        file, or scores saved by fewbench (.parquet).
+        Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), .npz
+        files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
+        other models, other items or both.
     form : str, optional
         Format if it is not recognized: scores, npz, table, or the name of a harness.
     columns : Columns, optional
@@ -215,96 +222,19 @@ def read(
         trials,
     )
     words = CellWords(missing, right, wrong)
-    of_tables = _table_options(columns, transposed, words)
-    units, others = _find_logs(sources, form)
+    tables = TableOptions(columns or Columns(), transposed, words, trials, accept_differences)
+    units, others = _find_logs(sources, form, has_tables=tables.columns != Columns())
     if units:
-        _refuse(sources[0], units[0][0].name, of_tables)
+        refuse_options(sources[0], units[0][0].name, tables.given)
         how = (workers, executor, progress)
         return _read_logs(units, others, options, like, scale, work, *how)
-    if len(sources) > 1:
-        raise ReaderError(
-            f"{len(sources)} paths, of which {some(sources)} is not a log of a harness",
-            hint="pass several paths only for logs",
-        )
-    source = sources[0]
-    form = form or _file_form(source)
-    _refuse(source, form, options.given)
-    if form != "table":
-        _refuse(source, form, [*of_tables, *(["--trials"] if trials else [])])
-    if form == "scores":
-        reading = read_saved(source, scale)
-        _ = reading.scores.cells  # a changed file is refused here
-        return reading
-    if form == "npz":
-        from fewbench.readers.npz import read_npz
-
-        return read_npz(source, scale=scale)
-    from fewbench.readers.tables import options_that_keep, read_table, table_columns
-
-    layout = columns or Columns()
-    notes: list[str] = []
-    table = read_table(
-        source,
-        layout,
-        transposed=transposed,
-        scale=scale,
-        has_tasks=like is not None,
-        words=words,
-        trials=trials,
-        notes=notes if like is None else None,
-    )
-    notes += repeats_notes(table.repeats, trials)
-    notes += _one_sided(table, source) if like is None else []
-    if like is None and layout.item and layout.score:
-        names = (str(name) for name in table_columns(source))
-        unused = [x for x in names if x not in layout.named and not x.startswith("__index")]
-        if unused:
-            keep = options_that_keep(unused) or "--keep-item COLUMN or --keep-model COLUMN"
-            notes.append(f"{source}: columns not used: {some(unused, most=8)} (to keep: {keep})")
-    return Reading(table, tuple(notes))
-
-
-def _one_sided(scores: Scores, source: Path) -> list[str]:
-    """Return a note on a table in which every answer is wrong, or every answer is right."""
-    which = one_sided(scores)
-    if not which:
-        return []
-    rest, worst = ("right", "worst") if which == "worst" else ("wrong", "best")
-    return [
-        f"{source}: every score is the {worst} one. If the file lists only such answers, add the "
-        f"{rest} ones: scores of a part are no scores of the benchmark"
-    ]
-
-
-def _table_options(columns: Columns | None, transposed: bool, words: CellWords) -> list[str]:
-    options = {"columns": columns not in (None, Columns()), "--transposed": transposed}
-    options |= {f"--{name}": bool(texts) for name, texts in vars(words).items()}
-    return [option for option, is_given in options.items() if is_given]
-
-
-def _refuse(source: Path, form: str, useless: list[str]) -> None:
-    if useless:
-        raise ReaderError(
-            f"{source}: read as {form!r}, which does not use {', '.join(useless)}",
-            hint="omit it, or pass another kind with --from",
-        )
-
-
-def read_saved(source: Path, scale: Scale | None = None) -> Reading:
-    """Open scores saved by fewbench, or a pack; ReaderError if they have another scale."""
-    scores = open_saved(source)
-    if scale not in (None, scores.scale):
-        raise ReaderError(
-            f"{source}: saved with another range of scores ({scores.scale})",
-            hint="omit --range and --lower-is-better",
-        )
-    return Reading(scores)
-
-
-def _file_form(source: Path) -> str:
-    if is_saved(source):
-        return "scores"
-    return "npz" if source.suffix.lower() == ".npz" else "table"
+    files = [*sources]
+    if any(source.is_dir() for source in sources):
+        files = [path for path in list_files(sources) if path.suffix.lower() in SUFFIXES]
+    if len(files) > 1:  # these may differ
+        options = replace(options, accept_differences=False)
+    refuse_options(files[0], form or form_of(files[0]), options.given)
+    return read_files(files, form, tables, scale, like)
 
 
 def are_logs(path: Path) -> bool:
@@ -317,12 +247,15 @@ def _matches(task: str, patterns: str) -> bool:
 
 
 def _find_logs(
-    sources: list[Path], form: str | None
+    sources: list[Path], form: str | None, *, has_tables: bool
 ) -> tuple[list[tuple[Harness, LogUnit]], list[Path]]:
-    """Return units and other files; none if another form is named or the file is a table."""
+    """Return units and other files; none if another form is named or the files are tables.
+
+    `has_tables` says whether columns are named, so that a folder may be one of tables.
+    """
     if form is not None and form not in HARNESSES:
         folder = next((source for source in sources if source.is_dir()), None)
-        if folder:
+        if folder and not has_tables:
             raise ReaderError(f"{folder}: a folder, not a file of form {form!r}")
         return [], []
     files = list_files(sources)
@@ -342,7 +275,8 @@ def _find_logs(
     folders = [source for source in sources if source.is_dir()]
     if not units and (totals := _totals_only(others)):
         raise ReaderError(totals[0], hint=totals[1])
-    if folders and not units:
+    is_tabular = has_tables and any(path.suffix.lower() in SUFFIXES for path in files)
+    if folders and not units and not is_tabular:
         there = sorted(entry.name for entry in folders[0].iterdir())
         if EVALUATION in there:
             raise ReaderError(
@@ -351,15 +285,15 @@ def _find_logs(
             )
         raise ReaderError(
             f"{folders[0]}: no result files of a known kind in this folder",
-            hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file. "
-            f"The folder has {some(there)}"
+            hint=f"fewbench reads logs of {', '.join(HARNESSES)}; of tables, name the columns: "
+            f"--item COLUMN --score COLUMN. The folder has {some(there)}"
             if there
             else "the folder is empty: name another",
         )
     if units and named:
         raise ReaderError(
             f"{some(named)}: not a log of a harness, but passed together with logs",
-            hint="pass several paths only for logs",
+            hint="import tables and logs separately, and then the two .parquet files together",
         )
     return units, others
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from fewbench._lazy import pandas as pd
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.tables import load_table
+from fewbench.readers.frames import load_table
 
 
 def read_task_table(

@@ -11,7 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
-from fewbench.errors import ScoresError
+from fewbench.errors import Mistakes, ScoresError
 from fewbench.scores.cell_words import CellReader, CellWords
 from fewbench.scores.cells import Cells, compact, frozen
 from fewbench.scores.conditions import join_settings
@@ -78,19 +78,27 @@ def from_long(
     """
     needed = None if trials is None else answers_needed(trials)
     named = [model, item, score, task, *item_columns, date, family, *model_columns]
-    columns_used = [name for name in named if name]
-    require_columns(table, columns_used)
+    mistakes = Mistakes()
+    with mistakes.noted():
+        require_columns(table, [name for name in named if name])
     if table.empty:
         raise ScoresError("the table has no rows")
-    for name in columns_used:
-        _scalars(table[name], name)
-    for name in (model, item):
-        absent = np.flatnonzero(table[name].isna())
-        if len(absent):
-            raise ScoresError(
-                f"column {name!r} is empty in {counted(len(absent), 'row')}, first at row "
-                f"{absent[0] + 1}"
-            )
+    sound = set[str | None]()
+    for name in dict.fromkeys(named):
+        if name and [*table.columns].count(name) == 1:
+            n_mistakes = len(mistakes.errors)
+            with mistakes.noted():
+                _scalars(table[name], name)
+                if name in (model, item):
+                    _filled(table[name], name)
+            sound |= {name} if len(mistakes.errors) == n_mistakes else set()
+    scale = scale or Scale()
+    reader = CellReader(CellWords(missing, right, wrong), scale)
+    numbers = reader.numbers(table[score]) if score in sound else None
+    with mistakes.noted():
+        reader.refuse(f"column {score!r}", "is this the score column? If it is, ")
+    if not {model, item} <= sound:
+        mistakes.refuse()
     rows, model_ids = _codes(table[model])
     columns, item_ids = _codes(table[item])
     shape = len(model_ids), len(item_ids)
@@ -102,53 +110,89 @@ def from_long(
     filled = np.zeros(shape[0] * shape[1], dtype=bool)
     filled[cell] = True
     is_repeated = np.count_nonzero(filled) < len(cell)
-    if is_repeated and trials is None:
-        cells = pd.Series(cell)
-        twice = cells.duplicated().to_numpy()
-        agree = table[score].astype(str).groupby(cells.to_numpy()).nunique().max() == 1
-        at = int(np.flatnonzero(twice)[0])
-        raise ScoresError(
-            f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
-            f"{'the same score' if agree else 'another score'}, first: "
-            f"model {model_ids[rows[at]]!r}, item {item_ids[columns[at]]!r}",
-            hint=f"delete the repeated rows; or, {TRIALS_HINT}"
-            if agree
-            else f"{TRIALS_HINT}; if the rows are different items, use an item column with more "
-            "distinct ids",
-        )
-    scale = scale or Scale()
-    reader = CellReader(CellWords(missing, right, wrong), scale)
-    numbers = reader.numbers(table[score])
-    reader.refuse(f"column {score!r}", "is this the score column? If it is, ")
-    values, repeats = np.full(shape, np.nan), None
-    if trials is not None and (is_repeated or needed is not None):
-        unit, counts, variances = reduce_answers(cell, scale.to_unit(numbers), filled.size, trials)
-        values.reshape(-1)[filled] = scale.from_unit(unit[filled])
-        repeats = Repeats.of(counts.reshape(shape), variances.reshape(shape))
-    else:
-        values.reshape(-1)[cell] = numbers
-    del cell, filled, numbers  # more memory than the table
-
-    def per_item(name: str) -> "pd.Series[Any]":
-        return _per(table, columns, len(item_ids), name, "item")
-
-    def per_model(name: str) -> "pd.Series[Any]":
-        return _per(table, rows, len(model_ids), name, "model")
-
-    built = from_arrays(
-        values,
-        models=list(model_ids),
-        items=list(item_ids),
-        tasks=list(_text(per_item(task))) if task else None,
-        dates=list(_text(per_model(date))) if date else None,
-        families=list(_text(per_model(family))) if family else None,
-        scale=scale,
+    if is_repeated and trials is None and score in sound:
+        with mistakes.noted():
+            _refuse_repeated(table, cell, (model, item, score))
+    of_items, of_models = (
+        [name for name in names if name in sound]
+        for names in ((task, *item_columns), (date, family, *model_columns))
     )
-    items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
+    per_item = _per_each(table, columns, len(item_ids), of_items, "item", mistakes)
+    per_model = _per_each(table, rows, len(model_ids), of_models, "model", mistakes)
+    if numbers is None or reader.places:
+        mistakes.refuse()
+    assert numbers is not None  # else there was a mistake
+    values, repeats = np.full(shape, np.nan), None
+    with mistakes.noted():
+        if trials is not None and (is_repeated or needed is not None):
+            unit, counts, variances = reduce_answers(
+                cell, scale.to_unit(numbers), filled.size, trials
+            )
+            values.reshape(-1)[filled] = scale.from_unit(unit[filled])
+            repeats = Repeats.of(counts.reshape(shape), variances.reshape(shape))
+        else:
+            values.reshape(-1)[cell] = numbers
+        del cell, filled, numbers  # more memory than the table
+        built = from_arrays(
+            values,
+            models=list(model_ids),
+            items=list(item_ids),
+            tasks=list(_text(per_item[task])) if task in per_item else None,
+            dates=list(_text(per_model[date])) if date in per_model else None,
+            families=list(_text(per_model[family])) if family in per_model else None,
+            scale=scale,
+        )
+    mistakes.refuse()
+    items = built.items.assign(**{name: per_item[name].to_numpy() for name in item_columns})
     if needed is not None:
         items = items.assign(**{SETTINGS: join_settings([{TRIALS: str(trials)}])})
-    models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
+    models = built.models.assign(**{name: per_model[name].to_numpy() for name in model_columns})
     return built.changed(items=items, models=models, repeats=repeats)
+
+
+def _filled(column: "pd.Series[Any]", name: str) -> None:
+    """Raise ScoresError if a row has no id."""
+    absent = np.flatnonzero(column.isna())
+    if len(absent):
+        raise ScoresError(
+            f"column {name!r} is empty in {counted(len(absent), 'row')}, first at row "
+            f"{absent[0] + 1}",
+            hint="fill it in, or delete rows that are no answers, such as totals",
+        )
+
+
+def _refuse_repeated(table: "pd.DataFrame", cell: IntArray, named: tuple[str, str, str]) -> None:
+    """Raise ScoresError for rows of one cell, of which nothing says what becomes of them."""
+    model, item, score = named
+    cells = pd.Series(cell)
+    twice = cells.duplicated().to_numpy()
+    agree = table[score].astype(str).groupby(cells.to_numpy()).nunique().max() == 1
+    first = table.iloc[int(np.flatnonzero(twice)[0])]
+    raise ScoresError(
+        f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
+        f"{'the same score' if agree else 'another score'}, first: "
+        f"model {str(first[model])!r}, item {str(first[item])!r}",
+        hint=f"delete the repeated rows; or, {TRIALS_HINT}"
+        if agree
+        else f"{TRIALS_HINT}; if the rows are different items, use an item column with more "
+        "distinct ids",
+    )
+
+
+def _per_each(
+    table: "pd.DataFrame",
+    codes: IntArray,
+    count: int,
+    names: Sequence[str | None],
+    kind: str,
+    mistakes: Mistakes,
+) -> "dict[str | None, pd.Series[Any]]":
+    """Return one value of each column for each model or item, of columns that have one."""
+    values: dict[str | None, pd.Series[Any]] = {}
+    for name in filter(None, names):
+        with mistakes.noted():
+            values[name] = _per(table, codes, count, name, kind)
+    return values
 
 
 def from_wide(
@@ -250,7 +294,7 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
         raise ScoresError(
             f"column {name!r} contains lists or objects in {counted(len(nested), 'row')}, first at "
             f"row {nested[0] + 1}",
-            hint="keep one plain value per cell",
+            hint=f"keep one plain value per cell; in JSON, name a value within it: {name}.KEY",
         )
 
 
@@ -281,7 +325,7 @@ def _per(table: "pd.DataFrame", codes: Any, count: int, column: str, kind: str) 
         raise ScoresError(
             f"one {kind} has two values in column {column!r}: {there!r} and {here!r} "
             f"(row {at + 1})",
-            hint=f"give a {kind} the same value in all its rows",
+            hint=f"give {'an' if kind == 'item' else 'a'} {kind} the same value in all its rows",
         )
     return values.iloc[first].reset_index(drop=True)
 

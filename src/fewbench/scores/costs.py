@@ -1,7 +1,8 @@
 """What running each item costs: a column of the items, or numbers by item id."""
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import ItemTable
+from fewbench.scores.table import Scores
+
+ANSWER_COSTS = "answer_costs"
+"""Column of a told table's items: JSON, model → what its answers to the item cost. Else empty."""
 
 
 def amount(value: float, unit: str) -> str:
@@ -23,6 +28,16 @@ def amount(value: float, unit: str) -> str:
     is_money = unit in ("$", "€", "£", "¥")
     form = ",.0f" if value >= 1000 else ".2f" if is_money and value >= 0.01 else ".4g"
     return f"{unit}{value:{form}}" if is_money else f"{value:{form}} {unit}".strip()
+
+
+def cost_of_answers(told: Scores, model: str, items: Sequence[str]) -> float | None:
+    """Return what a model's answers to items cost, None unless the table states each cost."""
+    if ANSWER_COSTS not in told.items:
+        return None
+    costs = [
+        json.loads(text or "{}").get(model) for text in told.items[ANSWER_COSTS].loc[list(items)]
+    ]
+    return None if None in costs else float(sum(costs))
 
 
 def read_costs(

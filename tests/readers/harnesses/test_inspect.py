@@ -6,6 +6,7 @@ import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers.harness import LogUnit, Wants
 from fewbench.readers.harnesses.inspect_logs import InspectLogs
 from fewbench.readers.harnesses.inspect_logs.samples import option_table
+from fewbench.readers.harnesses.inspect_logs.scores import costs_of
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 
@@ -356,3 +358,14 @@ def changed_json(folder, change):
 def read_one(path):
     (run,) = InspectLogs().read(LogUnit(path), Wants())
     return run
+
+
+def test_tokens_and_dollars_are_means_of_epochs_that_all_state_them():
+    def sample(*used):
+        usage = [SimpleNamespace(total_tokens=tokens, total_cost=cost) for tokens, cost in used]
+        return SimpleNamespace(model_usage=dict(zip("ab", usage, strict=False)))
+
+    assert costs_of([sample((10, 0.5), (2, 0.5)), sample((20, 2.0))]) == {"tokens": 16, "cost": 1.5}
+    assert costs_of([sample((10, 0.5)), sample((20, None))]) == {"tokens": 15}
+    assert costs_of([sample((10, 0.5)), sample()]) == {}
+    assert costs_of([SimpleNamespace()]) == {}

@@ -191,8 +191,12 @@ CASES = {
 }
 
 
-ELSEWHERE = {"lm-eval", "swe-bench"}
-"""Compared by lm-eval's own tests; logs of SWE-bench have neither keys nor settings."""
+ELSEWHERE = {
+    *("lm-eval", "swe-bench", "terminal-bench", "tau2-bench", "mmlu-pro", "livecodebench"),
+    *("evalplus", "evalscope", "promptfoo"),
+}
+"""Compared by lm-eval's own tests; the others' results have no settings of scoring, and their items
+are identified by a target, or have an id of their benchmark."""
 
 
 def test_every_harness_is_compared():

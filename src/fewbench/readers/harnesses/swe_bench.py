@@ -1,22 +1,33 @@
-"""SWE-bench submissions: evaluation/SPLIT/DATE_SYSTEM/results/results.json and its newer form."""
+"""SWE-bench: submissions to its leaderboard, and the report that its own harness writes.
+
+A submission is evaluation/SPLIT/DATE_SYSTEM/ with results/results.json or, newer,
+per_instance_details.json. A report is MODEL.RUN.json.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from os.path import commonpath
 from pathlib import Path
+from typing import Any
 
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head, load_object, state_of
+from fewbench.readers.files import head, load_object, object_at, state_of
+from fewbench.readers.frames import load_table
 from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
-from fewbench.readers.tables import load_table
 from fewbench.readers.values import describe
 
 LISTS, DETAILS = "results.json", "per_instance_details.json"
 KEYS = ("resolved", "no_generation", "no_logs")
 INSTANCE, RESOLVED = "instance_id", b'"resolved"'
-SPLITS = ("verified", "lite", "test", "multimodal", "multilingual", "bash-only")
+COSTS = ("cost", "api_calls")
+"""What details say of an instance: dollars, and requests to the model."""
+PARTS = ("completed_ids", "empty_patch_ids", "error_ids", "resolved_ids", "unresolved_ids")
+"""What older reports list in place of all instances that have a prediction."""
+REPORT = re.compile(
+    rb'\s*\{\s*"total_instances"\s*:\s*\d+\s*,\s*"(submitted|completed|resolved)_instances"\s*:'
+)
 TABLES = (".parquet", ".jsonl")  # a cut .csv could not be told from a whole one
 DATED = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)_")
 
@@ -45,37 +56,46 @@ class SweBench:
     submission does not list as resolved has score 0. The lists do not say which instances there
     are. A table of them (.parquet, .jsonl) with a column `instance_id`, such as the data set
     on the Hugging Face Hub, must be among the files that are read.
+
+    Reports name all instances. Those without a prediction count as not run; those with an empty
+    patch or an error as not resolved. One instance is the same item in all splits.
     """
 
     name = "swe-bench"
-    files = f"results/{LISTS} or {DETAILS} in the folder of every submission"
+    files = f"results/{LISTS} or {DETAILS} in the folder of every submission, and MODEL.RUN.json"
 
     def find(self, files: Sequence[Path]) -> list[LogUnit]:
-        """Return the submissions, each with the table of instances beside."""
+        """Return the reports and submissions, these each with the table of instances beside."""
         submissions: dict[Path, Path] = {}
+        reports = []
         for path in files:
             if path.name == DETAILS and RESOLVED in head(path):
                 submissions[submission_of(path)] = path  # says more than lists
             elif path.name == LISTS and _has_lists(head(path)):
                 submissions.setdefault(submission_of(path), path)
+            elif path.suffix == ".json" and REPORT.match(head(path)):
+                reports.append(LogUnit(path))
         if not submissions:
-            return []
+            return reports
         tables = [path for path in files if path.suffix in TABLES and _has_instances(path)]
-        return [LogUnit(path, _nearest(tables, folder)) for folder, path in submissions.items()]
+        units = [LogUnit(path, _nearest(tables, folder)) for folder, path in submissions.items()]
+        return [*reports, *units]
 
     def read(self, unit: LogUnit, wants: Wants) -> list[LogRun]:
-        """Return the one run of a submission."""
+        """Return the one run of a submission or report."""
         path = unit.path
         if wants.key not in (None, INSTANCE):
             raise ReaderError(f"{path}: instances have no {wants.key!r}", hint="omit --key")
+        if path.name not in (LISTS, DETAILS):
+            return [_reported(path)]
         folder = submission_of(path)
-        split = folder.parent.name if folder.parent.name in SPLITS else ""
         in_table = instances(unit.beside[0]) if unit.beside else ()
-        notes = []
+        details: dict[str, Any] = {}
         if path.name == DETAILS:
-            resolved, listed = _details(path)
+            details = load_object(path, "an object of instances")
+            resolved, listed = _resolved(path, details), tuple(details)
         else:
-            resolved, listed = _lists(path), ()
+            resolved, listed = set(_ids(path, load_object(path, "lists"), "resolved")), ()
             if not in_table:
                 raise ReaderError(
                     f"{path}: lists resolved instances, but not which instances there are",
@@ -88,6 +108,7 @@ class SweBench:
                 f"{path}: none of its resolved instances is in {unit.beside[0]}",
                 hint="pass the table of the data set that was run",
             )
+        notes = []
         if not in_table:
             notes.append(
                 f"only the {counted(len(listed), 'instance')} with a result count: if others have "
@@ -98,21 +119,57 @@ class SweBench:
         if in_table and listed and (lacking := sorted(set(in_table) - set(listed))):
             what = counted(len(lacking), "instance")
             notes.append(f"{what} without a result, which count as not resolved: {some(lacking)}")
-        rows = Rows(path, "instance")
-        for place, instance in enumerate(every, start=1):
-            score = {"resolved": float(instance in resolved)}
-            rows.append(instance, score, place, own_id=instance)
-        return [
-            rows.run(
-                folder.name,
-                f"swe-bench-{split}" if split else "swe-bench",
-                stamp=date_of(folder.name),
-                group=str(folder.absolute()),
-                total=len(every),
-                higher_is_better={"resolved": True},
-                notes=tuple(notes),
-            )
-        ]
+        stamp = date_of(folder.name)
+        return [_run(path, folder.name, every, resolved, details, notes, stamp, str(folder))]
+
+
+def _run(
+    path: Path,
+    model: str,
+    every: Sequence[str],
+    resolved: Collection[str],
+    details: Mapping[str, Any],
+    notes: Sequence[str],
+    stamp: str = "",
+    group: str = "",
+    total: int | None = None,
+) -> LogRun:
+    rows = Rows(path, "instance")
+    for place, instance in enumerate(every, start=1):
+        stated = object_at(details, instance)
+        costs = {name: stated[name] for name in COSTS if name in stated}
+        score = {"resolved": float(instance in resolved)}
+        rows.append(instance, score, place, own_id=instance, costs=costs)
+    return rows.run(
+        model,
+        "swe-bench",
+        stamp=stamp,
+        group=str(Path(group or path).absolute()),
+        total=total or len(every),
+        higher_is_better={"resolved": True},
+        notes=tuple(notes),
+    )
+
+
+def _reported(path: Path) -> LogRun:
+    """Return the run of a report: the instances that have a prediction."""
+    report = load_object(path, "a report")
+    resolved = _ids(path, report, "resolved_ids")
+    parts = ("submitted_ids",) if "submitted_ids" in report else PARTS
+    submitted = {one for name in parts for one in _ids(path, report, name, required=False)}
+    notes = []
+    if waiting := _ids(path, report, "incomplete_ids", required=False):
+        notes.append(
+            f"instances without a prediction count as not run ({len(waiting):,}): "
+            f"{some(sorted(waiting))}"
+        )
+    for name, why in (("empty_patch_ids", "with an empty patch"), ("error_ids", "with an error")):
+        if failed := _ids(path, report, name, required=False):
+            what = f"{counted(len(failed), 'instance')} {why}, not resolved"
+            notes.append(f"{what}: {some(sorted(failed))}")
+    model = path.stem.rpartition(".")[0] or path.stem
+    every = sorted(submitted)
+    return _run(path, model, every, resolved, {}, notes, total=len(every) + len(waiting))
 
 
 def _has_lists(start: bytes) -> bool:
@@ -165,8 +222,8 @@ def _instances(path: Path, state: object) -> tuple[str, ...]:
     return ids
 
 
-def _details(path: Path) -> tuple[set[str], tuple[str, ...]]:
-    details = load_object(path, "an object of instances")
+def _resolved(path: Path, details: Mapping[str, Any]) -> set[str]:
+    """Return the instances that details say are resolved."""
     resolved = set()
     for instance, detail in details.items():
         value = detail.get("resolved") if isinstance(detail, dict) else None
@@ -177,12 +234,12 @@ def _details(path: Path) -> tuple[set[str], tuple[str, ...]]:
             )
         if value:
             resolved.add(instance)
-    return resolved, tuple(details)
+    return resolved
 
 
-def _lists(path: Path) -> set[str]:
-    lists = load_object(path, "an object of lists")
-    resolved = lists.get("resolved")
-    if not isinstance(resolved, list) or not all(isinstance(name, str) for name in resolved):
-        raise ReaderError(f"{path}: 'resolved' is {describe(resolved)}, not a list of instance ids")
-    return set(resolved)
+def _ids(path: Path, lists: Mapping[str, Any], name: str, *, required: bool = True) -> list[str]:
+    """Return a list of instances by its name."""
+    ids = lists.get(name, None if required else [])
+    if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        raise ReaderError(f"{path}: {name!r} is {describe(ids)}, not a list of instance ids")
+    return ids

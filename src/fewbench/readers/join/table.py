@@ -16,8 +16,9 @@ from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
-from fewbench.errors import ReaderError
+from fewbench.errors import Mistakes, ReaderError
 from fewbench.readers.harness import LogRun, Reading
+from fewbench.readers.join.costs import answer_costs, item_costs
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.notes import notes_on, scoring_differences
 from fewbench.readers.join.task import (
@@ -29,6 +30,7 @@ from fewbench.readers.join.task import (
 )
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
+from fewbench.scores.costs import ANSWER_COSTS
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
 from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
@@ -196,14 +198,18 @@ def join(
         by_task[run.task].append(run)
     filters = Preference("filter", filter, _of_task(like, "filter"))
     metrics = Preference("metric", metric, _of_task(like, "metric"))
-    tasks = []
+    tasks, mistakes = [], Mistakes()
     for done, name in enumerate(sorted(by_task)):
         if progress is not None:
             progress(done, len(by_task))
-        joined = _join_task(name, by_task[name], filters, metrics, scale, same_model, key, trials)
-        if joined is not None:
-            tasks.append(joined)
-    require(filters, metrics)
+        with mistakes.noted():
+            joined = _join_task(
+                name, by_task[name], filters, metrics, scale, same_model, key, trials
+            )
+            tasks += [] if joined is None else [joined]
+    with mistakes.noted():
+        require(filters, metrics)
+    mistakes.refuse()
     differences = scoring_differences(tasks, models)
     if differences and not accept_differences:
         raise ReaderError(
@@ -229,15 +235,20 @@ def join(
         n_options=None if probabilities is None else np.concatenate(checked.n_options),
         scale=scale,
     )
+    costs, cost_notes = item_costs(tasks)
     scores = _with_harness_columns(scores.changed(repeats=repeats), tasks)
+    scores = scores.changed(items=scores.items.assign(**costs))
     if key is not None:
         scores = scores.changed(items=scores.items.assign(**{KEY_FIELD: key}))
     if like is not None and any(kinds := [kind for task in tasks for kind in _reply_kinds(task)]):
         column = np.array(kinds, dtype=object)
         scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))
+    if like is not None and any(texts := [text for task in tasks for text in answer_costs(task)]):
+        column = np.array(texts, dtype=object)
+        scores = scores.changed(items=scores.items.assign(**{ANSWER_COSTS: column}))
     scores = _named_as(like, scores)
     notes = notes_on(tasks, values, models, checked, differences, are_sources=like is None)
-    return Reading(scores, notes, _files(runs, tasks))
+    return Reading(scores, (*notes, *(cost_notes if like is None else [])), _files(runs, tasks))
 
 
 def _of_task(like: Scores | None, column: str) -> dict[str, str]:
@@ -266,7 +277,16 @@ def _join_task(
     metric = metrics.of(name, _candidates(name, runs, metrics))
     if metric is None or not decided:
         return None
+    runs = [_renamed(run, metric, metrics.named) for run in runs]
     return join_task(name, metric, chosen, runs, scale, same_model, key, trials)
+
+
+def _renamed(run: LogRun, metric: str, named: Sequence[str]) -> LogRun:
+    """Return a run without the metric with the first of the named ones that it has in its place."""
+    if metric in run.metrics or (metric in COMPARED and run.has_options):
+        return run
+    own = next((name for name in named if name in run.metrics), None)
+    return run if own is None else run.with_metric(own, metric)
 
 
 def _candidates(task: str, runs: list[LogRun], metrics: Preference) -> list[str]:

@@ -272,7 +272,8 @@ def join_task(
                 raise ReaderError(
                     f"{run.path}: no row has the metric {metric!r}, which other runs of task "
                     f"{name!r} have; it has {', '.join(run.metrics) or 'none'}",
-                    hint="import such runs separately: a task has one metric",
+                    hint="if both are one metric under two names, name both: --metric "
+                    f"{metric},{next(iter(run.metrics), 'NAME')}; or import such runs separately",
                 )
             metric_of(run, metric)  # raises, unless it can be computed
     items = name_items(name, runs, key)

@@ -84,13 +84,17 @@ class SourceDocuments:
         """
         place = {name: at for task in tasks.values() for at, name in enumerate(task.ids)}
         if missing := [item for item in items if item not in place]:
+            way = "use the data and the task version of the source models, or import their logs "
+            way += "again without these documents"
+            way += "" if is_keyed else "; if the scores were imported with --key, pass it"
+            if "/" not in "".join(missing):
+                way = "name items TASK/ID when you import the scores: lm-eval's task, and the hash "
+                way += "of the document or, with --key FIELD, that field"
             raise RunError(
                 f"{len(missing):,} of {counted(len(items), 'document')} that may be run "
                 f"{'is' if len(missing) == 1 else 'are'} not in lm-eval's tasks: "
                 f"{some(missing)}{self._instead_of(missing[0], tasks)}",
-                hint="use the data and the task version of the source models, or import their "
-                "logs again without these documents"
-                + ("" if is_keyed else "; if the scores were imported with --key, pass it"),
+                hint=way,
             )
         before: dict[str, dict[int, int]] = {name: {} for name in tasks}
         for item, was in self._was.items():

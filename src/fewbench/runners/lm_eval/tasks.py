@@ -228,8 +228,8 @@ def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> di
     if unknown := [name for name in names if name not in manager.all_tasks]:
         raise RunError(
             f"lm-eval has no task {some(unknown)}",
-            hint="pass --include_path DIR for your own tasks, or rename the tasks of the scores "
-            "to lm-eval's names",
+            hint="pass --include_path DIR for your own tasks; or import the scores again with "
+            "items that are named TASK/ID by lm-eval's name of the task",
         )
     groups = {*manager.all_groups, *manager.all_tags}
     if group := next((name for name in names if name in groups), None):

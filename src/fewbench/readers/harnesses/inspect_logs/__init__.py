@@ -108,6 +108,7 @@ class InspectLogs:
                 choices=choices,
                 options=option_table(sample) if item.epochs == 1 else None,
                 reply=item.reply,
+                costs=item.costs,
             )
         return [
             rows.run(

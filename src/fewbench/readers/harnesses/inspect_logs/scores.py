@@ -19,7 +19,8 @@ WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 class ScoredSample:
     """A sample with its scores over all epochs; `place` is its row in the log.
 
-    `trials` are the scores of each epoch if `scores` are their mean, else these alone.
+    `trials` are the scores of each epoch if `scores` are their mean, else these alone. `costs` are
+    those of an epoch, on average.
     """
 
     sample: Any
@@ -28,6 +29,7 @@ class ScoredSample:
     epochs: int = 1
     reply: str = ""
     trials: list[dict[str, Any]] = field(default_factory=list)
+    costs: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -92,8 +94,26 @@ def score_samples(
             place, sample, _ = rows[0]
             reply = next(filter(None, (reply_kind(epoch) for _, epoch, _ in rows)), "")
             trials = trials if reducer is None else [scores]
-            scored.items.append(ScoredSample(sample, place, scores, len(rows), reply, trials))
+            costs = costs_of([epoch for _, epoch, _ in rows])
+            scored.items.append(
+                ScoredSample(sample, place, scores, len(rows), reply, trials, costs)
+            )
     return scored
+
+
+def costs_of(epochs: Sequence[Any]) -> dict[str, float]:
+    """Return tokens and dollars of a sample, of all models in it: means of its epochs.
+
+    What Inspect does not log for every epoch is left out.
+    """
+    costs = {}
+    for name, counted in (("tokens", "total_tokens"), ("cost", "total_cost")):
+        used = [list((getattr(epoch, "model_usage", None) or {}).values()) for epoch in epochs]
+        totals = [[getattr(usage, counted, None) for usage in of_epoch] for of_epoch in used]
+        if all(of_epoch and None not in of_epoch for of_epoch in totals):
+            every = (value for of_epoch in totals for value in of_epoch if value is not None)
+            costs[name] = math.fsum(every) / len(totals)
+    return costs
 
 
 def reduce_epochs(epochs: Sequence[Mapping[str, Any]], reducer: Any = None) -> dict[str, Any]:

@@ -1,0 +1,247 @@
+"""Tables as frames of pandas: from CSV, Parquet and JSON, with ids as text."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from csv import Error as CsvError
+from csv import reader as rows_of
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
+from fewbench._lazy import pandas as pd
+from fewbench._memory import check_long_memory, check_table_memory
+from fewbench._names import some
+from fewbench.errors import FewbenchError, MissingFileError, ReaderError, first_line
+from fewbench.readers.files import at
+from fewbench.readers.json_rows import SUFFIXES, first_row, json_rows
+from fewbench.scores.cell_words import EMPTY, CellWords
+from fewbench.scores.files import is_saved
+
+# Columns that are text whatever they look like: '007' is not 7.
+TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
+FEW, MANY = 1 << 20, 32 << 20  # bytes of a long .csv file that are parsed at a time
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a long table; without `item` and `score` the table is wide.
+
+    `only_model` names the model of a table without a model column. `keep_item` and `keep_model`
+    are further columns to keep with the items and the models.
+    """
+
+    model: str | None = None
+    item: str | None = None
+    score: str | None = None
+    task: str | None = None
+    date: str | None = None
+    family: str | None = None
+    only_model: str | None = None
+    keep_item: tuple[str, ...] = ()
+    keep_model: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        """Columns that are text in a long table."""
+        return [name for name in (self.model, self.item, self.task) if name]
+
+    @property
+    def named(self) -> list[str]:
+        """All columns of a long table that are read, each once."""
+        others = (self.score, self.date, self.family, *self.keep_item, *self.keep_model)
+        return list(dict.fromkeys([*self.ids, *(name for name in others if name)]))
+
+
+def table_columns(path: Path) -> list[str]:
+    """Return the columns of a table, [] if it is none; of JSON, those of the first row."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        return []
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            return [] if is_saved(path) else list(pq.read_schema(path).names)
+        if suffix in SUFFIXES:
+            return list(first_row(path))
+        if suffix not in (".csv", ".tsv"):
+            return []
+        with path.open(encoding=text_encoding(path), newline="") as lines:
+            return next(rows_of(lines, delimiter="\t" if suffix == ".tsv" else ","), [])
+    except (OSError, ValueError, CsvError, FewbenchError):  # its reader says what is wrong
+        return []
+
+
+def require_columns(frame: "pd.DataFrame", names: list[str]) -> None:
+    """Raise ReaderError if a column is missing."""
+    lacking = [name for name in names if name not in frame.columns]
+    if lacking:
+        raise ReaderError(
+            f"the table has no column {some(lacking)}",
+            hint=f"its columns are {some(frame.columns, most=8)}",
+        )
+
+
+def load_table(
+    source: Path,
+    text: list[str],
+    long: Columns | None = None,
+    words: CellWords | None = None,
+) -> "pd.DataFrame":
+    """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ.
+
+    Of a `long` table only the named columns are read, if all are there, and texts become
+    categories, which take a fifth of the memory. With `words`, cells of scores are numbers as they
+    are written, or stay text: '0x1' is no number.
+    """
+    read, suffix = reader_of(source), source.suffix.lower()
+    if long is None:
+        check_table_memory(source)
+    else:
+        check_long_memory(source, len(long.named))
+    try:
+        return read(source, text, long, words)
+    except (FewbenchError, MemoryError):
+        raise
+    except Exception as error:  # pandas and pyarrow have no common base of errors
+        is_text = suffix != ".parquet" and isinstance(error, ValueError)  # as UnicodeError is
+        if is_text and (why := why_not_utf8(source)):
+            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
+        reason = first_line(error)
+        raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
+
+
+Reader = Callable[[Path, list[str], Columns | None, CellWords | None], "pd.DataFrame"]
+
+
+def reader_of(source: Path) -> Reader:
+    """Return what reads a table; ReaderError if it has no content, or not that of a table."""
+    readers = {
+        ".csv": _csv,
+        ".tsv": _csv,
+        ".parquet": _parquet,
+        **dict.fromkeys(SUFFIXES, _json),
+    }
+    suffix = source.suffix.lower()
+    if suffix not in readers:
+        raise ReaderError(
+            f"{source}: not a table that fewbench can read", hint=f"use {', '.join(readers)}"
+        )
+    if not source.is_file():
+        raise MissingFileError(f"{source}: no such file")
+    refuse_pointer(source, ReaderError)
+    if not source.stat().st_size:
+        raise ReaderError(f"{source}: the file is empty", hint="write one row per line")
+    return readers[suffix]
+
+
+def _csv(
+    source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
+) -> "pd.DataFrame":
+    """Read strictly: rows of unequal length and repeated columns are errors."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    delimiter = "\t" if source.suffix.lower() == ".tsv" else ","
+    if (other := other_separator(source, delimiter)) is not None:
+        raise ReaderError(f"{source}: {other[0]}", hint=other[1])
+    encoding = text_encoding(source)
+    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    reading = csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding)
+
+    empty = [*EMPTY, *(words.missing if words else ())]
+
+    def kinds(types: dict[str, Any], **more: Any) -> Any:
+        return csv.ConvertOptions(column_types=types, null_values=empty, **more)
+
+    def checked(table: Any) -> Any:
+        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # not UTF-8
+            raise ValueError("not text")
+        names = pd.Index(table.schema.names)
+        twice = names[names.duplicated()]
+        if len(twice):
+            raise ValueError(f"the header names {some(twice)} twice")
+        return table
+
+    types = dict.fromkeys(text, pa.string())
+    if long is None and words is None:
+        table = checked(csv.read_csv(source, reading, parsing, kinds(types)))
+        return cast(pd.DataFrame, table.to_pandas())
+    if long is not None:
+        reading.use_threads = False  # each of them would hold blocks of its own
+    with csv.open_csv(source, reading, parsing, kinds(types)) as head:
+        first = {column.name: column.type for column in checked(head).schema}
+    pa.default_memory_pool().release_unused()
+    scored = [name for name in first if name not in text and long is None]
+    scored += [long.score] if long is not None and long.score in first else []
+    # Arrow guesses that '0x1' is a whole number; as a fraction it is none, and stays text.
+    first |= {name: pa.float64() for name in scored if not pa.types.is_boolean(first[name])}
+    types |= dict.fromkeys(scored, pa.string())  # where a cell is neither a number nor empty
+    if long is None:
+        try:
+            table = csv.read_csv(source, reading, parsing, kinds(first))
+        except pa.ArrowInvalid:
+            table = csv.read_csv(source, reading, parsing, kinds(types))
+        return cast(pd.DataFrame, checked(table).to_pandas())
+    if not {*long.named} <= {*first}:
+        return _csv(source, text, None)  # the error names all columns
+    reading.block_size = min(max(FEW, source.stat().st_size // 32), MANY)
+    texts = [*text, *(name for name in first if first[name] == pa.string())]
+    first |= dict.fromkeys(texts, pa.dictionary(pa.int32(), pa.string()))
+    only = {"include_columns": long.named}
+    try:
+        # Arrow keeps the whole file while it may have to change a type that it guessed.
+        table = csv.read_csv(source, reading, parsing, kinds(first, **only))
+    except pa.ArrowInvalid:
+        table = csv.read_csv(source, reading, parsing, kinds(types, **only))
+    return _converted(checked(table))
+
+
+def _converted(table: Any) -> "pd.DataFrame":
+    """Return an Arrow table in pandas; the table is empty then, and Arrow keeps no memory."""
+    import pyarrow as pa
+
+    pool = pa.default_memory_pool()
+    pool.release_unused()
+    frame = table.to_pandas(split_blocks=True, self_destruct=True)
+    pool.release_unused()
+    return cast(pd.DataFrame, frame)
+
+
+def _parquet(
+    source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
+) -> "pd.DataFrame":
+    import pyarrow.parquet as pq
+
+    names = Counter(pq.read_schema(source).names)
+    if long is not None and all(names[name] == 1 for name in long.named):
+        frame = _converted(pq.read_table(source, columns=long.named, read_dictionary=long.named))
+        if {*long.named} <= {*frame}:  # else pandas made one of them the index
+            return frame
+    return cast(pd.DataFrame, pq.read_table(source).to_pandas())
+
+
+def _json(
+    source: Path, text: list[str], long: Columns | None, words: CellWords | None = None
+) -> "pd.DataFrame":
+    if long is None:
+        return pd.DataFrame(list(json_rows(source)))
+    seen, texts = set[str](), dict[str, str]()
+    columns: dict[str, Any] = {name: [] for name in long.named}
+    for row in json_rows(source):
+        seen.update(row)
+        for name, cells in columns.items():
+            cell = row.get(name, math.nan)
+            if name not in row and "." in name:  # a value within an object
+                cell = at(row, *name.split("."))
+                seen.update([name] if cell is not None else [])
+            cells.append(texts.setdefault(cell, cell) if isinstance(cell, str) else cell)
+    if not seen.issuperset(columns):
+        every = _json(source, text, None)  # the error names all columns
+        return every.assign(**{name: cells for name, cells in columns.items() if name in seen})
+    for name, cells in columns.items():
+        if all(isinstance(cell, str) for cell in cells):
+            columns[name] = pd.Categorical(cells)
+    return pd.DataFrame(columns)
