@@ -16,7 +16,7 @@ from fewbench.uncertainty.bounds import past_scores
 from fewbench.uncertainty.held_out import HeldOut
 from fewbench.uncertainty.intervals import Scored
 from fewbench.uncertainty.judge import Judge
-from fewbench.uncertainty.likeness import likeness_of
+from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import error_within, exact_interval, standard_error
 
 MADE = Provenance(
@@ -73,7 +73,7 @@ def width(estimate):
 
 def test_held_out_errors_make_the_interval_within_what_the_answers_leave_possible():
     many, few = (estimated(0.5, range(15), MIDDLING[:15], known(*[0.05] * n)) for n in (400, 10))
-    off = 0.05 * likeness_of(TABLE, [one_row(MIDDLING[:15])], 0.0)[0].widening
+    off = 0.05 * resemblance_of(TABLE, [one_row(MIDDLING[:15])], 0.0)[0].widening
     assert (many.interval.low, many.interval.high) == pytest.approx(
         (0.5 - off, 0.5 + off), rel=0.01
     )

@@ -11,7 +11,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.methods import Method, Prediction, Session, Subset
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.uncertainty.likeness import likeness_of
+from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import standard_error
 
 ADAPTIVE = ["fewbench", "fluid", "tailored", "collaborative"]
@@ -190,8 +190,8 @@ def test_intervals_are_in_units_of_the_spread_of_the_method(sources):
     for name, spread in (("good", 0.02), ("bad", 0.05)):
         assert said[name].interval_kind == "held-out"
         judge = evaluation.estimating.judge
-        likeness = likeness_of(sources, [evaluation.record.answers(name)], judge.method.reach)
-        unit = np.sqrt(spread * standard_error(0.3, 10, 60)) * likeness[0].widening
+        resemblance = resemblance_of(sources, [evaluation.record.answers(name)], judge.method.reach)
+        unit = np.sqrt(spread * standard_error(0.3, 10, 60)) * resemblance[0].widening
         ends = said[name].interval
         widths[name] = max(ends.high - said[name].score, said[name].score - ends.low)
         own[name] = judge.quantiles(10).at(0.9) * unit

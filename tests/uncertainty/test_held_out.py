@@ -22,7 +22,7 @@ from fewbench.uncertainty import held_out
 from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.held_out import HeldOut, deal, looks_of, measure, no_errors, units_of
 from fewbench.uncertainty.intervals import Scored
-from fewbench.uncertainty.likeness import likeness_of
+from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import standard_error
 
 
@@ -160,7 +160,7 @@ def test_errors_are_those_of_estimates_at_every_look():
             own = np.flatnonzero(held.parts == part)
             rest = table.take(models=np.setdiff1d(np.arange(20), held.models[own]))
             answers = [Answers(np.arange(n), values[[row], :n]) for row in own]
-            wider = [one.widening for one in likeness_of(rest, answers, 0.0)]
+            wider = [one.widening for one in resemblance_of(rest, answers, 0.0)]
             np.testing.assert_allclose(held.units[own, at, 0], plain[own] * wider, rtol=1e-6)
     assert np.abs(held.errors[:, -1]).max() < 1e-12
     assert not held.relative[:, -1].any()

@@ -49,15 +49,16 @@ def _ends(text: str) -> str:
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help has no names of Python types, and whose options are given once."""
+    """A command whose help has no names of Python types."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; a usage error if an option that takes one value is given twice."""
+        """Read the arguments; a usage error for two methods where there can be one.
+
+        Of other options given twice the last holds, as in most programs.
+        """
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for at, option in enumerate(given):
-            takes_one = option.param_type_name == "option" and not option.multiple
-            if takes_one and option in given[:at] and not getattr(option, "is_flag", False):
-                raise typer.BadParameter(f"{option.opts[0]} is given twice", ctx)
+        if [option.name for option in given].count("method") > 1:
+            raise typer.BadParameter("--method is given twice", ctx)
         return list(super().parse_args(ctx, args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

@@ -35,8 +35,8 @@ from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.intervals import Scored
-from fewbench.uncertainty.likeness import likeness_of
 from fewbench.uncertainty.replay import Replay, replays
+from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
 FOLDS, DIVISIONS = 5, 3
@@ -454,9 +454,9 @@ def _units(scored: Sequence[Scored], sources: Scores, reach: float) -> FloatArra
     )
     units = np.full(is_sampled.shape, SAMPLED)
     model_based = np.flatnonzero(~is_sampled.all(axis=1)).tolist()
-    near = likeness_of(sources, [scored[at].answers for at in model_based], reach)
-    for at, likeness in zip(model_based, near, strict=True):
-        units[at] = units_of(scored[at], sources) * likeness.widening
+    near = resemblance_of(sources, [scored[at].answers for at in model_based], reach)
+    for at, resemblance in zip(model_based, near, strict=True):
+        units[at] = units_of(scored[at], sources) * resemblance.widening
     return np.where(is_sampled, SAMPLED, units)
 
 

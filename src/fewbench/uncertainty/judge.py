@@ -5,7 +5,7 @@
 - Items that are a sample with known probabilities: Wilson's interval with the number of random
   items that would be as precise, and Student's t.
 - Every other estimate: quantiles of the method's errors on held-out sources (`held_out`), in units
-  that are larger the less the target answers like the sources (`likeness`), but no wider than as
+  that are larger the less the target answers like the sources (`resemblance`), but no wider than as
   many random items, as the method's errors compare with theirs.
 
 Held-out errors say nothing of a target beyond the sources, or unlike them: there the interval has
@@ -57,7 +57,7 @@ from fewbench.uncertainty.intervals import (
     student,
     wilson,
 )
-from fewbench.uncertainty.likeness import Likeness, likeness_of
+from fewbench.uncertainty.resemblance import Resemblance, resemblance_of
 from fewbench.uncertainty.sampling import (
     betting_interval,
     error_within,
@@ -72,13 +72,13 @@ MOST_SHARE = 0.7
 """Least upper bound of an interval, as a share of random sampling's width: however small the errors
 on held-out sources, a target may be none of them."""
 UNLIKELY = 0.05
-"""p-value of likeness from which the upper bound is all of random sampling's width."""
+"""p-value of resemblance from which the upper bound is all of random sampling's width."""
 BEYOND = 2 / 3
 """Least share of random sampling's width, times the probability that a target is beyond the
 sources. With .75 targets beyond them pay 3% more width, with .6 the worst of nine tables is covered
 .75 in place of .81 (far stronger targets, 30 items)."""
 MISFITTING = (0.0, 0.02, 0.1), (1.0, 1.0, 0.8)
-"""p-value of likeness, and the least share; none above."""
+"""p-value of resemblance, and the least share; none above."""
 FEWEST_IN_TASK = 5
 """A task counts as one with at least so many random items for its least width: the sources say as
 much of it. With 8, the worst task of five tables is covered .47 in place of .55."""
@@ -246,12 +246,12 @@ class Judge:
                 NORMAL * self.random.error(estimate, n),
                 warnings=(_too_few(self.scores) if quantiles is None else SCORE_ALIKE,),
             )  # fmt: skip
-        likeness = self._likeness(score)
-        share, unit = self._least_share(likeness), unit * likeness.widening
-        own, most_wide = _mean_half([quantiles], unit), self._upper_bound(estimate, n, likeness)
+        resemblance = self._resemblance(score)
+        share, unit = self._least_share(resemblance), unit * resemblance.widening
+        own, most_wide = _mean_half([quantiles], unit), self._upper_bound(estimate, n, resemblance)
         half = _at_least(lambda level: min(own(level), most_wide(level)), share, as_random)
         error = self._expected_error([quantiles], half)
-        warnings = [] if likeness.why is None else [_not_trusted(likeness.why, share)]
+        warnings = [] if resemblance.why is None else [_not_trusted(resemblance.why, share)]
         warnings += [ANSWER_ALIKE] if are_alike(self.scores) else []
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
@@ -268,19 +268,21 @@ class Judge:
         )
         return ratio * half(self.level)
 
-    def _likeness(self, score: Scored) -> Likeness:
-        return likeness_of(self.scores, [score.answers], self.method.reach)[0]
+    def _resemblance(self, score: Scored) -> Resemblance:
+        return resemblance_of(self.scores, [score.answers], self.method.reach)[0]
 
-    def _least_share(self, likeness: Likeness) -> float:
+    def _least_share(self, resemblance: Resemblance) -> float:
         """Return the least share of random sampling's width that an interval has."""
-        if likeness.why in ("above", "below") and not self.method.reach:
+        if resemblance.why in ("above", "below") and not self.method.reach:
             return 1.0  # the method cannot go beyond the sources
         by_fit = 0.0
-        if likeness.why != "above" and likeness.p_value <= MISFITTING[0][-1]:
-            by_fit = float(np.interp(likeness.p_value, *MISFITTING))
-        return max(by_fit, BEYOND * likeness.beyond)
+        if resemblance.why != "above" and resemblance.p_value <= MISFITTING[0][-1]:
+            by_fit = float(np.interp(resemblance.p_value, *MISFITTING))
+        return max(by_fit, BEYOND * resemblance.beyond)
 
-    def _upper_bound(self, estimate: float, n: int, likeness: Likeness) -> Callable[[float], float]:
+    def _upper_bound(
+        self, estimate: float, n: int, resemblance: Resemblance
+    ) -> Callable[[float], float]:
         """Return the greatest half width by level: as the method's errors compare with random's."""
         errors = self.errors(n)
         over_random = quantiles_over_random(errors, errors.at(n))
@@ -293,7 +295,7 @@ class Judge:
                 own = over_random.at(level) * width
             if is_worse:
                 return max(own, of_random)
-            if likeness.p_value < UNLIKELY:
+            if resemblance.p_value < UNLIKELY:
                 return of_random
             return min(max(own, MOST_SHARE * of_random), of_random)
 
@@ -317,9 +319,9 @@ class Judge:
         of_tasks = None
         if not is_random and not score.is_sampled and self.quantiles(n):
             of_tasks = self.quantiles(n, 1, 1 + len(sizes))
-            likeness = self._likeness(score)
-            units = units_of(score, scores) * likeness.widening
-            share = self._least_share(likeness)
+            resemblance = self._resemblance(score)
+            units = units_of(score, scores) * resemblance.widening
+            share = self._least_share(resemblance)
             as_random = partial(self.random.half, float(score.estimates[0]), n)
             # As many items as random sampling has in each task, or as the target ran.
             run = np.bincount(task_of, minlength=len(sizes))

@@ -18,13 +18,13 @@ from fewbench.scores import Scores
 MISFIT = 0.02
 """p-value of the answers' fit from which an estimate warns."""
 LEAST_LIKELY, WIDENING = 0.005, 0.35
-"""Errors grow as the p-value of likeness, but for less than this one, to the power of minus this:
+"""Errors grow as the p-value of resemblance, but for less than this one, to the power of minus this:
 measured on eight tables with targets like the sources, beyond them and unlike them
 (docs/intervals.md)."""
 
 
 @dataclass(frozen=True)
-class Likeness:
+class Resemblance:
     """How far a target is like the sources.
 
     Attributes
@@ -46,19 +46,19 @@ class Likeness:
     def widening(self) -> float:
         """By how much errors are larger than those of a target that is most like the sources.
 
-        >>> round(Likeness(0.1, 0.0, None).widening, 2)
+        >>> round(Resemblance(0.1, 0.0, None).widening, 2)
         2.24
         """
         return float(max(self.p_value, LEAST_LIKELY) ** -WIDENING)
 
 
-def likeness_of(sources: Scores, answers: Sequence[Answers], reach: float) -> list[Likeness]:
+def resemblance_of(sources: Scores, answers: Sequence[Answers], reach: float) -> list[Resemblance]:
     """Return how far targets are like the sources, each by one row of answers.
 
     `reach` is that of the method (see `fewbench.methods.Method.reach`). Curves are fitted once for
     targets with the same items.
     """
-    found: dict[int, Likeness] = {}
+    found: dict[int, Resemblance] = {}
     by_items: dict[bytes, list[int]] = {}
     for at, given in enumerate(answers):
         by_items.setdefault(np.asarray(given.items).tobytes(), []).append(at)
@@ -73,7 +73,7 @@ def likeness_of(sources: Scores, answers: Sequence[Answers], reach: float) -> li
         for at, row, fit, novelty in zip(places, rows, fits, novelties, strict=True):
             why = _why(abilities, theirs, columns, row, reach, min(fit, novelty))
             beyond = abilities.chance_beyond(abilities.posterior(columns, row))
-            found[at] = Likeness(math.sqrt(fit * novelty), beyond, why)
+            found[at] = Resemblance(math.sqrt(fit * novelty), beyond, why)
     return [found[at] for at in range(len(answers))]
 
 
