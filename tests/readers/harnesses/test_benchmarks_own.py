@@ -39,7 +39,7 @@ def test_a_report_of_swe_bench(tmp_path):
     reading = read(save(tmp_path / "org__agent-1.5.run1.json", REPORT))
     assert reading.scores.model_ids == ["org__agent-1.5"]
     assert by_item(reading.scores) == {
-        f"swe-bench/a__b-{n}": score for n, score in enumerate([1, 0, 0, 0], start=1)
+        f"swe_bench/a__b-{n}": score for n, score in enumerate([1, 0, 0, 0], start=1)
     }
     older = {name: value for name, value in REPORT.items() if "submitted" not in name}
     older = {"total_instances": 6, "completed_instances": 2, **older}
