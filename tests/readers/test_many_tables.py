@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from fewbench.errors import FewbenchError, ScoresError
@@ -146,6 +147,12 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
     other = save_scores(from_arrays([[1.0]], models=["a"], items=["r"], tasks=["x"]), paths[1])
     with pytest.raises(ScoresError, match=r"1 cell has one score in .*one.*'a', item 'r'"):
         read([paths[0], other])
+    last = save_scores(from_arrays([[0.0]], models=["a"], items=["t"]), tmp_path / "three.parquet")
+    joined = read([paths[0], last]).scores  # no item in common
+    assert joined.values[joined.run].tolist() == [1, 0, 0]
+    again = save_scores(from_arrays([[1.0]], models=["a"], items=["t"]), tmp_path / "four.parquet")
+    with pytest.raises(ScoresError, match=r"in .*three\.parquet and a different one in .*four"):
+        read([paths[0], last, again])
     for change, wrong in (
         ({"tasks": ["z"]}, r"a different task of 1 item, first 'r': 'x' and 'z'"),
         ({"tasks": ["x"], "scale": Scale(0, 100)}, "the scale is"),
@@ -162,7 +169,7 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
     ]
     paths = [
         save_scores(
-            table.changed(items=table.items.assign(source=str(cost), cost=cost)),
+            table.changed(items=table.items.assign(source=str(cost), cost=cost, harness="x")),
             tmp_path / f"{cost:g}.parquet",
         )
         for table, cost in zip(tables, (1.0, 5.0), strict=True)
@@ -172,6 +179,24 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
     reading = read(paths, accept_differences=True)
     assert reading.scores.items.loc["q", "cost"] == 4
     assert "accepted as the items of" in reading.notes[0]
+    for path in paths:  # no logs, so that the cost is the user's
+        table = read(path).scores
+        save_scores(table.changed(items=table.items.drop(columns=["harness", "source"])), path)
+    with pytest.raises(ScoresError, match=r"a different cost of 1 item.*: 1\.0 and 5\.0"):
+        read(paths)
+
+
+def test_texts_that_one_of_joined_tables_lacks_are_empty(tmp_path):
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for at, path in enumerate(paths):
+        table = from_arrays([[1.0, 0.0]], models=[path.stem], items=[f"q{at}", "r"])
+        if not at:
+            table = table.changed(models=table.models.assign(lab=pd.array(["x"], dtype="string")))
+            table = table.changed(items=table.items.assign(kind=pd.array(["x"] * 2, dtype="str")))
+        save_scores(table, path)
+    scores = read(paths).scores
+    assert scores.models["lab"].tolist() == ["x", ""]
+    assert scores.items["kind"].tolist() == ["x", "x", ""]
 
 
 def test_all_that_is_wrong_with_a_table_is_said_at_once(tmp_path):
