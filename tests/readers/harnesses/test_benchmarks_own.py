@@ -103,6 +103,11 @@ def test_runs_of_a_submission_are_repeated_answers(tmp_path):
         read(tmp_path)
     assert "--trials mean" in caught.value.hint
     assert by_item(read(tmp_path, trials="mean").scores) == {"terminal-bench-1/t1": 0.5}
+    own = tmp_path / "data@2" / "runs"  # a folder of the user's
+    for name in ("r1", "r2"):
+        save(own / name / "results.json", run_1(("t1", True)))
+        save(own / name / "run_metadata.json", {"agent_name": "terminus", "model_name": name})
+    assert read(own).scores.model_ids == ["terminus_r1", "terminus_r2"]
 
 
 def trial_2(task, reward, cost=0.5, suffix="Ab"):
@@ -149,6 +154,9 @@ def test_a_job_of_terminal_bench_2_with_its_trials(tmp_path):
     assert by_item(read(path).scores) == {"terminal-bench-2/t1": 0}
     published = tmp_path / "submissions" / "terminal-bench" / "2.0" / "agent__m3" / "job"
     assert read(save(published / "result.json", JOB)).scores.model_ids == ["agent__m3"]
+    own = tmp_path / "submissions" / "today" / "jobs" / "x"  # folders of the user's
+    save(own / "j1" / "t1__a" / "result.json", trial_2("t1", 1.0))
+    assert read(own).scores.model_ids == ["agent__model"]
 
 
 # -- tau2-bench --------------------------------------------------------------------------------
@@ -190,6 +198,8 @@ def test_results_of_tau2_bench(tmp_path):
     assert any("1 simulation ended by a failure" in note for note in reading.notes)
     place = tmp_path / "submissions" / "m_org" / "trajectories"
     assert read(save(place / "d.json", tau2(("0", 1.0)))).scores.model_ids == ["m_org"]
+    own = tmp_path / "submissions" / "mine" / "e.json"  # a folder of the user's
+    assert read(save(own, tau2(("0", 1.0)))).scores.model_ids == ["org/m"]
 
 
 # -- MMLU-Pro and LiveCodeBench ----------------------------------------------------------------

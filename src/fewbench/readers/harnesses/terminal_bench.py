@@ -17,11 +17,13 @@ RUN = re.compile(rb'\s*\{(\s*"id"\s*:\s*"[^"]*"\s*,)?\s*"results"\s*:\s*\[\s*\{'
 TRIAL = re.compile(rb'\s*\{\s*("id"\s*:\s*"[^"]*"\s*,\s*)?"task_name"\s*:.*"trial_name"', re.DOTALL)
 JOB = re.compile(rb'"n_total_trials"\s*:|"evals"\s*:\s*\{')
 METADATA = "run_metadata.json"
-VERSIONED = re.compile(r".+[@:]\d.*")
-"""Folder of a benchmark's version in the leaderboard's repository, such as core@0.1.1."""
 DATED = re.compile(r"(\d{4})(\d\d)(\d\d)_(.+)")
-SUBMITTED = "submissions"
-"""Folder with those of version 2: submissions/BENCHMARK/VERSION/AGENT__MODEL/JOB."""
+SUBMITTED = (
+    re.compile(r"(?:^|/)results/[^/]+[@:]\d[^/]*/(\d{8}_[^/]+)/"),
+    re.compile(r"(?:^|/)submissions/[^/]+/\d[^/]*/([^/]+__[^/]+)/[^/]+/"),
+)
+"""Files in the leaderboards' repositories: results/BENCHMARK@VERSION/DATE_AGENT_MODEL/… of version
+1, and submissions/BENCHMARK/VERSION/AGENT__MODEL/JOB/… of version 2."""
 
 
 class TerminalBench:
@@ -62,7 +64,7 @@ class TerminalBench:
 
 
 def submission_of(place: PurePath) -> str | None:
-    """Return the submission to the leaderboard that a file is of, None outside its repository.
+    """Return the submission to a leaderboard that a file is of, None outside its repository.
 
     Examples
     --------
@@ -70,14 +72,10 @@ def submission_of(place: PurePath) -> str | None:
     '20250811_agent_model'
     >>> submission_of(PurePath("submissions/terminal-bench/2.0/agent__model/job/result.json"))
     'agent__model'
+    >>> submission_of(PurePath("data@2/runs/r1/results.json"))
     """
-    parts = place.parts
-    for number, part in enumerate(parts[:-2]):
-        if VERSIONED.fullmatch(part):
-            return parts[number + 1]
-    if SUBMITTED in parts[:-4]:
-        return parts[parts.index(SUBMITTED) + 3]
-    return None
+    matches = (layout.search(place.as_posix()) for layout in SUBMITTED)
+    return next((match[1] for match in matches if match), None)
 
 
 def system_of(submission: str) -> str:
