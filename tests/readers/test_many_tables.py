@@ -116,6 +116,22 @@ def test_columns_from_a_table_of_their_own(tmp_path):
         read([answers, names, items], columns=columns)
 
 
+def test_rows_of_a_table_are_found_by_all_columns_in_common(tmp_path):
+    answers, names = tmp_path / "answers.csv", tmp_path / "names.csv"
+    answers.write_text("lang,model_id,q,ok\nen,1,q1,1\nen,2,q1,0\nde,1,q2,1\n")
+    names.write_text("lang,model_id,name\nde,1,Alpha\nen,1,Alpha\nen,2,Beta\n")
+    columns = Columns("name", "q", "ok")
+    reading = read([answers, names], columns=columns)
+    assert reading.scores.model_ids == ["Alpha", "Beta"]
+    assert f"'name' from {names}, by 'lang', 'model_id'" in reading.notes
+    answers.write_text(answers.read_text() + "en,3,q1,1\n")
+    with pytest.raises(ScoresError, match="column 'name' is empty in 1 row"):
+        read([answers, names], columns=columns)
+    names.write_text(names.read_text() + "en,1,Gamma\n")
+    with pytest.raises(FewbenchError, match=r"'lang', 'model_id' are not different.*: 'en, 1'"):
+        read([answers, names], columns=columns)
+
+
 def test_a_column_of_models_that_is_not_named(tmp_path):
     (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
     with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:

@@ -144,7 +144,7 @@ def _long_rows(
     is_named = columns.model is not None
     sources, lookups = find_lookups(sources, columns)
     own = without(columns, lookups) if lookups else columns
-    text = [*own.ids, *(lookup.key for lookup in lookups)]
+    text = [*own.ids, *(key for lookup in lookups for key in lookup.keys)]
     models = names_of_files(sources)
     if columns.only_model:
         models = [columns.only_model] * len(sources)
