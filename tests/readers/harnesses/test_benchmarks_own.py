@@ -245,6 +245,10 @@ def test_codes_of_livecodebench(tmp_path):
     assert scores.model_ids == ["Model-X"]
     assert by_item(scores) == {"atcoder/abc": 1, "leetcode/1_A": 0.5}
     assert np.isclose(scores.repeats.variances, [[0, 0.5]]).all()
+    tests = [{"question_id": "7", "test_id": n, "graded_list": [n == 1]} for n in range(2)]
+    other = save(path.with_name("Scenario.testoutputprediction_1_0.2_eval_all.json"), tests)
+    task = "livecodebench_testoutputprediction"
+    assert by_item(read(other).scores) == {f"{task}/7/0": 0, f"{task}/7/1": 1}
     rows[0]["graded_list"] = None
     with pytest.raises(ReaderError, match="problem 1: graded_list is null"):
         read(save(path, rows))
