@@ -60,6 +60,13 @@ def test_a_file_for_each_model(tmp_path):
     assert "the models are called as the files are, 'model-b', 'model-a'" in together.notes[0]
     one = Columns(item="id", score="ok", only_model="m")
     assert read(paths, columns=one, trials="mean").scores.model_ids == ["m"]
+    other = paths[0].with_suffix(".json")
+    other.write_text(json.dumps(ROWS))
+    assert read([paths[0], other], columns=NAMED).scores.model_ids == [
+        "model-b.jsonl",
+        "model-b.json",
+    ]
+    other.unlink()
     folder = read(paths[0].parent, columns=NAMED).scores
     assert folder.model_ids == ["model-a", "model-b"]
     (tmp_path / "deep").mkdir()
@@ -68,6 +75,11 @@ def test_a_file_for_each_model(tmp_path):
         home.mkdir(parents=True)
         path.rename(home / "answers.jsonl")
     assert read(tmp_path / "deep", columns=NAMED).scores.model_ids == ["model-a", "model-b"]
+
+
+def test_a_folder_without_tables(tmp_path):
+    with pytest.raises(FewbenchError, match="no file of answers in this folder"):
+        read(tmp_path, form="table", columns=NAMED)
 
 
 def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):

@@ -1,6 +1,7 @@
 """Tables of scores whose columns the user names: long and wide, in one file or several."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -199,8 +200,15 @@ def names_of_files(paths: Sequence[Path]) -> list[str]:
     ['gpt-x']
     >>> names_of_files([Path("out/gpt-x/answers.jsonl"), Path("out/claude-y/answers.jsonl")])
     ['gpt-x', 'claude-y']
+    >>> names_of_files([Path("gpt-x.csv"), Path("gpt-x.json")])
+    ['gpt-x.csv', 'gpt-x.json']
     """
-    parts = [[*path.absolute().parent.parts, path.stem] for path in paths]
+    stems = [path.absolute().with_suffix("") for path in paths]
+    times = Counter(stems)
+    parts = [
+        [*(path.absolute() if times[stem] > 1 else stem).parts]
+        for path, stem in zip(paths, stems, strict=True)
+    ]
     if len(parts) == 1:
         return [parts[0][-1]]
     while len({own[0] for own in parts}) == 1 and min(map(len, parts)) > 1:
