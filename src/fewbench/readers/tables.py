@@ -15,11 +15,11 @@ from fewbench.readers.frames import (
     Columns,
     load_table,
     reader_of,
-    require_columns,
     table_columns,
 )
 from fewbench.readers.lookup import find_lookups, without
 from fewbench.scores import Scale, Scores, from_long, from_wide
+from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import CellWords
 
 KEPT = {
@@ -178,7 +178,7 @@ def _long_rows(
 def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
     try:
         require_columns(frame, names)
-    except ReaderError as error:
+    except FewbenchError as error:
         raise error.within(str(source)) from error
 
 
