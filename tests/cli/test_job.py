@@ -77,7 +77,8 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     assert f"{found['score']:.1f}" in text  # one digit on a scale of 100
     width, error = found["random"]["half_width"], found["random"]["expected_error"]
     assert re.search(rf"\nrandom sampling +± {width:.1f} +{error:.1f}\n", text)
-    assert "would give" not in text
+    half = (found["interval"]["high"] - found["interval"]["low"]) / 2
+    assert ("would give" in text) == (half > width and found["expected_error"] > error)
     assert all(task in text for task in table.tasks)
     past, ends = 100 * table.full_scores(), found["rank_interval"]
     assert found["rank"] == 1 + (past > found["score"] + 1e-6).sum()

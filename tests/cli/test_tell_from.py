@@ -76,3 +76,8 @@ def test_what_answers_cost_by_their_log_is_recorded_once(ok, started):
     simulations.append({"task_id": "t3", "agent_cost": 8.0, "reward_info": None})
     ok("tell", run, written(data))
     assert Evaluation.open(run).cost("new").spent == 18
+
+
+def test_columns_of_a_table_are_refused_for_a_log(cli, started):
+    said = cli("tell", started("tau2_retail"), "a.json", "--from", "tau2-bench", "--item", "q")
+    assert "--item and --score name columns of a table" in said.err

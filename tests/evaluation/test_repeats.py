@@ -203,3 +203,30 @@ def test_scores_that_are_pass_at_k_are_not_taken_for_means(tmp_path: Path) -> No
     single.tell("new", dict.fromkeys(single.ask()["new"], 1.0), accept_fractions=True)
     (warning,) = [text for text in single.estimate(warn=False).warnings if "pass@2" in text]
     assert "are pass@2, and the target's are not known to be" in warning
+
+
+def test_told_answers_are_paid_once_and_unknown_prices_are_the_mean() -> None:
+    priced = SOURCES.changed(items=SOURCES.items.assign(cost=0.5))
+    evaluation = Evaluation(priced, "random", 20, ["new"])
+    asked = evaluation.ask()["new"]
+
+    def log(items: list[str], score: float, *, lacking: int = 0) -> Scores:
+        table = from_arrays([[score] * len(items)], models=["new"], items=items)
+        stated = ["" if at < lacking else '{"new": 2.0}' for at in range(len(items))]
+        return table.changed(items=table.items.assign(answer_costs=stated))
+
+    def spent() -> float:
+        cost = evaluation.cost("new")
+        assert cost is not None
+        return cost.spent
+
+    evaluation.tell_table(log(asked[:10], 1.0, lacking=1))
+    assert spent() == 20
+    evaluation.tell_table(log(asked[:10], 1.0))  # the same again
+    evaluation.tell_table(log(asked[:4], 0.0), correct=True)  # graded anew
+    evaluation.tell("new", {asked[0]: 1.0}, correct=True)
+    assert spent() == 20
+    evaluation.tell("new", dict.fromkeys(asked[10:15], 1.0))  # of no known cost
+    assert spent() == 30
+    evaluation.reported_costs["new"] = 60.0  # of a runner, for its answers
+    assert spent() == 80

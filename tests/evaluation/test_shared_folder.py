@@ -121,9 +121,9 @@ def test_a_lost_ask_in_the_middle_is_said(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::fewbench.EstimateWarning")
-@pytest.mark.parametrize(("target", "is_warned"), [(54, True), (45, False)])
-def test_a_target_that_random_items_would_estimate_better_is_warned_of(target, is_warned):
-    """The second target runs the items of a far weaker one: they may tell little of it."""
+@pytest.mark.parametrize("target", [54, 45])
+def test_a_target_on_the_items_of_a_far_weaker_one_is_as_sure_as_on_random_ones(target):
+    """They tell less of it than its own, and no less than random ones: nothing to warn of."""
     table = simulate(60, 400, 4, seed=5)
     order = np.argsort(table.full_scores())
     sources = table.take(models=[model for model in order[:40] if model != order[20]])
@@ -134,7 +134,6 @@ def test_a_target_that_random_items_would_estimate_better_is_warned_of(target, i
         while items := evaluation.ask(targets=[name]).get(name):
             evaluation.tell(name, {item: answers[name][position[item]] for item in items})
     estimate = evaluation.estimate(targets=["strong"])["strong"]
-    is_worse = estimate.expected_error > estimate.random.expected_error
-    half_width = (estimate.interval.high - estimate.interval.low) / 2
-    assert (is_worse and half_width > estimate.random.half_width) is is_warned
-    assert any("run it with -m random" in text for text in estimate.warnings) is is_warned
+    assert estimate.interval.low < table.full_scores()[order[target]] < estimate.interval.high
+    assert estimate.interval.high - estimate.interval.low < 2 * estimate.random.half_width
+    assert not estimate.warnings

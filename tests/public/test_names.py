@@ -104,12 +104,13 @@ def test_terminal_bench_from_its_name_to_an_estimate(cli, site, monkeypatch):
     assert "terminal-bench: fetching 3 files, " in err
     assert err.count("license: Apache-2.0 (2)") == 1
     asked = cli("ask", "run")[1].split()
-    assert set(asked) <= set(ITEMS)
-    rows = "".join(f"{item},{RIGHT[MODELS[2]][item]}\n" for item in asked)
+    right = {f"terminal-bench-2/{item}": RIGHT[MODELS[2]][item] for item in ITEMS}
+    assert set(asked) <= set(right)
+    rows = "".join(f"{item},{right[item]}\n" for item in asked)
     Path("answers.csv").write_text(f"id,score\n{rows}")
     assert cli("tell", "run", "answers.csv", "--accept-fractions")[0] == 0
     while asked := cli("ask", "run")[1].split():
-        rows += "".join(f"{item},{RIGHT[MODELS[2]][item]}\n" for item in asked)
+        rows += "".join(f"{item},{right[item]}\n" for item in asked)
         Path("answers.csv").write_text(f"id,score\n{rows}")
         assert cli("tell", "run", "answers.csv")[0] == 0
     code, out, _ = cli("estimate", "run", "--json")

@@ -120,8 +120,9 @@ def _list(as_json: bool) -> None:
         echo(f"  run: {row['run_with']}")
         echo(f"  real files read: {row['tried'] or 'none'}")
         echo(f"  cite: {row['cite']}")
-    echo("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")
-    echo("NAME, or NAME:BENCHMARK, may stand in place of SCORES: fewbench run lm-eval mmlu-pro …")
+    echo("\nNumbers and sizes are approximate. A name above, or NAME:BENCHMARK, stands in place of")
+    echo("SCORES: fewbench run lm-eval mmlu-pro … Any other dataset repository needs fewbench get")
+    echo("hub:ORG/DATASET first.")
 
 
 def _models(_: Call, typed: str) -> int | list[str]:

@@ -130,6 +130,11 @@ def tell(
     if answers is not None:
         is_open = item is None and score is None and form is None
         is_logs = form in HARNESSES or (is_open and are_logs(answers))
+        if is_logs and (item or score):
+            raise AnswersError(
+                f"--item and --score name columns of a table; {answers} is read as {form}",
+                hint="omit them, or --from",
+            )
         if transposed:
             columns = Columns(None, item)
         else:

@@ -277,7 +277,8 @@ class Choosing:
         )
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:
-        reported = self.reported_costs.get(target, 0.0) or self.ledger.told_cost(target)
+        reported = self.reported_costs.get(target, 0.0)
+        reported += self.ledger.told_cost(target, is_all=not reported)
         return expected_costs(self.scores, self._calls(target), reported)
 
     def _calls(self, target: str) -> FloatArray:

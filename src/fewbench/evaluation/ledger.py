@@ -223,7 +223,7 @@ class Ledger:
             conditions = recorded_conditions(table, self._item_ids[answers.items])
             left = self._item_ids[np.setdiff1d(self.record.open(name), answers.items)].tolist()
             empty |= dict.fromkeys(item for item in left if item in table.items.index)
-            paid_for = self._item_ids[answers.items[~repeats]]
+            paid_for = self._item_ids[answers.items[is_new]]
             cost = cost_of_answers(table, table.model_ids[matched[name]], paid_for)
             self.tell(
                 name, answers, **given_as, repeat=repeat, conditions=conditions,
@@ -300,10 +300,19 @@ class Ledger:
             entry for entry in self.entries if isinstance(entry, Told) and entry.target == target
         ]
 
-    def told_cost(self, target: str) -> float:
-        """Return what the answers of a target cost by their logs, 0 unless all of them state it."""
-        costs = [entry.cost for entry in self.told(target) if entry.items]
-        return 0.0 if None in costs else float(sum(filter(None, costs)))
+    def told_cost(self, target: str, *, is_all: bool) -> float:
+        """Return what the answers of a target cost by their logs, 0 if none states it.
+
+        With `is_all`, answers of other entries count as the mean of these. A corrected answer was
+        paid once.
+        """
+        stated, n_stated, paid = 0.0, 0, set[tuple[str, int]]()
+        for entry in self.told(target):
+            new = {(item, entry.repeat) for item in entry.items} - paid
+            paid |= new
+            if entry.cost is not None:
+                stated, n_stated = stated + entry.cost, n_stated + len(new)
+        return stated * len(paid) / n_stated if is_all and n_stated else stated
 
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts.

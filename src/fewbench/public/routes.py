@@ -137,7 +137,7 @@ def routed(scores: Scores, route: Route | None) -> tuple[Scores, tuple[str, ...]
     items = scores.items
     own_ids = [str(item) for item in items.index]
     named = [str(task).replace(" ", "_") for task in items["task"]]
-    tasks = [route.task.format(task=task) for task in named]
+    tasks = [task if route.runs(task) else route.task.format(task=task) for task in named]
     if route.harness == "lm-eval":
         ids = own_ids if not route.order else [str(at) for at in items[POSITION]]
         items = items.set_axis(

@@ -17,6 +17,10 @@ ANSWER_COSTS = "answer_costs"
 """Column of a told table's items: JSON, model → what its answers to the item cost. Else empty."""
 
 
+LACKING = 0.1
+"""Share of the answers that may lack a cost."""
+
+
 def amount(value: float, unit: str) -> str:
     """Return an amount with its unit, if there is one.
 
@@ -31,13 +35,17 @@ def amount(value: float, unit: str) -> str:
 
 
 def cost_of_answers(told: Scores, model: str, items: Sequence[str]) -> float | None:
-    """Return what a model's answers to items cost, None unless the table states each cost."""
+    """Return what a model's answers to items cost, None if the table states hardly any cost.
+
+    The few answers without a cost count as the mean of the others.
+    """
     if ANSWER_COSTS not in told.items:
         return None
-    costs = [
-        json.loads(text or "{}").get(model) for text in told.items[ANSWER_COSTS].loc[list(items)]
-    ]
-    return None if None in costs else float(sum(costs))
+    texts = told.items[ANSWER_COSTS].loc[list(items)]
+    costs = [cost for text in texts if (cost := json.loads(text or "{}").get(model)) is not None]
+    if len(costs) < (1 - LACKING) * len(texts):
+        return None
+    return float(sum(costs)) * len(texts) / max(len(costs), 1)
 
 
 def read_costs(

@@ -82,6 +82,8 @@ MISFITTING = (0.0, 0.02, 0.1), (1.0, 1.0, 0.8)
 FEWEST_IN_TASK = 5
 """A task counts as one with at least so many random items for its least width: the sources say as
 much of it. With 8, the worst task of five tables is covered .47 in place of .55."""
+WORTH_SAYING = 0.05
+"""Least share of random sampling's width that a warning names."""
 UNLIKE = {
     "above": "the target does better than nearly all source models on these items",
     "below": "the target does worse than nearly all source models on these items",
@@ -248,9 +250,11 @@ class Judge:
             )  # fmt: skip
         resemblance = self._resemblance(score)
         share, unit = self._least_share(resemblance), unit * resemblance.widening
-        own, most_wide = _mean_half([quantiles], unit), self._upper_bound(estimate, n, resemblance)
-        half = _at_least(lambda level: min(own(level), most_wide(level)), share, as_random)
-        error = self._expected_error([quantiles], half)
+        half, bound = _mean_half([quantiles], unit), self._upper_bound(score, resemblance)
+        plain, error = NORMAL * self.random.error(estimate, n), quantiles.mean * unit
+        if bound is not None:
+            half, error = _at_most(half, bound), min(error, plain)
+        half, error = _at_least(half, share, as_random), max(error, share * plain)
         warnings = [] if resemblance.why is None else [_not_trusted(resemblance.why, share)]
         warnings += [ANSWER_ALIKE] if are_alike(self.scores) else []
         return Uncertainty(
@@ -258,15 +262,6 @@ class Judge:
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
             warnings=tuple(warnings),
         )  # fmt: skip
-
-    def _expected_error(
-        self, quantiles: Sequence[Quantiles], half: Callable[[float], float]
-    ) -> float:
-        """Return the error to expect: to the half width as on held-out sources."""
-        ratio = fmean(each.mean for each in quantiles) / max(
-            fmean(each.at(self.level) for each in quantiles), TINY
-        )
-        return ratio * half(self.level)
 
     def _resemblance(self, score: Scored) -> Resemblance:
         return resemblance_of(self.scores, [score.answers], self.method.reach)[0]
@@ -281,22 +276,24 @@ class Judge:
         return max(by_fit, BEYOND * resemblance.beyond)
 
     def _upper_bound(
-        self, estimate: float, n: int, resemblance: Resemblance
-    ) -> Callable[[float], float]:
-        """Return the greatest half width by level: as the method's errors compare with random's."""
-        errors = self.errors(n)
+        self, score: Scored, resemblance: Resemblance
+    ) -> Callable[[float], float] | None:
+        """Return the greatest half width by level: as the method's errors compare with random's.
+
+        None for a method that errs more than random sampling, or on items that tell a target less
+        than random ones would, such as those chosen for another target.
+        """
+        estimate, n = float(score.estimates[0]), len(score.answers.items)
+        errors, random = self.errors(n), partial(self.random.half, estimate, n)
         over_random = quantiles_over_random(errors, errors.at(n))
-        width = self.random.half(estimate, n, COMPARED)
-        is_worse = errors.is_worse_than_random
+        tells_less = score.spread is not None and score.spread > self.random.error(estimate, n)
+        if over_random is None or errors.is_worse_than_random or tells_less:
+            return None
+        if resemblance.p_value < UNLIKELY:
+            return random
 
         def most(level: float) -> float:
-            of_random, own = self.random.half(estimate, n, level), math.inf
-            if over_random is not None:
-                own = over_random.at(level) * width
-            if is_worse:
-                return max(own, of_random)
-            if resemblance.p_value < UNLIKELY:
-                return of_random
+            own, of_random = over_random.at(level) * random(COMPARED), random(level)
             return min(max(own, MOST_SHARE * of_random), of_random)
 
         return most
@@ -323,6 +320,7 @@ class Judge:
             units = units_of(score, scores) * resemblance.widening
             share = self._least_share(resemblance)
             as_random = partial(self.random.half, float(score.estimates[0]), n)
+            plain = NORMAL * self.random.error(float(score.estimates[0]), n)
             # As many items as random sampling has in each task, or as the target ran.
             run = np.bincount(task_of, minlength=len(sizes))
             as_many = np.maximum(run, n * sizes / scores.n_items)
@@ -346,9 +344,10 @@ class Judge:
                     share * float(widths[task]),
                     as_random,
                 )
+                expected = fmean(each.mean for each in quantiles) * float(units[1 + task])
                 uncertainties[-1] = Uncertainty(
                     estimate, "held-out", half, around(estimate, half), *ends,
-                    self._expected_error(quantiles, half), of_tasks.groups,
+                    max(expected, share * float(widths[task]) * plain), of_tasks.groups,
                 )  # fmt: skip
             if (of_task := uncertainties[-1]) is not None:
                 uncertainties[-1] = reaching_end(of_task, answers)
@@ -357,6 +356,12 @@ class Judge:
 
 def _mean_half(quantiles: Sequence[Quantiles], unit: float) -> Callable[[float], float]:
     return lambda level: fmean(each.at(level) for each in quantiles) * unit
+
+
+def _at_most(
+    half: Callable[[float], float], bound: Callable[[float], float]
+) -> Callable[[float], float]:
+    return lambda level: min(half(level), bound(level))
 
 
 def _at_least(
@@ -404,11 +409,11 @@ def reaching_end(uncertainty: Uncertainty, answers: FloatArray) -> Uncertainty:
 
 def _not_trusted(why: str, share: float) -> str:
     """Return a warning of a target whose interval is at least this share of random sampling's."""
-    text = f"{UNLIKE[why]}, so the method's errors on them may not hold. The interval is "
-    if share == 0:
-        return f"{text}wider for that"
+    text = f"{UNLIKE[why]}, so the method's errors on them may not hold"
+    if share < WORTH_SAYING:
+        return text
     times = "" if share == 1 else f"{share:.2g} times "
-    return f"{text}at least {times}as wide as that of as many random items"
+    return f"{text}. The interval is at least {times}as wide as that of as many random items"
 
 
 def _too_few(sources: Scores) -> str:

@@ -18,7 +18,7 @@ from fewbench.scores import Scores
 MISFIT = 0.02
 """p-value of the answers' fit from which an estimate warns."""
 LEAST_LIKELY, WIDENING = 0.005, 0.35
-"""Errors grow as the p-value of resemblance, but for less than this one, to the power of minus this:
+"""Errors grow as the p-value of resemblance, or this one if it is less, to the power of minus this,
 measured on eight tables with targets like the sources, beyond them and unlike them
 (docs/intervals.md)."""
 

@@ -10,12 +10,9 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.readers.harness import COST, LogRun
 from fewbench.readers.join.task import JoinedTask
+from fewbench.scores.costs import LACKING
 
 MONEY = "cost"
-
-
-LACKING = 0.1
-"""Share of a run's answers that may lack a cost: those of a part would not be comparable."""
 
 
 def _stated(run: LogRun) -> list[str]:
