@@ -233,7 +233,7 @@ def read(
         files = [path for path in list_files(sources) if path.suffix.lower() in SUFFIXES]
     if not files:
         raise ReaderError(
-            f"{some(sources)}: no file of answers in this folder",
+            f"{some(sources, quotes=False)}: no file of answers in this folder",
             hint=f"fewbench reads {', '.join(SUFFIXES)}",
         )
     if len(files) > 1:  # these may differ
