@@ -20,7 +20,7 @@ def started(ok, scores, tmp_path):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("tell run deep.jsonl --item id --score x", "line 1 is not whole JSON"),
+        ("tell run deep.jsonl --item id --score x", "lists or objects are nested too deeply"),
         ("import samples_x_2026-01-01T10-00-00.jsonl -o s.parquet", "line 1: not whole JSON"),
         ("run endpoint S deep.jsonl -n 5 --model x/m -o e", "line 1: not a whole JSON object"),
         ("estimate run", "answers.jsonl: line 2 is damaged"),

@@ -40,7 +40,7 @@ def answers_of(run):
 
 
 def test_a_report_of_swe_bench(cli, started):
-    run = started("swe-bench")
+    run = started("swe_bench")
     report = {"total_instances": 500, "submitted_instances": 2, "incomplete_ids": ["t3", "x"]}
     report |= {"submitted_ids": ["t1", "t2"], "resolved_ids": ["t2"]}
     said = cli("tell", run, written(report, "agent.run1.json"), "--from", "swe-bench")

@@ -459,6 +459,8 @@ def test_a_metric_renamed_between_logs_is_one_metric_if_both_names_are_named(log
     assert reading.scores.values.tolist() == [[1], [0]]
     assert set(reading.scores.items["metric"]) == {"match"}
     assert any("its metric 'exact' counts as 'match'" in note for note in reading.notes)
+    assert reading.files["taken"].tolist() == [1, 1]
+    assert not any("filter" in note for note in reading.files["note"])
 
 
 def test_all_tasks_that_cannot_be_joined_are_named_at_once(logs):

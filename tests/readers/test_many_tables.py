@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from fewbench.errors import FewbenchError, ScoresError
@@ -59,6 +60,13 @@ def test_a_file_for_each_model(tmp_path):
     assert "the models are called as the files are, 'model-b', 'model-a'" in together.notes[0]
     one = Columns(item="id", score="ok", only_model="m")
     assert read(paths, columns=one, trials="mean").scores.model_ids == ["m"]
+    other = paths[0].with_suffix(".json")
+    other.write_text(json.dumps(ROWS))
+    assert read([paths[0], other], columns=NAMED).scores.model_ids == [
+        "model-b.jsonl",
+        "model-b.json",
+    ]
+    other.unlink()
     folder = read(paths[0].parent, columns=NAMED).scores
     assert folder.model_ids == ["model-a", "model-b"]
     (tmp_path / "deep").mkdir()
@@ -67,6 +75,11 @@ def test_a_file_for_each_model(tmp_path):
         home.mkdir(parents=True)
         path.rename(home / "answers.jsonl")
     assert read(tmp_path / "deep", columns=NAMED).scores.model_ids == ["model-a", "model-b"]
+
+
+def test_a_folder_without_tables(tmp_path):
+    with pytest.raises(FewbenchError, match="no file of answers in this folder"):
+        read(tmp_path, form="table", columns=NAMED)
 
 
 def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
@@ -115,6 +128,22 @@ def test_columns_from_a_table_of_their_own(tmp_path):
         read([answers, names, items], columns=columns)
 
 
+def test_rows_of_a_table_are_found_by_all_columns_in_common(tmp_path):
+    answers, names = tmp_path / "answers.csv", tmp_path / "names.csv"
+    answers.write_text("lang,model_id,q,ok\nen,1,q1,1\nen,2,q1,0\nde,1,q2,1\n")
+    names.write_text("lang,model_id,name\nde,1,Alpha\nen,1,Alpha\nen,2,Beta\n")
+    columns = Columns("name", "q", "ok")
+    reading = read([answers, names], columns=columns)
+    assert reading.scores.model_ids == ["Alpha", "Beta"]
+    assert f"'name' from {names}, by 'lang', 'model_id'" in reading.notes
+    answers.write_text(answers.read_text() + "en,3,q1,1\n")
+    with pytest.raises(ScoresError, match="column 'name' is empty in 1 row"):
+        read([answers, names], columns=columns)
+    names.write_text(names.read_text() + "en,1,Gamma\n")
+    with pytest.raises(FewbenchError, match=r"'lang', 'model_id' are not different.*: 'en, 1'"):
+        read([answers, names], columns=columns)
+
+
 def test_a_column_of_models_that_is_not_named(tmp_path):
     (tmp_path / "t.csv").write_text("Model,id,ok\na,q,1\nb,q,0\n")
     with pytest.raises(FewbenchError, match="column 'Model' is not named") as caught:
@@ -146,6 +175,12 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
     other = save_scores(from_arrays([[1.0]], models=["a"], items=["r"], tasks=["x"]), paths[1])
     with pytest.raises(ScoresError, match=r"1 cell has one score in .*one.*'a', item 'r'"):
         read([paths[0], other])
+    last = save_scores(from_arrays([[0.0]], models=["a"], items=["t"]), tmp_path / "three.parquet")
+    joined = read([paths[0], last]).scores  # no item in common
+    assert joined.values[joined.run].tolist() == [1, 0, 0]
+    again = save_scores(from_arrays([[1.0]], models=["a"], items=["t"]), tmp_path / "four.parquet")
+    with pytest.raises(ScoresError, match=r"in .*three\.parquet and a different one in .*four"):
+        read([paths[0], last, again])
     for change, wrong in (
         ({"tasks": ["z"]}, r"a different task of 1 item, first 'r': 'x' and 'z'"),
         ({"tasks": ["x"], "scale": Scale(0, 100)}, "the scale is"),
@@ -162,7 +197,7 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
     ]
     paths = [
         save_scores(
-            table.changed(items=table.items.assign(source=str(cost), cost=cost)),
+            table.changed(items=table.items.assign(source=str(cost), cost=cost, harness="x")),
             tmp_path / f"{cost:g}.parquet",
         )
         for table, cost in zip(tables, (1.0, 5.0), strict=True)
@@ -172,6 +207,24 @@ def test_other_attributes_of_joined_items_are_accepted_and_costs_are_means(tmp_p
     reading = read(paths, accept_differences=True)
     assert reading.scores.items.loc["q", "cost"] == 4
     assert "accepted as the items of" in reading.notes[0]
+    for path in paths:  # no logs, so that the cost is the user's
+        table = read(path).scores
+        save_scores(table.changed(items=table.items.drop(columns=["harness", "source"])), path)
+    with pytest.raises(ScoresError, match=r"a different cost of 1 item.*: 1\.0 and 5\.0"):
+        read(paths)
+
+
+def test_texts_that_one_of_joined_tables_lacks_are_empty(tmp_path):
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for at, path in enumerate(paths):
+        table = from_arrays([[1.0, 0.0]], models=[path.stem], items=[f"q{at}", "r"])
+        if not at:
+            table = table.changed(models=table.models.assign(lab=pd.array(["x"], dtype="string")))
+            table = table.changed(items=table.items.assign(kind=pd.array(["x"] * 2, dtype="str")))
+        save_scores(table, path)
+    scores = read(paths).scores
+    assert scores.models["lab"].tolist() == ["x", ""]
+    assert scores.items["kind"].tolist() == ["x", "x", ""]
 
 
 def test_all_that_is_wrong_with_a_table_is_said_at_once(tmp_path):

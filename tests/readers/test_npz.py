@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fewbench.readers import read
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scale
 
@@ -48,6 +49,17 @@ def test_everything(save):
     assert scores.models["role"].tolist() == ["source", "target"]
     assert scores.items["n_options"].tolist() == [2, 3, 2]
     assert np.array_equal(chances(scores), options)
+
+
+def test_probabilities_are_kept_unless_tables_are_joined(save, tmp_path):
+    path = save(items=["x", "y", "z"], probabilities=np.full((2, 3, 2), 0.5))
+    alone = read(path)
+    assert alone.scores.probabilities is not None
+    assert not alone.notes
+    other = path.rename(tmp_path / "other.npz")
+    assert read([other, save(models=["c", "d"])]).notes == (
+        "option probabilities of joined tables are not kept",
+    )
 
 
 def test_ids_as_bytes_and_numbers(save):

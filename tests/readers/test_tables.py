@@ -289,6 +289,6 @@ class TestNothingNamedIsDropped:
 
     def test_a_hint_lists_only_columns_of_the_file(self, tmp_path):
         path = write(long_table().drop(columns="llm"), tmp_path / "t.csv")
-        with pytest.raises(ReaderError, match=r"t\.csv: .*no column 'id'") as error:
+        with pytest.raises(ScoresError, match=r"t\.csv: .*no column 'id'") as error:
             read_table(path, Columns(item="id", score="ok", only_model="mine"))
         assert error.value.hint == "its columns are 'question', 'ok'"

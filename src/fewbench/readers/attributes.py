@@ -9,10 +9,11 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import FewbenchError, Mistakes, ReaderError
-from fewbench.readers.frames import TEXT, load_table, require_columns
+from fewbench.readers.frames import TEXT, load_table
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Scores
 from fewbench.scores.benchmark import CLUSTER
+from fewbench.scores.build import require_columns
 
 
 def join_attributes(

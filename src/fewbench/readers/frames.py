@@ -74,16 +74,6 @@ def table_columns(path: Path) -> list[str]:
         return []
 
 
-def require_columns(frame: "pd.DataFrame", names: list[str]) -> None:
-    """Raise ReaderError if a column is missing."""
-    lacking = [name for name in names if name not in frame.columns]
-    if lacking:
-        raise ReaderError(
-            f"the table has no column {some(lacking)}",
-            hint=f"its columns are {some(frame.columns, most=8)}",
-        )
-
-
 def load_table(
     source: Path,
     text: list[str],

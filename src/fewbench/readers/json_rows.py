@@ -61,7 +61,7 @@ def first_row(source: Path) -> dict[str, Any]:
             try:
                 row, _ = DECODER.raw_decode((start[1:] + file.read(FIRST)).lstrip())
                 return row if isinstance(row, dict) else {}
-            except json.JSONDecodeError:
+            except (json.JSONDecodeError, RecursionError):
                 pass
     return next(json_rows(source), {})
 

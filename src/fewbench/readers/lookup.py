@@ -14,36 +14,36 @@ FIELDS = ("model", "item", "task", "date", "family")
 
 @dataclass(frozen=True)
 class Lookup:
-    """A table with one row for each value of its column `key`, and the columns taken from it."""
+    """A table with one row for each value of its columns `keys`, and the columns taken from it."""
 
     source: Path
-    key: str
+    keys: tuple[str, ...]
     names: tuple[str, ...]
 
     def note(self) -> str:
         """Say what is taken from where."""
-        return f"{some(self.names)} from {self.source}, by {self.key!r}"
+        return f"{some(self.names)} from {self.source}, by {some(self.keys)}"
 
     def added_to(self, frame: "pd.DataFrame") -> "pd.DataFrame":
-        """Return rows with the columns; empty where the table does not have a key."""
-        table = load_table(self.source, [self.key])
-        keys = table[self.key].astype(str)
-        if keys.duplicated().any():
+        """Return rows with the columns; empty where the table does not have the keys."""
+        keys = [*self.keys]
+        table = load_table(self.source, keys).astype(dict.fromkeys(keys, str))
+        twice = table[table.duplicated(keys)][keys].drop_duplicates()
+        if len(twice):
             raise ReaderError(
-                f"{self.source}: {self.key!r} is not different in every row: "
-                f"{some(keys[keys.duplicated()].unique())}",
+                f"{self.source}: {some(keys)} {'is' if len(keys) == 1 else 'are'} not different in "
+                f"every row: {some(map(', '.join, twice.to_numpy().tolist()))}",
                 hint="keep one row for each",
             )
-        by_key = table.set_axis(keys)
-        wanted = frame[self.key].astype(str)
-        return frame.assign(**{name: wanted.map(by_key[name]) for name in self.names})
+        found = frame[keys].astype(str).merge(table[[*keys, *self.names]], "left", keys)
+        return frame.assign(**{name: found[name].array for name in self.names})
 
 
 def find_lookups(sources: Sequence[Path], columns: Columns) -> tuple[list[Path], list[Lookup]]:
     """Return the files with answers, and the tables that have what these lack.
 
     Such a table has no column of scores, a column that is named and that no file of answers has,
-    and one column that these have too, by which rows are found.
+    and columns that these have too, by which rows are found.
     """
     has = {source: table_columns(source) for source in sources}
     answers = [source for source in sources if columns.score in has[source]]
@@ -53,7 +53,7 @@ def find_lookups(sources: Sequence[Path], columns: Columns) -> tuple[list[Path],
         names = [name for name in columns.named if name not in there and name in has[source]]
         shared = [name for name in has[source] if name in there]
         if source not in answers and names and shared:
-            lookups.append(Lookup(source, shared[0], tuple(names)))
+            lookups.append(Lookup(source, tuple(shared), tuple(names)))
     used = {lookup.source for lookup in lookups}
     return [source for source in sources if source not in used], lookups
 
@@ -63,5 +63,5 @@ def without(columns: Columns, lookups: Sequence[Lookup]) -> Columns:
     gone = {name for lookup in lookups for name in lookup.names}
     fields = {name: None for name in FIELDS if getattr(columns, name) in gone}
     kept = (name for name in (*columns.keep_item, *columns.keep_model) if name not in gone)
-    keys = (lookup.key for lookup in lookups)
+    keys = (key for lookup in lookups for key in lookup.keys)
     return replace(columns, **fields, keep_item=tuple(dict.fromkeys([*kept, *keys])), keep_model=())

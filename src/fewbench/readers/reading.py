@@ -231,6 +231,11 @@ def read(
     files = [*sources]
     if any(source.is_dir() for source in sources):
         files = [path for path in list_files(sources) if path.suffix.lower() in SUFFIXES]
+    if not files:
+        raise ReaderError(
+            f"{some(sources, quotes=False)}: no file of answers in this folder",
+            hint=f"fewbench reads {', '.join(SUFFIXES)}",
+        )
     if len(files) > 1:  # these may differ
         options = replace(options, accept_differences=False)
     refuse_options(files[0], form or form_of(files[0]), options.given)

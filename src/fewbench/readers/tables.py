@@ -1,6 +1,7 @@
 """Tables of scores whose columns the user names: long and wide, in one file or several."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -14,11 +15,11 @@ from fewbench.readers.frames import (
     Columns,
     load_table,
     reader_of,
-    require_columns,
     table_columns,
 )
 from fewbench.readers.lookup import find_lookups, without
 from fewbench.scores import Scale, Scores, from_long, from_wide
+from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import CellWords
 
 KEPT = {
@@ -144,7 +145,7 @@ def _long_rows(
     is_named = columns.model is not None
     sources, lookups = find_lookups(sources, columns)
     own = without(columns, lookups) if lookups else columns
-    text = [*own.ids, *(lookup.key for lookup in lookups)]
+    text = [*own.ids, *(key for lookup in lookups for key in lookup.keys)]
     models = names_of_files(sources)
     if columns.only_model:
         models = [columns.only_model] * len(sources)
@@ -177,7 +178,7 @@ def _long_rows(
 def _require_in(source: Path, frame: "pd.DataFrame", names: list[str]) -> None:
     try:
         require_columns(frame, names)
-    except ReaderError as error:
+    except FewbenchError as error:
         raise error.within(str(source)) from error
 
 
@@ -199,8 +200,15 @@ def names_of_files(paths: Sequence[Path]) -> list[str]:
     ['gpt-x']
     >>> names_of_files([Path("out/gpt-x/answers.jsonl"), Path("out/claude-y/answers.jsonl")])
     ['gpt-x', 'claude-y']
+    >>> names_of_files([Path("gpt-x.csv"), Path("gpt-x.json")])
+    ['gpt-x.csv', 'gpt-x.json']
     """
-    parts = [[*path.absolute().parent.parts, path.stem] for path in paths]
+    stems = [path.absolute().with_suffix("") for path in paths]
+    times = Counter(stems)
+    parts = [
+        [*(path.absolute() if times[stem] > 1 else stem).parts]
+        for path, stem in zip(paths, stems, strict=True)
+    ]
     if len(parts) == 1:
         return [parts[0][-1]]
     while len({own[0] for own in parts}) == 1 and min(map(len, parts)) > 1:

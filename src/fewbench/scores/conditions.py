@@ -131,7 +131,7 @@ def recorded_conditions(
     return dict(sorted(by_column.items()))
 
 
-def with_conditions(sources: Scores, told: Scores) -> Scores:
+def with_conditions(sources: Scores, told: ItemTable) -> Scores:
     """Return the sources' table with how further answers to its items were asked and scored.
 
     Conditions in another harness are left out: they are other texts.

@@ -10,7 +10,7 @@ from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
-from fewbench.scores.benchmark import CLUSTER, WEIGHT
+from fewbench.scores.benchmark import CLUSTER, WEIGHT, Benchmark
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.table import NO_TASK, Scores
@@ -47,19 +47,22 @@ def join_scores(
     [[1.0, 0.0, nan], [nan, 0.0, 1.0]]
     """
     joined, notes = tables[0], []
-    for table, name in zip(tables[1:], names[1:], strict=True):
-        both = (names[0], name)
+    for at, (table, name) in enumerate(zip(tables[1:], names[1:], strict=True), start=1):
+        before = names[0] if at == 1 else f"the {at} tables before"
+        both = (before, name)
         _check_alike(joined, table, both)
         differences = _differences(joined, table, both)
         if differences and not accept_differences:
             raise ScoresError(
-                f"{name}: not the items of {names[0]}: {'; '.join(differences)}",
+                f"{name}: not the items of {before}: {'; '.join(differences)}",
                 hint="join tables of one benchmark, asked and scored alike; or pass "
                 "--accept-differences (in Python accept_differences=True)",
             )
-        notes += [f"{name}: accepted as the items of {names[0]}: {one}" for one in differences]
-        joined = _joined(joined, table, both)
-    if any(table.probabilities is not None for table in tables):
+        notes += [f"{name}: accepted as the items of {before}: {one}" for one in differences]
+        for earlier, its_name in zip(tables[:at], names, strict=False):
+            _refuse_conflict(earlier, table, (its_name, name))
+        joined = _joined(joined, table)
+    if len(tables) > 1 and any(table.probabilities is not None for table in tables):
         notes.append("option probabilities of joined tables are not kept")
     return joined, tuple(notes)
 
@@ -86,7 +89,7 @@ def _differences(first: Scores, other: Scores, names: tuple[str, str]) -> list[s
         return []
     lines = list(compare_conditions(first, other, shared, names).differences)
     for name in first.items.columns.intersection(other.items.columns, sort=False):
-        if name in (*COLUMNS, *_costs(first)):
+        if name in (*COLUMNS, *_costs(first, other)):
             continue
         was, has = (table.items[name].loc[shared].astype(object) for table in (first, other))
         unknown = (was.isna() & has.isna()) | (was == NO_TASK) | (has == NO_TASK)
@@ -107,12 +110,36 @@ def _differences(first: Scores, other: Scores, names: tuple[str, str]) -> list[s
     return lines
 
 
-def _costs(table: Scores) -> list[str]:
-    """Return the columns of numbers that are means over a table's models."""
-    return [name for name in ("cost", "tokens", "api_calls") if name in table.items]
+def _costs(first: Scores, other: Scores) -> list[str]:
+    """Return what logs say that answers cost: in both tables, means over the table's models."""
+    shared = first.items.columns.intersection(other.items.columns)
+    if "harness" not in shared:  # a column of the user's own, as any other
+        return []
+    return [name for name in ("cost", "tokens", "api_calls") if name in shared]
 
 
-def _joined(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
+def _refuse_conflict(first: Scores, other: Scores, names: tuple[str, str]) -> None:
+    """Raise ScoresError if a model has another score on an item in the other table."""
+    models = first.models.index.intersection(other.models.index, sort=False)
+    items = first.items.index.intersection(other.items.index, sort=False)
+    if not len(models):
+        return
+    values, more = (
+        table.columns(table.positions(items))[table.model_positions(models)]
+        for table in (first, other)
+    )
+    twice = ~np.isnan(values) & ~np.isnan(more) & (values != more)
+    if twice.any():
+        row, column = np.argwhere(twice)[0]
+        raise ScoresError(
+            f"{counted(int(twice.sum()), 'cell has', 'cells have')} one score in {names[0]} and "
+            f"a different one in {names[1]}, first: model {models[row]!r}, item {items[column]!r}",
+            hint="leave one of the files out; for several answers to an item, import the tables "
+            "that they were made from together, with --trials mean",
+        )
+
+
+def _joined(first: Scores, other: Scores) -> Scores:
     models = _united(first.models, other.models, "role", "source")
     items = _united(first.items, other.items.drop(columns="n_options", errors="ignore"))
     tasks = other.items["task"].reindex(items.index).fillna(items["task"])
@@ -123,21 +150,11 @@ def _joined(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
     )
     values = _placed(first, models, items, first.values)
     more = _placed(other, models, items, other.values)
-    twice = ~np.isnan(values) & ~np.isnan(more) & (values != more)
-    if twice.any():
-        row, column = np.argwhere(twice)[0]
-        raise ScoresError(
-            f"{counted(int(twice.sum()), 'cell has', 'cells have')} one score in {names[0]} and "
-            f"a different one in {names[1]}, first: model {models.index[row]!r}, item "
-            f"{items.index[column]!r}",
-            hint="leave one of the files out; for several answers to an item, import the tables "
-            "that they were made from together, with --trials mean",
-        )
     counts, variances = (
         np.fmax(*(_placed(table, models, items, _spread(table)[at]) for table in (first, other)))
         for at in (0, 1)
     )
-    for name in [name for name in _costs(first) if name in other.items]:
+    for name in _costs(first, other):
         # A mean over the models of each table becomes one over those of both.
         own = other.items[name].reindex(items.index)
         total = items[name] * first.n_models + own * other.n_models
@@ -152,8 +169,7 @@ def _joined(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
         repeats=Repeats.of(np.nan_to_num(counts).astype(np.uint32), variances),
     )
     shared = first.items.index.intersection(other.items.index, sort=False)
-    answered = other.take(items=other.items.index.get_indexer(shared))
-    return with_conditions(joined, answered) if len(shared) else joined
+    return with_conditions(joined, Benchmark(other.items.loc[shared])) if len(shared) else joined
 
 
 def _united(
@@ -164,7 +180,8 @@ def _united(
     whole = whole[[*dict.fromkeys([*first.columns, *other.columns])]]
     if column in whole:
         whole[column] = whole[column].fillna(unknown)
-    texts = [name for name in whole if whole[name].dtype == object]
+    is_text = pd.api.types.is_string_dtype  # and objects
+    texts = [name for name, kind in whole.dtypes.items() if is_text(kind)]
     return whole.assign(**{str(name): whole[name].fillna("") for name in texts})
 
 

@@ -39,7 +39,7 @@ def test_a_report_of_swe_bench(tmp_path):
     reading = read(save(tmp_path / "org__agent-1.5.run1.json", REPORT))
     assert reading.scores.model_ids == ["org__agent-1.5"]
     assert by_item(reading.scores) == {
-        f"swe-bench/a__b-{n}": score for n, score in enumerate([1, 0, 0, 0], start=1)
+        f"swe_bench/a__b-{n}": score for n, score in enumerate([1, 0, 0, 0], start=1)
     }
     older = {name: value for name, value in REPORT.items() if "submitted" not in name}
     older = {"total_instances": 6, "completed_instances": 2, **older}
@@ -103,13 +103,18 @@ def test_runs_of_a_submission_are_repeated_answers(tmp_path):
         read(tmp_path)
     assert "--trials mean" in caught.value.hint
     assert by_item(read(tmp_path, trials="mean").scores) == {"terminal-bench-1/t1": 0.5}
+    own = tmp_path / "data@2" / "runs"  # a folder of the user's
+    for name in ("r1", "r2"):
+        save(own / name / "results.json", run_1(("t1", True)))
+        save(own / name / "run_metadata.json", {"agent_name": "terminus", "model_name": name})
+    assert read(own).scores.model_ids == ["terminus_r1", "terminus_r2"]
 
 
-def trial_2(task, reward, cost=0.5):
+def trial_2(task, reward, cost=0.5, suffix="Ab"):
     return {
         "id": "u",
         "task_name": task,
-        "trial_name": f"{task}__Ab",
+        "trial_name": f"{task}__{suffix}",
         "config": {"text": "x" * 9000},
         "agent_info": {"name": "agent", "model_info": {"name": "model", "provider": "org"}},
         "agent_result": {"n_input_tokens": 10, "n_output_tokens": 2, "cost_usd": cost},
@@ -118,27 +123,40 @@ def trial_2(task, reward, cost=0.5):
     }
 
 
-JOB = {
-    "id": "j",
-    "n_total_trials": 3,
-    "stats": {"evals": {"k": {"reward_stats": {"reward": {"1.0": ["t1__Ab"], "0.0": ["t2__C"]}}}}},
+STATS = {
+    "reward_stats": {"reward": {"1.0": ["t1__a"], "0.0": ["t1__b", "t2__d"]}},
+    "exception_stats": {"AgentTimeoutError": ["t2__c", "t2__d"]},
 }
+JOB = {"id": "j", "n_total_trials": 4, "stats": {"evals": {"k": STATS}}}
 
 
 def test_a_job_of_terminal_bench_2_with_its_trials(tmp_path):
     job = tmp_path / "jobs" / "2026-01-02"
     save(job / "result.json", JOB)
-    for name, task, reward in (("a", "t1", 1.0), ("b", "t1", 0.0), ("c", "t2", None)):
-        save(job / f"{task}__{name}" / "result.json", trial_2(task, reward))
+    for name, task, reward in (("a", "t1", 1.0), ("b", "t1", 0), ("c", "t2", None), ("d", "t2", 0)):
+        save(job / f"{task}__{name}" / "result.json", trial_2(task, reward, suffix=name))
     reading = read(tmp_path)
     assert reading.scores.model_ids == ["agent__model"]
     assert by_item(reading.scores) == {"terminal-bench-2/t1": 0.5, "terminal-bench-2/t2": 0}
     assert reading.scores.items[["cost", "tokens"]].to_numpy().tolist() == [[0.5, 12], [0.5, 12]]
     assert any("trials without a reward count as failed (1)" in note for note in reading.notes)
-    alone = read(save(tmp_path / "other" / "agent__m2" / "job" / "result.json", JOB)).scores
-    assert by_item(alone) == {"terminal-bench-2/t1": 1, "terminal-bench-2/t2": 0}
+    for trial in ("t1__b", "t2__c"):
+        (job / trial / "result.json").unlink()
+    part = read(tmp_path)
+    assert by_item(part.scores) == by_item(reading.scores)
+    assert part.scores.repeats.counts.tolist() == [[2, 2]]
+    assert any("without a file count by the list of their job (2)" in note for note in part.notes)
+    alone = read(save(tmp_path / "other" / "agent__m2" / "job" / "result.json", JOB))
+    assert by_item(alone.scores) == by_item(reading.scores)
+    assert any("trials without a reward count as failed (1)" in note for note in alone.notes)
+    lost = {"evals": {"k": {"reward_stats": {}, "exception_stats": {"Error": ["t1__a"]}}}}
+    path = save(tmp_path / "lost" / "result.json", JOB | {"stats": lost})
+    assert by_item(read(path).scores) == {"terminal-bench-2/t1": 0}
     published = tmp_path / "submissions" / "terminal-bench" / "2.0" / "agent__m3" / "job"
     assert read(save(published / "result.json", JOB)).scores.model_ids == ["agent__m3"]
+    own = tmp_path / "submissions" / "today" / "jobs" / "x"  # folders of the user's
+    save(own / "j1" / "t1__a" / "result.json", trial_2("t1", 1.0))
+    assert read(own).scores.model_ids == ["agent__model"]
 
 
 # -- tau2-bench --------------------------------------------------------------------------------
@@ -180,6 +198,8 @@ def test_results_of_tau2_bench(tmp_path):
     assert any("1 simulation ended by a failure" in note for note in reading.notes)
     place = tmp_path / "submissions" / "m_org" / "trajectories"
     assert read(save(place / "d.json", tau2(("0", 1.0)))).scores.model_ids == ["m_org"]
+    own = tmp_path / "submissions" / "mine" / "e.json"  # a folder of the user's
+    assert read(save(own, tau2(("0", 1.0)))).scores.model_ids == ["org/m"]
 
 
 # -- MMLU-Pro and LiveCodeBench ----------------------------------------------------------------
@@ -225,6 +245,10 @@ def test_codes_of_livecodebench(tmp_path):
     assert scores.model_ids == ["Model-X"]
     assert by_item(scores) == {"atcoder/abc": 1, "leetcode/1_A": 0.5}
     assert np.isclose(scores.repeats.variances, [[0, 0.5]]).all()
+    tests = [{"question_id": "7", "test_id": n, "graded_list": [n == 1]} for n in range(2)]
+    other = save(path.with_name("Scenario.testoutputprediction_1_0.2_eval_all.json"), tests)
+    task = "livecodebench_testoutputprediction"
+    assert by_item(read(other).scores) == {f"{task}/7/0": 0, f"{task}/7/1": 1}
     rows[0]["graded_list"] = None
     with pytest.raises(ReaderError, match="problem 1: graded_list is null"):
         read(save(path, rows))

@@ -35,7 +35,7 @@ def test_submissions_and_the_table_of_instances(split, tmp_path):
     scores = reading.scores
     assert scores.model_ids == ["20240101_a", "20240301_b", "20250101_c"]
     assert scores.values.tolist() == [[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]
-    assert scores.tasks == ["swe-bench"]
+    assert scores.tasks == ["swe_bench"]
     assert list(scores.items["sample_id"]) == IDS
     assert set(reading.files.query("taken > 0")["time"]) == {
         "2024-01-01",

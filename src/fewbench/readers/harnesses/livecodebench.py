@@ -1,5 +1,6 @@
 """LiveCodeBench: SCENARIO_N_TEMPERATURE_eval_all.json in the output folder of a model."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from fewbench.readers.values import describe
 ENDING = "_eval_all.json"
 OTHER = "livecodebench"
 """Task of problems whose platform is not stated."""
+SCENARIO = re.compile(r"(?:Scenario\.)?([a-z]+)_\d")
+USUAL = "codegeneration"
 
 
 class LiveCodeBench:
     """Read graded problems of LiveCodeBench: a task for each platform, several codes a problem.
 
-    The codes of a problem are answers to one item. The model is the folder, as LiveCodeBench
-    names it.
+    The codes of a problem are answers to one item; each test whose output is predicted is an item.
+    Tasks of scenarios other than the generation of code are named PLATFORM_SCENARIO. The model is
+    the folder, as LiveCodeBench names it.
     """
 
     name = "livecodebench"
@@ -34,6 +38,8 @@ class LiveCodeBench:
         if wants.key not in (None, "question_id"):
             raise ReaderError(f"{path}: problems have no {wants.key!r}", hint="omit --key")
         tasks: dict[str, Rows] = {}
+        named = SCENARIO.match(path.name)
+        ending = f"_{named[1]}" if named and named[1] != USUAL else ""
         for place, problem in enumerate(load_json(path), start=1):
             graded = problem.get("graded_list")
             if not isinstance(graded, list) or not graded:
@@ -42,7 +48,9 @@ class LiveCodeBench:
                     "verdicts"
                 )
             question = str(problem["question_id"])
-            rows = tasks.setdefault(task_of(problem.get("platform")), Rows(path, "problem"))
+            question += f"/{problem['test_id']}" if "test_id" in problem else ""
+            task = task_of(problem.get("platform")) + ending
+            rows = tasks.setdefault(task, Rows(path, "problem"))
             scores = [{"pass": float(bool(verdict))} for verdict in graded]
             rows.append(question, scores, place, own_id=question)
         return [

@@ -12,7 +12,6 @@ from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
 from fewbench.readers.values import describe
 
 OF_MODEL, OF_CATEGORY = "model_outputs_", "_result"
-MARKS = (b'"question_id"', b'"category"')
 QUESTION = "question_id"
 
 
@@ -103,4 +102,4 @@ def _is_named(path: Path) -> bool:
 
 
 def _has_answers(start: bytes) -> bool:
-    return start.lstrip()[:1] == b"[" and MARKS[0] in start
+    return start.lstrip()[:1] == b"[" and f'"{QUESTION}"'.encode() in start

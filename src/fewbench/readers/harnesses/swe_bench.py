@@ -18,6 +18,8 @@ from fewbench.readers.frames import load_table
 from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants
 from fewbench.readers.values import describe
 
+TASK = "swe_bench"
+"""The task, as Inspect names it too."""
 LISTS, DETAILS = "results.json", "per_instance_details.json"
 KEYS = ("resolved", "no_generation", "no_logs")
 INSTANCE, RESOLVED = "instance_id", b'"resolved"'
@@ -142,7 +144,7 @@ def _run(
         rows.append(instance, score, place, own_id=instance, costs=costs)
     return rows.run(
         model,
-        "swe-bench",
+        TASK,
         stamp=stamp,
         group=str(Path(group or path).absolute()),
         total=total or len(every),

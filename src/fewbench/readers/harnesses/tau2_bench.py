@@ -16,7 +16,8 @@ START = re.compile(rb'\s*\{\s*("timestamp"\s*:\s*"[^"]*"\s*,\s*)?"info"\s*:\s*\{
 MARK = re.compile(rb'"num_trials"\s*:|"user_info"\s*:')
 NOT_RUN = ("infrastructure_error", "context_window_exceeded")
 """Ends of simulations that tau2-bench itself leaves out of its rates."""
-SUBMITTED = "submissions"
+SUBMITTED = re.compile(r"/submissions/([^/]+)/trajectories/[^/]+$")
+"""Files in the leaderboard's repository."""
 PLAIN_AGENT = "llm_agent"
 
 
@@ -105,9 +106,8 @@ def reward_of(simulation: dict[str, Any]) -> float | None:
 
 def _system(path: Path, info: dict[str, Any]) -> str:
     """Return the submission that a file is of, or the agent and its model."""
-    parts = path.absolute().parts
-    if SUBMITTED in parts[:-2]:
-        return parts[parts.index(SUBMITTED) + 1]
+    if match := SUBMITTED.search(path.absolute().as_posix()):
+        return match[1]
     agent = object_at(info, "agent_info")
     kind, llm = str(agent.get("implementation") or ""), str(agent.get("llm") or "")
     return llm if kind in ("", PLAIN_AGENT) and llm else "_".join(filter(None, [kind, llm]))

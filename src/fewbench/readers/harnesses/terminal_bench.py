@@ -3,11 +3,12 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from fewbench.errors import ReaderError
-from fewbench.readers.files import at, head, load_json, load_object
+from fewbench.readers.files import at, head, load_json, load_object, object_at
 from fewbench.readers.harness import LogRun, LogUnit, Rows, Wants, empty
 from fewbench.readers.values import describe
 
@@ -16,17 +17,20 @@ RUN = re.compile(rb'\s*\{(\s*"id"\s*:\s*"[^"]*"\s*,)?\s*"results"\s*:\s*\[\s*\{'
 TRIAL = re.compile(rb'\s*\{\s*("id"\s*:\s*"[^"]*"\s*,\s*)?"task_name"\s*:.*"trial_name"', re.DOTALL)
 JOB = re.compile(rb'"n_total_trials"\s*:|"evals"\s*:\s*\{')
 METADATA = "run_metadata.json"
-VERSIONED = re.compile(r".+[@:]\d.*")
-"""Folder of a benchmark's version in the leaderboard's repository, such as core@0.1.1."""
 DATED = re.compile(r"(\d{4})(\d\d)(\d\d)_(.+)")
-SUBMITTED = "submissions"
-"""Folder with those of version 2: submissions/BENCHMARK/VERSION/AGENT__MODEL/JOB."""
+SUBMITTED = (
+    re.compile(r"(?:^|/)results/[^/]+[@:]\d[^/]*/(\d{8}_[^/]+)/"),
+    re.compile(r"(?:^|/)submissions/[^/]+/\d[^/]*/([^/]+__[^/]+)/[^/]+/"),
+)
+"""Files in the leaderboards' repositories: results/BENCHMARK@VERSION/DATE_AGENT_MODEL/… of version
+1, and submissions/BENCHMARK/VERSION/AGENT__MODEL/JOB/… of version 2."""
 
 
 class TerminalBench:
     """Read runs of Terminal-Bench: a model is an agent with a model, an item a task.
 
-    Several trials of a task are answers to one item. A trial without a verdict or reward failed.
+    Several trials of a task are answers to one item. A trial without a verdict or reward failed,
+    also one that only the list of its job has.
     """
 
     name = "terminal-bench"
@@ -60,7 +64,7 @@ class TerminalBench:
 
 
 def submission_of(place: PurePath) -> str | None:
-    """Return the submission to the leaderboard that a file is of, None outside its repository.
+    """Return the submission to a leaderboard that a file is of, None outside its repository.
 
     Examples
     --------
@@ -68,14 +72,10 @@ def submission_of(place: PurePath) -> str | None:
     '20250811_agent_model'
     >>> submission_of(PurePath("submissions/terminal-bench/2.0/agent__model/job/result.json"))
     'agent__model'
+    >>> submission_of(PurePath("data@2/runs/r1/results.json"))
     """
-    parts = place.parts
-    for number, part in enumerate(parts[:-2]):
-        if VERSIONED.fullmatch(part):
-            return parts[number + 1]
-    if SUBMITTED in parts[:-4]:
-        return parts[parts.index(SUBMITTED) + 3]
-    return None
+    matches = (layout.search(place.as_posix()) for layout in SUBMITTED)
+    return next((match[1] for match in matches if match), None)
 
 
 def system_of(submission: str) -> str:
@@ -96,10 +96,10 @@ def is_resolved(trial: dict[str, Any]) -> bool | None:
 
 
 def rewards_of(job: dict[str, Any]) -> dict[str, float]:
-    """Return the reward of each trial that a job of version 2 lists."""
+    """Return the reward of each trial for which a job of version 2 lists one."""
     rewards: dict[str, float] = {}
     for scores in job["stats"]["evals"].values():
-        for reward, trials in scores["reward_stats"]["reward"].items():
+        for reward, trials in scores["reward_stats"].get("reward", {}).items():
             for trial in trials:
                 if trial in rewards or "__" not in trial:
                     raise ValueError(f"trial {trial!r} stands there twice or has no task")
@@ -150,26 +150,43 @@ def _failed(trials: int, why: str) -> Iterator[str]:
 class _Trial(NamedTuple):
     """A trial of version 2; `reward` is None if it has none."""
 
+    name: str
     system: str
     benchmark: str
     task: str
     reward: float | None
     costs: Mapping[str, Any] = {}
     started: str = ""
+    has_file: bool = True
+
+
+def _only_listed(job: dict[str, Any], filed: list[_Trial], usual: _Trial) -> Iterator[_Trial]:
+    """Yield the trials that a job lists and that have no file, as what the others of a list are.
+
+    `usual` is what they are if none has a file.
+    """
+    rewards = rewards_of(job)
+    by_name = {trial.name: trial for trial in filed}
+    for scores in job["stats"]["evals"].values():
+        lists = [object_at(scores, "reward_stats", "reward"), object_at(scores, "exception_stats")]
+        names = dict.fromkeys(name for trials in lists for name in chain(*trials.values()))
+        like = next((by_name[name] for name in names if name in by_name), usual)
+        for name in names:
+            if name in by_name:
+                continue
+            yield _Trial(
+                name, like.system, like.benchmark, task_of(name), rewards.get(name), has_file=False
+            )
 
 
 def _runs_2(unit: LogUnit) -> list[LogRun]:
     paths = [path for path in (unit.path, *unit.beside) if TRIAL.match(head(path))]
     submission = submission_of(unit.path.absolute())
     folder = unit.path.absolute().parent.name
-    if paths:
-        trials = [_trial(path, submission, folder) for path in paths]
-    else:
-        rewards = rewards_of(load_object(unit.path, "a job"))
-        trials = [
-            _Trial(submission or folder, TASK_2, task_of(name), reward)
-            for name, reward in rewards.items()
-        ]
+    trials = [_trial(path, submission, folder) for path in paths]
+    if unit.path not in paths:
+        job = load_object(unit.path, "a job")
+        trials += _only_listed(job, trials, _Trial("", submission or folder, TASK_2, "", None))
     if not trials:
         raise empty(unit.path)
     by_run = defaultdict[tuple[str, str], list[_Trial]](list)
@@ -183,14 +200,16 @@ def _runs_2(unit: LogUnit) -> list[LogRun]:
             rows.append(trial.task, score, place, trial=met[trial.task], own_id=trial.task,
                         costs=trial.costs)  # fmt: skip
             met[trial.task] += 1
-        untold = sum(trial.reward is None for trial in own)
+        notes = [*_failed(sum(trial.reward is None for trial in own), "without a reward")]
+        if paths and (unfiled := sum(not trial.has_file for trial in own)):
+            notes.append(f"trials without a file count by the list of their job ({unfiled:,})")
         runs.append(
             rows.run(
                 system,
                 benchmark,
                 stamp=min(filter(None, (trial.started for trial in own)), default=""),
                 higher_is_better={"reward": True},
-                notes=tuple(_failed(untold, "without a reward")),
+                notes=tuple(notes),
             )
         )
     return runs
@@ -205,6 +224,7 @@ def _trial(path: Path, submission: str | None, folder: str) -> _Trial:
     is_other = bool(source) and not source.startswith("terminal-bench")
     tokens = [at(data, "agent_result", f"n_{side}_tokens") for side in ("input", "output")]
     return _Trial(
+        str(data.get("trial_name")),
         system or folder,
         source if is_other else TASK_2,
         str(data["task_name"]),

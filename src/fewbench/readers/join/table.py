@@ -453,8 +453,12 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
         for at in task.merged.set_aside:
             why = "a part of a run, with other settings than the whole run of the model"
             counts[id(task.runs[at])] = (task.metric, 0, why)
+    # Runs whose metric was renamed are copies, in the same order.
+    joined = {task.name: (task.filter, iter(task.runs)) for task in tasks}
     rows = []
-    for run in runs:
+    for read in runs:
+        chosen, of_task = joined[read.task]
+        run = next(of_task) if read.filter in (None, chosen) else read
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))
         if not why and n_taken < run.n_rows:
             why = f"{run.n_rows - n_taken} rows come from another folder, which agrees"
