@@ -355,7 +355,7 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool, known: tuple[str, ...])
             f"Inspect: {error.format_message()}", hint="inspect eval --help lists its options"
         ) from error
     if known and not context.params["tasks"]:
-        if find_spec(PACKAGE.rstrip("/")) is None:
+        if PACKAGE and find_spec(PACKAGE.rstrip("/")) is None:
             raise MissingExtraError(
                 f"{some(known)}: the package inspect-evals, which has them, is not installed",
                 hint="pip install inspect-evals, or name tasks of your own after --",
