@@ -223,7 +223,7 @@ class Ledger:
             conditions = recorded_conditions(table, self._item_ids[answers.items])
             left = self._item_ids[np.setdiff1d(self.record.open(name), answers.items)].tolist()
             empty |= dict.fromkeys(item for item in left if item in table.items.index)
-            paid_for = self._item_ids[answers.items[is_new]]
+            paid_for = self._item_ids[answers.items[is_new]].tolist()
             cost = cost_of_answers(table, table.model_ids[matched[name]], paid_for)
             self.tell(
                 name, answers, **given_as, repeat=repeat, conditions=conditions,
