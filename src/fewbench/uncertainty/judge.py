@@ -77,6 +77,9 @@ BEYOND = 2 / 3
 """Least share of random sampling's width, times the probability that a target is beyond the
 sources. With .75 targets beyond them pay 3% more width, with .6 the worst of nine tables is covered
 .75 in place of .81 (far stronger targets, 30 items)."""
+BEYOND_IN_TASKS = 0.8
+"""The same for task intervals, of random sampling's width in the task: with two thirds, tasks that
+the sources hardly solve are covered .66 where targets are beyond the sources."""
 MISFITTING = (0.0, 0.02, 0.1), (1.0, 1.0, 0.8)
 """p-value of resemblance, and the least share; none above."""
 FEWEST_IN_TASK = 5
@@ -266,14 +269,14 @@ class Judge:
     def _resemblance(self, score: Scored) -> Resemblance:
         return resemblance_of(self.scores, [score.answers], self.method.reach)[0]
 
-    def _least_share(self, resemblance: Resemblance) -> float:
+    def _least_share(self, resemblance: Resemblance, beyond: float = BEYOND) -> float:
         """Return the least share of random sampling's width that an interval has."""
         if resemblance.why in ("above", "below") and not self.method.reach:
             return 1.0  # the method cannot go beyond the sources
         by_fit = 0.0
         if resemblance.why != "above" and resemblance.p_value <= MISFITTING[0][-1]:
             by_fit = float(np.interp(resemblance.p_value, *MISFITTING))
-        return max(by_fit, BEYOND * resemblance.beyond)
+        return max(by_fit, beyond * resemblance.beyond)
 
     def _upper_bound(
         self, score: Scored, resemblance: Resemblance
@@ -318,7 +321,7 @@ class Judge:
             of_tasks = self.quantiles(n, 1, 1 + len(sizes))
             resemblance = self._resemblance(score)
             units = units_of(score, scores) * resemblance.widening
-            share = self._least_share(resemblance)
+            share = self._least_share(resemblance, BEYOND_IN_TASKS)
             as_random = partial(self.random.half, float(score.estimates[0]), n)
             plain = NORMAL * self.random.error(float(score.estimates[0]), n)
             # As many items as random sampling has in each task, or as the target ran.
