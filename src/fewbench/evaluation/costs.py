@@ -1,10 +1,9 @@
 """What a target cost so far, what each further item is expected to cost, and all items together.
 
 Costs are those that the runner reports, or the logs of answers state; without any, those of the
-items' column `cost`. A further
-item is expected to cost what the column says, in proportion to the reported costs, or the mean of
-the items that ran. Each answer to an item costs: of an item that is run three times, or in three
-epochs, three times what the column says.
+items' column `cost`. A further item is expected to cost what the column says, in proportion to the
+reported costs, or the mean of the items that ran. Each answer to an item costs: of an item that is
+run three times, or in three epochs, three times what the column says.
 
 A limit on cost ends a run at the first item that it does not allow. That item is not replaced by a
 cheaper one, so that the items that ran stay a sample: whatever their order, they would have been

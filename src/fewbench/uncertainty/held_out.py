@@ -35,7 +35,7 @@ from fewbench.methods.sources import is_known, known_scores, source_groups
 from fewbench.scores import Scores
 from fewbench.uncertainty.as_random import AsRandom
 from fewbench.uncertainty.intervals import Scored
-from fewbench.uncertainty.replay import Replay, replays
+from fewbench.uncertainty.replay import replays
 from fewbench.uncertainty.resemblance import resemblance_of
 from fewbench.uncertainty.sampling import expected_random_error, sampling_effect, standard_error
 
@@ -173,7 +173,7 @@ class HeldOut:
         """Mean error of random sampling on the same sources."""
         return float(equal_weights(self.groups) @ self.random) if len(self.models) else None
 
-    @property
+    @cached_property
     def is_worse_than_random(self) -> bool:
         """Whether the error after the last look is clearly above that of random sampling.
 
@@ -421,7 +421,7 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
     together = job.method.together
     return HeldOut(
         np.empty(0, dtype=np.intp),
-        np.stack([truth - _estimates(replay) for replay in replayed], axis=1),
+        np.stack([truth - np.column_stack([r.scores, r.tasks]) for r in replayed], axis=1),
         np.stack(units, axis=1),
         np.array(widths).T,
         last.scores,
@@ -436,10 +436,6 @@ def _judge(table: Scores, job: _Job) -> HeldOut | None:
         np.full(n, job.part),
         np.arange(n) // together if together > 1 else np.zeros(n, dtype=np.intp),
     )
-
-
-def _estimates(replay: Replay) -> FloatArray:
-    return np.array([score.estimates for score in replay.scored])
 
 
 def _units(scored: Sequence[Scored], sources: Scores, reach: float) -> FloatArray:

@@ -12,6 +12,7 @@ from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Answers, Prediction
 from fewbench.scores import Scores
 from fewbench.uncertainty.bounds import bound_score, fit_tasks
+from fewbench.uncertainty.resemblance import Resemblance
 
 Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
 
@@ -53,6 +54,8 @@ class Uncertainty:
     sample : SampleErrors, optional
         Where the error of a sample's estimate comes from. By it the errors of two targets that ran
         the same items move together.
+    resemblance : Resemblance, optional
+        How far the target is like the sources, where the interval rests on that.
     ends_run : bool
         Whether the interval is so narrow that the run ends.
     warnings : tuple of str
@@ -67,6 +70,7 @@ class Uncertainty:
     error: float | None = None
     sources: int | None = None
     sample: SampleErrors | None = None
+    resemblance: Resemblance | None = None
     ends_run: bool = False
     warnings: tuple[str, ...] = ()
 

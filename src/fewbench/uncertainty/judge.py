@@ -263,7 +263,7 @@ class Judge:
         return Uncertainty(
             estimate, "held-out", half, around(estimate, half), least, most,
             min(error, max(estimate - least, most - estimate)), quantiles.groups,
-            warnings=tuple(warnings),
+            resemblance=resemblance, warnings=tuple(warnings),
         )  # fmt: skip
 
     def _resemblance(self, score: Scored) -> Resemblance:
@@ -319,7 +319,7 @@ class Judge:
         of_tasks = None
         if not is_random and not score.is_sampled and self.quantiles(n):
             of_tasks = self.quantiles(n, 1, 1 + len(sizes))
-            resemblance = self._resemblance(score)
+            resemblance = full.resemblance or self._resemblance(score)
             units = units_of(score, scores) * resemblance.widening
             share = self._least_share(resemblance, BEYOND_IN_TASKS)
             as_random = partial(self.random.half, float(score.estimates[0]), n)
