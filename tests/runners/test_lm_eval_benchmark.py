@@ -11,6 +11,7 @@ import pytest
 from fewbench import Evaluation, add, import_results, load_scores
 from fewbench.cli import app
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
+from fewbench.evaluation.scoring import Scoring
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.runners.lm_eval.sources import SourceDocuments
 from fewbench.scores import from_arrays
@@ -319,3 +320,26 @@ def test_a_group_that_changed_between_two_runs_is_refused_and_named(tasks, tmp_p
     path.write_text(path.read_text().replace("made_words", "made_more"))
     with pytest.raises(EvaluationError, match=r"6 items are gone: .*; 12 items are new: 'made_mo"):
         run(tasks, "made_choice", 6, folder=tmp_path / "run")
+
+
+def test_another_metric_and_filter_are_read_from_the_logs_that_the_run_keeps(zoo, tmp_path):
+    model = made.scripted(NEW)
+    answer = model.generate_until
+    model.generate_until = lambda asked, **how: [
+        text.replace("#### ", "It is ") for text in answer(asked, **how)
+    ]  # which only the flexible filter finds
+    run(zoo, "made_choice,made_sums", 42, model, folder=tmp_path / "run")
+    evaluation = Evaluation.open(tmp_path / "run")
+    before = (tmp_path / "run" / "answers.jsonl").read_bytes()
+    found = import_results(zoo / "logs", metric="acc_norm,exact_match", filter="flexible-extract")
+    truth = dict(zip(found.scores.item_ids, found.scores.values[0], strict=True))
+    with pytest.raises(EvaluationError, match=r"no answers of 'new' with the metric 'acc_norm'"):
+        evaluation.rescored(Scoring(metric="acc_norm"))
+    asked = Scoring(metric="acc_norm,exact_match", filter="flexible-extract,none")
+    again = evaluation.rescored(asked)
+    answers = again.record.answers("new")
+    ids = again.scores.item_ids[answers.items]
+    assert [truth[item] for item in ids] == answers.scores[0].tolist()
+    assert len(ids) == 42
+    assert answers.scores[0].tolist() != evaluation.record.answers("new").scores[0].tolist()
+    assert (tmp_path / "run" / "answers.jsonl").read_bytes() == before

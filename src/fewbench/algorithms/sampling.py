@@ -219,11 +219,17 @@ class NestedSample:
 def whole_chances(chances: FloatArray, n: int) -> FloatArray:
     """Return the chances of all items to be in a sample of n, given those of the drawn ones.
 
-    The others (NaN) share what is left of n.
+    The others (NaN) share what is left of n. Of a beginning of the sample, the chances are lower:
+    as of equal sizes, to the power of how much less likely an item is to be left out.
 
     >>> whole_chances(np.array([0.5, 0.7, np.nan, np.nan]), 2).round(2).tolist()
     [0.5, 0.7, 0.4, 0.4]
+    >>> whole_chances(np.array([0.5, 0.5, np.nan, np.nan]), 1).round(2).tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
     unknown = np.isnan(chances)
+    if 0 < n < (drawn := len(chances) - int(unknown.sum())) < len(chances):
+        power = np.log1p(-n / len(chances)) / np.log1p(-drawn / len(chances))
+        chances = 1 - (1 - chances) ** power
     left = n - float(chances[~unknown].sum())
     return np.where(unknown, np.clip(left / max(int(unknown.sum()), 1), 0.0, 1.0), chances)

@@ -1,7 +1,6 @@
 """fewbench versus, gate, rank and track."""
 
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,10 +10,10 @@ from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
 from fewbench._text import echo, say
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import load
+from fewbench.cli.options import SCORING, load, scoring_of
 from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.tell import columns_of
-from fewbench.decide import Ranking, Track, Versus, add_checkpoint
+from fewbench.decide import Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
 from fewbench.decide import track as follow
@@ -27,7 +26,7 @@ from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.public import is_source
 from fewbench.readers import Columns, are_logs
 from fewbench.readers import read as read_answers
-from fewbench.scores import Average, Scores
+from fewbench.scores import Scores
 from fewbench.scores.cell_words import CellWords
 
 
@@ -137,29 +136,9 @@ fewbench gate run --at-least 0.70 --sequential --json
 )
 
 
-def _rank(call: Call, *, average: Average | None = None) -> Ranking:
-    """Rank evaluations, or the models of a scores file.
-
-    Parameters
-    ----------
-    average
-        Of a scores file: mean over items (micro) or over task scores (macro).
-    """
-    names = call.given["evaluations"]
-    if average is not None and not any(os.path.isfile(name) or is_source(name) for name in names):
-        call.refuse(
-            ["average"],
-            "on evaluations",
-            "leave it out; fewbench start sets the average of an evaluation",
-        )
-    result: Ranking = call()
-    return result
-
-
 rank = command(
     rank_targets,
     work=ESTIMATING,
-    around=_rank,
     examples="""
 fewbench rank scores.parquet                           a leaderboard: models that ran all items
 fewbench rank scores.parquet --tasks --report leaderboard.html
@@ -181,7 +160,6 @@ def _track(
     missing: Sequence[str] = (),
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
-    average: Average | None = None,
 ) -> Track | None:
     """Add a checkpoint, or print the curve.
 
@@ -201,8 +179,6 @@ def _track(
         Table of answers: texts for the best score, such as PASS.
     wrong
         Table of answers: texts for the worst score, such as FAIL.
-    average
-        Of a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:
@@ -219,7 +195,7 @@ def _track(
         )
         result: Track = call()
         return result
-    curve = [*call.typed_for(follow), *(n for n in ("average", "report", "as_json") if options[n])]
+    curve = [*call.typed_for(follow), *(n for n in (*SCORING, "report", "as_json") if options[n])]
     call.refuse(
         [name for name in curve if name != "scores"],
         "with --add",
@@ -233,24 +209,28 @@ def _track(
     return None
 
 
-def _checkpoints(call: Call, path: Path) -> Scores | Path:
+def _checkpoints(call: Call, path: Path) -> Scores | list[Evaluation] | Path:
     if not path.exists() and not is_source(path):
         raise EvaluationError(
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )
     if path.is_dir() and is_tracked(path):
         call.refuse(
-            [name for name in ("run", "average") if call.given[name]],
+            [name for name in ("run",) if call.given[name]],
             "with a folder",
-            "leave it out; fewbench start sets the average of an evaluation",
+            "leave it out: all evaluations there are of one run",
         )
-        return path
+        scoring = scoring_of(call.given)
+        if not scoring:
+            return path
+        scores = call.given["scores"] if scoring.read_as else None
+        return [each.rescored(scoring, scores) for each in open_folder(path)]
     if call.given["run"] is None:
         raise EvaluationError(
             "the run's checkpoints are not named",
             hint="add --run NAME, or name a folder of evaluations",
         )
-    return load(path, call.given["average"])
+    return scoring_of(call.given).of_table(load(path), path)
 
 
 def _add(

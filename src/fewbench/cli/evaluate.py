@@ -13,16 +13,20 @@ from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
+    FilterOption,
     Folder,
     ItemsOf,
     Json,
+    MetricOption,
     MovedScores,
     ScoresOrPack,
     TargetName,
     Targets,
+    WeightsOption,
     Workers,
     load,
     open_evaluation,
+    scoring_of,
     stop_of,
 )
 from fewbench.cli.outputs import (
@@ -301,6 +305,10 @@ def estimate(
     next_items: int | None = None,
     ask: bool = False,
     scores: MovedScores = None,
+    average: AverageOption = None,
+    metric: MetricOption = None,
+    filter: FilterOption = None,
+    weights: WeightsOption = None,
     workers: Workers = 1,
     cluster: Cluster = None,
     report: Report = None,
@@ -320,6 +328,8 @@ def estimate(
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
     fewbench estimate run --next-items 50 --ask         extend the evaluation by 50 items
+    fewbench estimate run --average macro               another question to the same answers
+    fewbench estimate run --metric acc_norm --scores acc_norm.parquet
 
     Parameters
     ----------
@@ -338,7 +348,14 @@ def estimate(
         from fewbench.decide.operands import check_next
 
         check_next(next_items, ask=ask, is_shown=False)
-    evaluation = open_evaluation(folder, scores)
+    asked = {"average": average, "metric": metric, "filter": filter, "weights": weights}
+    scoring = scoring_of(asked)
+    if scoring and ask:
+        raise EvaluationError(
+            "items are asked for by the question that the evaluation was started with",
+            hint=f"leave out {', '.join(f'--{name}' for name in asked if asked[name])}",
+        )
+    evaluation = open_evaluation(folder, scores, scoring)
     names = None
     if target is not None:
         names = [target]

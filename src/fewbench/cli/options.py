@@ -1,6 +1,6 @@
 """Options that several commands share, and how to read their values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +14,7 @@ from fewbench.errors import FewbenchError, FieldError, ReaderError, RunError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
     from fewbench.evaluation import Evaluation, Stop
+    from fewbench.evaluation.scoring import Scoring
     from fewbench.scores import Average, Scale, Scores
 
 ScoresOrPack = Annotated[
@@ -61,6 +62,33 @@ AverageOption = Annotated[
         "--average", help="Full score: mean over items (micro) or over task scores (macro)."
     ),
 ]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Metric to read from the logs that the run keeps, in place of that of its answers.",
+    ),
+]
+FilterOption = Annotated[
+    str | None, typer.Option("--filter", metavar="NAME", help="Filter to read from these logs.")
+]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights",
+        metavar="FILE",
+        help="Weights in the full score: a table with a column weight, and task (how much a task "
+        "counts, whatever its size) or id.",
+    ),
+]
+SCORING = {
+    "average": AverageOption,
+    "metric": MetricOption,
+    "filter": FilterOption,
+    "weights": WeightsOption,
+}
+"""Options that ask another question of answers that are there."""
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -164,12 +192,27 @@ def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
             say(f"note: {note}")
 
 
-def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
-    """Open a saved evaluation with its scores, or with those of --scores, and print notes."""
+def scoring_of(given: Mapping[str, Any]) -> "Scoring":
+    """Return the question of the options that are typed; their defaults ask none."""
+    from fewbench.evaluation.scoring import Scoring
+
+    return Scoring(**{name: given[name] for name in SCORING if given.get(name) is not None})
+
+
+def open_evaluation(
+    folder: Path, scores: Path | None = None, scoring: "Scoring | None" = None
+) -> "Evaluation":
+    """Open a saved evaluation with its scores, or with those of --scores, and print notes.
+
+    With `scoring`, `scores` have its metric or filter, if it has one.
+    """
     from fewbench.evaluation.evaluation import Evaluation
 
     with at_work(f"opening {folder}"):
-        evaluation = Evaluation.open(folder, scores)
+        asks_again = scoring is not None and bool(scoring.read_as)
+        evaluation = Evaluation.open(folder, None if asks_again else scores)
+        if scoring is not None:
+            evaluation = evaluation.rescored(scoring, scores if asks_again else None)
     for note in evaluation.read_notes:
         say(f"note: {note}")
     return evaluation

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._lazy import pandas as pd
+from fewbench._names import counted, some
 from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.choosing import Choosing, Opened
+from fewbench.evaluation.choosing import Choosing, Opened, carried
 from fewbench.evaluation.costs import Cost, reported_costs
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Header, Journal
+from fewbench.evaluation.journal import Entry, Header, Journal, Told, part_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     Stop,
@@ -28,6 +29,7 @@ from fewbench.evaluation.opening import (
     started_scores,
 )
 from fewbench.evaluation.packed import stronger_warning
+from fewbench.evaluation.scoring import Scoring, logged_answers
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
@@ -282,6 +284,96 @@ class Evaluation:
             for target in self.targets if budget > before.budget else ():
                 self._ledger.lead_itself(target, before.budget)
             journal.write(header)  # last: by the entries alone, nothing changes
+
+    # -- the same answers, asked otherwise ----------------------------------------------------
+
+    def rescored(
+        self, scoring: Scoring, scores: Scores | str | os.PathLike[str] | None = None
+    ) -> "Evaluation":
+        """Return an evaluation of another question to the same answers, in memory.
+
+        Nothing is run, and no folder changes. Items keep the chances with which they were drawn.
+
+        Parameters
+        ----------
+        scoring : Scoring
+            Another average, other weights, metric or filter.
+        scores : Scores, path or str, optional
+            Scores of the source models with that metric or filter (default: those of this
+            evaluation, read again if they are logs).
+
+        Raises
+        ------
+        EvaluationError
+            If the answers or the source models do not have what is asked for, or the method has
+            weighed its items for one average alone.
+
+        Examples
+        --------
+        >>> from fewbench.testing import simulate
+        >>> scores = simulate(1, 200, seed=1)
+        >>> evaluation = Evaluation(scores.benchmark, "fewbench", 50, ["new"])
+        >>> right = dict(zip(scores.item_ids, scores.values[0]))
+        >>> _ = evaluation.tell("new", {item: right[item] for item in evaluation.ask()["new"]})
+        >>> macro = evaluation.rescored(Scoring(average="macro"))
+        >>> round(evaluation.estimate().score, 2), round(macro.estimate().score, 2)
+        (0.44, 0.46)
+        """
+        from fewbench.public import open_scores
+
+        if not scoring:
+            return self
+        self._choosing.advance()
+        folder = self.folder
+        if scores is None:
+            place = None if folder is None else Journal(folder).scores_path()
+            sources = scoring.of_sources(self.scores, place, folder)
+        else:
+            is_path = not isinstance(scores, Scores)
+            named = open_scores(scores).scores if is_path else scores
+            sources = scoring.of_table(named, scores if is_path else "the scores")
+        entries: list[Entry] = list(self._ledger.entries)
+        notes = list(self.read_notes)
+        if scoring.read_as:
+            entries = [entry for entry in entries if not isinstance(entry, Told)]
+            for target in self._answering():
+                told, lacking = self._logged(target, sources, scoring)
+                entries.append(told)
+                notes += lacking
+        other = self._carried(sources, entries)
+        other.read_notes = tuple(notes)
+        other.estimating.errors_folder = folder
+        return other
+
+    def _logged(
+        self, target: str, scores: Scores, scoring: Scoring
+    ) -> tuple[Told, tuple[str, ...]]:
+        """Return a target's answers by its logs, and a note on those that they lack."""
+        answers = logged_answers(self.folder, target, scores, scoring)
+        asked = self.scores.item_ids[self.record.answered(target)].tolist()
+        has = [item for item in asked if item in answers]
+        told = Told(
+            target=target,
+            items=tuple(has),
+            scores=tuple(answers[item] for item in has),
+        )
+        if lacking := [item for item in asked if item not in answers]:
+            return told, (
+                f"{target}: {counted(len(lacking), 'answer')} of {len(asked):,} left out, as the "
+                f"logs of the run do not have them: {some(lacking)}",
+            )
+        return told, ()
+
+    def _carried(
+        self, scores: Scores, entries: Iterable[Entry], method: Method | None = None
+    ) -> "Evaluation":
+        """Return the same answers with other scores, as far as these have the items."""
+        settings = self._choosing.settings
+        opened = carried(self.provenance, self.subset, settings, scores, method)
+        other = type(self)(scores, targets=self.targets, opened=opened)
+        other._ledger.carry(part_of(entries, scores.items.index, self.targets))
+        other.reported_costs.update(self.reported_costs)
+        return other
 
     # -- ask and tell ------------------------------------------------------------------------
 

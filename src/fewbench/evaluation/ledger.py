@@ -1,7 +1,7 @@
 """What an evaluation asked and was told: in memory, and in its folder once it has one."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -15,15 +15,17 @@ from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken
 from fewbench.evaluation.journal import (
     Asked,
+    Drawn,
     Entry,
     Followed,
     Journal,
+    Removed,
     Skipped,
     Told,
     kept_replies,
 )
 from fewbench.methods import Answers, Record
-from fewbench.methods.record import Lead
+from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scores
 from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.costs import cost_of_answers
@@ -85,9 +87,23 @@ class Ledger:
                     f"evaluation: {error.message}",
                     hint="the file was changed by hand; restore it from a backup",
                 ) from error
-            self.entries.append(entry)
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        if not isinstance(entry, Removed):
             for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
                 self._noted[name] = len(self.record.rounds(name))
+
+    def carry(self, entries: Iterable[Entry]) -> None:
+        """Take entries over that were made with other scores: the chances of items are theirs."""
+        for entry in entries:
+            self.book.replay(entry)
+            self._take(entry)
+        drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
+        for target in self.record.targets:
+            phases = () if target not in drawn else self.book.from_drawn(drawn[target])
+            self.record.draw(target, phases)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -117,6 +133,14 @@ class Ledger:
             self._note(Asked(targets=tuple(targets), items=ids))
             for target in targets:
                 self._noted[target] += 1
+
+    def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
+        """Note how a target's items were drawn, if that has changed."""
+        entry = self.book.to_drawn(target, drawings)
+        drawn = [each for each in self.entries if isinstance(each, Drawn)]
+        before = next((each for each in drawn[::-1] if each.target == target), None)
+        if entry != before and (drawings or before is not None):
+            self._note(entry)
 
     def check_target(self, target: str) -> None:
         """Raise AnswersError unless this is a target."""
