@@ -21,6 +21,7 @@ from fewbench.evaluation.journal import (
     Entry,
     Followed,
     Led,
+    Ran,
     Removed,
     Skipped,
     Told,
@@ -374,6 +375,8 @@ class AnswerBook:
         for target in targets:
             if target not in self._record.targets:
                 raise AnswersError(f"{target!r} is not a target")
+        if isinstance(entry, Ran):
+            return
         if isinstance(entry, Asked):
             items = self._sources.positions(entry.items)
             for target in targets:  # unless two processes asked the same

@@ -17,9 +17,9 @@ from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.choosing import Choosing, Opened, carried
-from fewbench.evaluation.costs import Cost, reported_costs
+from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Entry, Header, Journal, Told, part_of
+from fewbench.evaluation.journal import Entry, Header, Journal, Ran, Told, part_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     Stop,
@@ -250,7 +250,6 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
-        evaluation.reported_costs.update(reported_costs(journal.folder))
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(scores)
@@ -372,7 +371,6 @@ class Evaluation:
         opened = carried(self.provenance, self.subset, settings, scores, method)
         other = type(self)(scores, targets=self.targets, opened=opened)
         other._ledger.carry(part_of(entries, scores.items.index, self.targets))
-        other.reported_costs.update(self.reported_costs)
         return other
 
     # -- ask and tell ------------------------------------------------------------------------
@@ -532,9 +530,16 @@ class Evaluation:
         return self._choosing.cost(target)
 
     @property
-    def reported_costs(self) -> dict[str, float]:
-        """What a runner reported to have spent on each target; the column `cost` counts else."""
-        return self._choosing.reported_costs
+    def ran(self) -> Sequence[Ran]:
+        """The batches that runs of these targets recorded."""
+        return self._ledger.ran
+
+    def note_run(self, entry: Ran) -> None:
+        """Record what a batch of a run cost, and which of its items failed.
+
+        A limit on cost counts what was reported; without any, the items' column `cost`.
+        """
+        self._ledger.note_run(entry)
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the limit on its half width is reached."""

@@ -11,11 +11,11 @@ from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
-from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
+from fewbench.evaluation.journal import HEADER, Header, Journal, Ran, folder_and_target, targets_of
 from fewbench.evaluation.opening import check_followed, started_scores
 from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
-from fewbench.runners.batches import Batches
+from fewbench.runners.batches import targets_with
 from fewbench.scores import Scores, Unit
 
 
@@ -156,11 +156,12 @@ def unnamed_target(
     """
     targets: Sequence[str] = ()
     if folder is not None and (Path(folder) / HEADER).exists():
+        journal = Journal(Path(folder))
+        entries = list(journal.fresh())
         if model is None:
-            journal = Journal(Path(folder))
-            targets = targets_of(journal.header(), journal.fresh())
+            targets = targets_of(journal.header(), entries)
         if facts is not None:
-            targets = Batches(Path(folder)).targets_with(facts)
+            targets = targets_with([entry for entry in entries if isinstance(entry, Ran)], facts)
             if len(targets) > 1 and model not in targets:
                 raise RunError(
                     f"{folder} has the targets {some(targets)}, all run in this way",

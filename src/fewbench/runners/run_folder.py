@@ -14,10 +14,8 @@ from fewbench._files import folder_name, only_process
 from fewbench._names import some
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Stop
-from fewbench.evaluation.costs import BATCHES
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, targets_of
 from fewbench.evaluation.opening import BENCHMARK
-from fewbench.runners.batches import Batches
 from fewbench.runners.joining import LeadingRun
 from fewbench.scores import Benchmark, Scores, open_saved
 
@@ -82,7 +80,6 @@ def remove_target(folder: Path, target: str) -> Path:
     with locked(folder):
         shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(LOCK))
         Journal(folder).forget(target)
-        Batches(folder).forget(target)
         shutil.rmtree(folder / LOGS / folder_name(target, gap="__"), ignore_errors=True)
     return kept
 
@@ -110,7 +107,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
         yield
         return
     is_new = not folder.exists()
-    files = [folder / name for name in (HEADER, BENCHMARK, ANSWERS, BATCHES)]
+    files = [folder / name for name in (HEADER, BENCHMARK, ANSWERS)]
     sizes = {path: path.stat().st_size for path in files if path.exists()}
     try:
         yield
@@ -119,7 +116,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
             for path in files:
                 if path not in sizes:
                     path.unlink(missing_ok=True)
-                elif path.name in (ANSWERS, BATCHES):  # only their ends have changed
+                elif path.name == ANSWERS:  # only its end has changed
                     os.truncate(path, sizes[path])
             if is_new:
                 shutil.rmtree(folder, ignore_errors=True)
