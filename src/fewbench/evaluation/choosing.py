@@ -150,6 +150,8 @@ class Choosing:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
         self._waiting: list[str] = []
+        self.changes: tuple[str, ...] = ()
+        """What has changed in the scores since the folder was made."""
 
     @cached_property
     def method(self) -> Method:
@@ -185,11 +187,12 @@ class Choosing:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note if the method has changed since the folder was made."""
+        """What has changed since the folder was made: scores, and the method."""
         before = self.settings.opened
         if before is None or before.settings == self.provenance.settings:
-            return ()
+            return self.changes
         return (
+            *self.changes,
             f"started by fewbench {before.version} with {before.method} as {before.settings}; this "
             f"version continues from the recorded answers with {self.provenance.settings}",
         )

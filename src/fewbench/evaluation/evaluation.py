@@ -16,17 +16,32 @@ from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
+from fewbench.evaluation.changes import (
+    FoundScores,
+    keep_items,
+    keep_scores,
+    left_out,
+    model_hashes,
+    started_scores,
+)
 from fewbench.evaluation.choosing import Choosing, Opened, carried
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Entry, Header, Journal, Ran, Told, part_of
+from fewbench.evaluation.journal import (
+    Entry,
+    Header,
+    Journal,
+    Ran,
+    Removed,
+    Told,
+    part_of,
+    targets_of,
+)
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     Stop,
     check_followed,
     check_targets,
-    keep_scores,
-    started_scores,
 )
 from fewbench.evaluation.packed import stronger_warning
 from fewbench.evaluation.scoring import Scoring, logged_answers
@@ -201,6 +216,7 @@ class Evaluation:
                 stop=self.stop,
                 provenance=self.provenance,
                 reason=self.reason,
+                models=model_hashes(self.scores),
             )
         )
         self._ledger.write_to(journal)
@@ -244,19 +260,49 @@ class Evaluation:
         journal = Journal(Path(folder))
         header = journal.header()
         path = journal.scores_path(header)
-        scores, notes = started_scores(journal.folder, header.provenance, path, scores)
-        evaluation = cls(scores, targets=header.targets, opened=Opened.of(header, method))
-        evaluation.read_notes = notes
+        found, notes = started_scores(journal.folder, header, path, scores)
+        opened = Opened.of(header, method)
+        if found.is_changed:
+            opened = carried(header.provenance, header.subset, opened, found.scores)
+        evaluation = cls(found.scores, targets=header.targets, opened=opened)
+        evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
-        evaluation._ledger.go_on_from(journal)
+        if found.is_changed:
+            evaluation._go_on_with(found, journal)
+        else:
+            evaluation._ledger.go_on_from(journal)
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(scores)
             evaluation._go_on_to(stop, journal, method)
-            return cls.open(folder, scores, method)
+            return cls.open(folder, found.scores, method)
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
+
+    def _go_on_with(self, found: FoundScores, journal: Journal) -> None:
+        """Take the answers of a folder over that was started with other scores.
+
+        What is removed is noted in the folder before anything else is.
+        """
+        entries = list(journal.fresh())
+        everyone = targets_of(journal.header(), entries)
+        now = list(entries)
+        if found.removed:
+            now.append(Removed(removed=found.removed))
+        kept = list(part_of(now, self.scores.items.index, everyone))
+        self._ledger.carry(kept)
+        self._choosing.changes = (*found.notes, *left_out(entries, kept))
+
+        def note() -> None:
+            header = journal.header()
+            keep_items(self.scores, journal.folder)
+            journal.append(Removed(removed=found.removed))
+            changed = {"changes": header.changes + 1, "models": model_hashes(self.scores)}
+            changed |= {"subset": self._choosing.settings.subset, "provenance": self.provenance}
+            journal.write(header.model_copy(update=changed))
+
+        self._ledger.go_on_in(journal, note if found.removed else None)
 
     def _go_on_to(self, stop: Stop, journal: Journal, method: Method | None) -> None:
         """Record another cost, number of tokens or time in the folder."""

@@ -29,7 +29,8 @@ class Header(Frozen):
     """What an evaluation was opened with.
 
     `id` tells this evaluation from all others. The path `scores` is relative to the folder.
-    `targets` are the first ones; others may join (`Followed`).
+    `targets` are the first ones; others may join (`Followed`). `models` has a hash of each source
+    model's answers, `changes` the number of times that items came, left or were corrected.
     """
 
     format: Literal[1] = 1
@@ -41,6 +42,8 @@ class Header(Frozen):
     provenance: Provenance
     reason: str | None = None
     """Why this method, where `auto` chose it."""
+    models: dict[str, str] = Field(default_factory=dict)
+    changes: int = 0
 
 
 class Asked(Frozen):

@@ -1,7 +1,7 @@
 """What an evaluation asked and was told: in memory, and in its folder once it has one."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -61,6 +61,7 @@ class Ledger:
         self._item_ids = scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
+        self._before_writing: Callable[[], None] | None = None
 
     # -- the folder ----------------------------------------------------------------------------
 
@@ -79,6 +80,13 @@ class Ledger:
         """Read the entries of a folder, and write those to come there."""
         self._take_up(journal)
         self._journal = journal
+
+    def go_on_in(self, journal: Journal, before: Callable[[], None] | None) -> None:
+        """Write the entries to come to a folder whose entries were carried over.
+
+        `before` is called once, before the first of them.
+        """
+        self._journal, self._before_writing = journal, before
 
     def _take_up(self, journal: Journal) -> None:
         """Add new entries of the folder to the record."""
@@ -121,6 +129,9 @@ class Ledger:
 
     def _note(self, entry: Entry) -> None:
         if self._journal is not None:
+            before, self._before_writing = self._before_writing, None
+            if before is not None:
+                before()
             self._journal.append(entry)
         self._add(entry)
 

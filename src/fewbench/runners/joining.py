@@ -11,8 +11,9 @@ from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
+from fewbench.evaluation.changes import started_scores
 from fewbench.evaluation.journal import HEADER, Header, Journal, Ran, folder_and_target, targets_of
-from fewbench.evaluation.opening import check_followed, started_scores
+from fewbench.evaluation.opening import check_followed
 from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import targets_with
@@ -49,8 +50,8 @@ class LeadingRun:
     def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
         path = Journal(self.folder).scores_path(self.header)
-        scores, _ = started_scores(self.folder, self.header.provenance, path, None)
-        return scores, path
+        found, _ = started_scores(self.folder, self.header, path, None)
+        return found.scores, path
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can be asked there."""
