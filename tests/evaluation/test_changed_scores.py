@@ -51,7 +51,8 @@ def test_a_table_that_only_grows_changes_nothing(table, sources, tmp_path):
     evaluation = opened(tmp_path, sources)
     assert evaluation.estimate(warn=False)[NAME].score == before.score
     (note,) = evaluation.read_notes
-    assert "20 items of the scores are not in the evaluation" in note
+    assert "20 new items of the scores: 'item-100'" in note
+    assert "fewbench extend" in note
 
 
 @pytest.mark.parametrize("method", ["fewbench", "random", "random-ridge"])

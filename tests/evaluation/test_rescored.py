@@ -72,9 +72,9 @@ def test_decisions_take_what_is_rescored(table):
 
 def test_what_is_not_there_is_named(table, tmp_path):
     evaluation = run(table, 4)
-    with pytest.raises(EvaluationError, match="no column metric, not 'acc_norm'.*--metric"):
+    with pytest.raises(EvaluationError, match=r"no column metric, not 'acc_norm'.*--metric"):
         evaluation.rescored(Scoring(metric="acc_norm"))
-    with pytest.raises(EvaluationError, match="recorded without logs.*the metric 'acc_norm'"):
+    with pytest.raises(EvaluationError, match=r"recorded without logs.*the metric 'acc_norm'"):
         run(table, 0).rescored(Scoring(metric="acc_norm"))
     with pytest.raises(EvaluationError, match="2 tasks without a weight"):
         evaluation.rescored(Scoring(weights={table.tasks[0]: 1.0}))

@@ -11,6 +11,7 @@ from fewbench._progress import ESTIMATING, at_work
 from fewbench._text import echo, say
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
+    AcceptDifferences,
     AverageOption,
     Cluster,
     FilterOption,
@@ -402,6 +403,32 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
             f"asked for more items: {more}. Next: rerun the command of fewbench run, or fewbench "
             f"ask {evaluation.folder}"
         )
+
+
+@documented
+def extend(
+    folder: Folder, items: ScoresOrPack, *, accept_differences: AcceptDifferences = False
+) -> None:
+    """Take more items or tasks into an evaluation that has answers.
+
+    Answers stay, and no item is run twice. Of the new items as large a share is drawn as of the old
+    ones, so that all answers together are a sample of all items. Source models without answers to
+    the new items keep them empty. fewbench run does the same if it names new items or tasks.
+
+    \b
+    fewbench extend run items.csv              a file of items, or only the new ones
+    fewbench extend run scores.parquet         a table that has grown
+    """
+    from fewbench.evaluation.extending import extend as take_in
+    from fewbench.evaluation.extending import extension_note
+
+    extended = take_in(folder, load(items, items=True), accept_differences=accept_differences)
+    for note in extended.notes:
+        say(f"note: {note}")
+    echo(
+        f"{folder}: {extension_note(extended)}. Next: rerun the command of fewbench run, or "
+        f"fewbench ask {folder}"
+    )
 
 
 @documented

@@ -19,16 +19,26 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray
 from fewbench.errors import EvaluationError, MissingFileError
 from fewbench.evaluation.journal import Entry, Header, Told
-from fewbench.evaluation.opening import BENCHMARK, SCORES
+from fewbench.evaluation.opening import BENCHMARK, COST, SCORES
 from fewbench.scores import Scores, open_saved, save_scores
-from fewbench.scores.benchmark import COHORT
+from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT
 from fewbench.scores.roles import as_sources, is_added, source_models
-from fewbench.scores.table import KEYS, TEXTS
+from fewbench.scores.table import (
+    HARNESS_VERSION,
+    KEY_FIELD,
+    KEYS,
+    POSITION,
+    PROMPTS,
+    SETTINGS,
+)
 
 ITEMS = "items.parquet"
 """File in the folder of an evaluation with the items that it is about."""
-CONTENT = ("content", "content_hash", "text", TEXTS, KEYS)
-"""Columns of the items that say what they ask and what is right; lists of hashes in the last."""
+NEUTRAL = {
+    *("task", "group", "harness", "metric", "filter", "sample_id", "unrun"),
+    *(WEIGHT, CLUSTER, COST, COHORT, PROMPTS, SETTINGS, HARNESS_VERSION, KEY_FIELD, POSITION),
+}
+"""Columns of the items that do not say what an item asks and what is right; texts in others do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +189,8 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
         )
     more = known.difference(ids, sort=False)
     beyond = (
-        f"{counted(len(more), 'item')} of the scores {'is' if len(more) == 1 else 'are'} not in the "
-        f"evaluation: {some(more)} (to take them in: fewbench extend {folder} SCORES)",
+        f"{counted(len(more), 'new item')} of the scores: {some(more)}. The evaluation leaves them "
+        f"out; to take them in: fewbench extend {folder} SCORES",
     ) * bool(len(more))
     started, there = header.models, set(now.model_ids)
     table = now.take(items=now.positions(kept))
@@ -190,6 +200,7 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
         as_before = table.take(models=table.model_positions(started))
         if as_before.fingerprint == header.provenance.fingerprint:
             return FoundScores(as_before, beyond=beyond, is_changed=header.changes > 0)
+    _refuse_other_scores(folder, before.items.loc[kept], table.items)
     corrected = kept[_are_corrected(before.items.loc[kept], table.items)]
     gone = ids.difference(kept, sort=False)
     notes = [
@@ -204,10 +215,26 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     return FoundScores(table, (*notes, *of_models), beyond, removed, is_changed=True)
 
 
+def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFrame") -> None:
+    """Raise EvaluationError if the items have another metric or filter."""
+    for name in ("metric", "filter"):
+        if name in before and name in now:
+            was, has = (sorted({*table[name].fillna("").astype(str)}) for table in (before, now))
+            if was != has:
+                raise EvaluationError(
+                    f"{folder}: started with the {name} {some(was)}, now it is {some(has)}",
+                    hint=f"to ask this of the answers that are there: fewbench estimate {folder} "
+                    f"--{name} {has[0] or 'none'}",
+                )
+
+
 def _are_corrected(before: "pd.DataFrame", now: "pd.DataFrame") -> BoolArray:
     """Return whether each item asks something else now, or has another right answer."""
     differ = np.zeros(len(before), dtype=bool)
-    for name in (name for name in CONTENT if name in before and name in now):
+    texts_of = (name for name in before if name in now and name not in NEUTRAL)
+    for name in texts_of:
+        if pd.api.types.is_numeric_dtype(before[name]) or pd.api.types.is_numeric_dtype(now[name]):
+            continue
         texts = (table[name].fillna("").astype(str) for table in (before, now))
         for at, (was, has) in enumerate(zip(*texts, strict=True)):
             is_other = was != has if name != KEYS else not {*was.split()} & {*has.split()}

@@ -16,6 +16,7 @@ from fewbench._version import __version__
 from fewbench.errors import MethodError, PackError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
+from fewbench.evaluation.estimating import unrun_note
 from fewbench.evaluation.opening import count_items
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
@@ -42,7 +43,7 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.roles import as_sources, source_models
-from fewbench.scores.table import CREDIT, HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import CREDIT, HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS, UNRUN
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -218,6 +219,10 @@ class _Maker:
             )
         self.keeps: Keeps = packed_as(self.method, scores)
         self.scores = scores.changed()  # which has learned nothing yet
+        if scores.unrun_share:
+            unrun = scores.items.assign(**{UNRUN: scores.unrun.astype(int)})
+            self.scores = scores = scores.changed(items=unrun)
+            self.notes.append(unrun_note(scores))
         if scores.probabilities is not None:
             self.notes.append("option probabilities of the source models are left out")
         at = self._kept_items()

@@ -11,13 +11,14 @@ from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
-from fewbench.evaluation.changes import started_scores
+from fewbench.evaluation.changes import ITEMS, started_scores
+from fewbench.evaluation.extending import extend, extension_note
 from fewbench.evaluation.journal import HEADER, Header, Journal, Ran, folder_and_target, targets_of
 from fewbench.evaluation.opening import check_followed
 from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import targets_with
-from fewbench.scores import Scores, Unit
+from fewbench.scores import Scores, Unit, open_saved
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,16 @@ def opened(
     if lead is not None and method == AUTO:
         method = lead.header.provenance.method
     if folder is not None and (folder / HEADER).exists():
-        evaluation = reopened(folder, scores, method, stop, seed, is_run=is_run)
+        evaluation, taken_in = reopened(folder, scores, method, stop, seed, is_run=is_run)
     else:
+        taken_in = []
         evaluation = Evaluation(
             scores, method, targets=targets, seed=seed, stop=stop, subset=subset, is_run=is_run
         )
         if lead is not None:
             lead.check(evaluation)
-    return evaluation, [*evaluation.notes, *join_targets(evaluation, targets, lead)]
+    notes = [*taken_in, *evaluation.notes]
+    return evaluation, [*notes, *join_targets(evaluation, targets, lead)]
 
 
 def join_targets(
@@ -179,10 +182,11 @@ def reopened(
     seed: int,
     *,
     is_run: bool,
-) -> Evaluation:
+) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, which goes on to another cost, number of tokens or time.
 
-    RunError if it was started with other settings.
+    New items are taken in (`extend`); notes say so. RunError if it was started with other settings,
+    or the scores lack one of its tasks.
     """
     header = Journal(folder).header()
     provenance = header.provenance
@@ -209,5 +213,17 @@ def reopened(
             hint=f"for more items: {further}; or use another folder, which runs the items of "
             f"this one anew: --items-of {folder} (in Python items_of=)",
         )
-    own = None if isinstance(method, str) else method
-    return Evaluation.open(folder, scores, own, stop, is_run=is_run)
+    own, notes = None if isinstance(method, str) else method, list[str]()
+    if scores.origin is None and (folder / ITEMS).exists():
+        items = open_saved(folder / ITEMS)
+        if lacking := [task for task in items.tasks if task not in scores.tasks]:
+            raise RunError(
+                f"{folder}: the evaluation there also has the tasks {some(lacking)}",
+                hint="name these and the new tasks, as in --tasks old,new; or use another folder",
+            )
+        if not scores.items.index.isin(items.items.index).all():
+            notes.append(extension_note(extend(folder, scores)))
+            whole = Evaluation.open(folder, None, own).scores
+            named = np.flatnonzero(whole.items.index.isin(scores.items.index))
+            scores = whole if len(named) == whole.n_items else whole.take(items=named)
+    return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes
