@@ -2,6 +2,7 @@
 
 from .agents import agents
 from .board import board
+from .living import living
 from .logs import logs
 from .ordinary import ordinary
 from .outages import outages
@@ -18,4 +19,5 @@ STORIES = {
     "logs": (logs, 3),
     "outages": (outages, 15),
     "ordinary": (ordinary, 200),
+    "living": (living, 5),
 }

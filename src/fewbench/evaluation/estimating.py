@@ -355,6 +355,12 @@ def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
     tasks_of = scores.task_of
     of_answers = np.union1d(tasks_of[answered], tasks_of[left])
     notes = []
+    cohorts = scores.cohort_of
+    if not np.isin(cohorts[left], cohorts[answered]).all():
+        notes.append(
+            "none of the items that were taken in later is answered yet: the estimate is of the "
+            "older items. Run them: fewbench ask lists them"
+        )
     if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
         notes.append(
             f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "

@@ -368,7 +368,6 @@ class Evaluation:
 
         if not scoring:
             return self
-        self._choosing.advance()
         folder = self.folder
         if scores is None:
             place = None if folder is None else Journal(folder).scores_path()
@@ -388,6 +387,16 @@ class Evaluation:
         other = self._carried(sources, entries)
         other.read_notes = tuple(notes)
         other.estimating.errors_folder = folder
+        return other
+
+    def on_items(self, items: Iterable[str]) -> "Evaluation":
+        """Return the same answers on some of the items alone, in memory.
+
+        The full score is then that of these items. ScoresError if an item is not in the scores.
+        """
+        part = self.scores.take(items=self.scores.positions(list(items)))
+        other = self._carried(part, self._ledger.entries)
+        other.estimating.errors_folder = self.folder
         return other
 
     def _logged(

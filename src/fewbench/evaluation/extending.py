@@ -45,11 +45,14 @@ class Extended:
         Number of new items.
     asked : dict of str to int
         How many further items each target is asked.
+    models : int
+        Number of new source models.
     notes : tuple of str
     """
 
     items: int
     asked: dict[str, int]
+    models: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -59,7 +62,7 @@ def extend(
     *,
     accept_differences: bool = False,
 ) -> Extended:
-    """Take more items into an evaluation; its answers stay, and no item is run twice.
+    """Take more items or source models into an evaluation; no item is run twice.
 
     Source models without answers to the new items keep them empty. All targets with answers are
     asked the same new items: `fewbench ask` lists them, the command of `fewbench run` runs them.
@@ -69,14 +72,14 @@ def extend(
     folder : path
         Of the evaluation.
     items : Scores or Benchmark
-        The new items; others of the evaluation may be among them. Scores may have new models too.
+        The new items; others of the evaluation may be among them. New models become source models.
     accept_differences : bool
         Take items in that both have, and that differ.
 
     Raises
     ------
     EvaluationError
-        If there is no new item, the evaluation is of a pack, or its method cannot take items in.
+        If there is nothing new, the evaluation is of a pack, or its method cannot take items in.
     ScoresError
         If items that both have differ. Nothing is written then.
 
@@ -92,12 +95,12 @@ def extend(
     ...     left = evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
     ...     extend(place, whole)
     ...     len(Evaluation.open(place).ask()["target"])
-    Extended(items=50, asked={'target': 10}, notes=())
+    Extended(items=50, asked={'target': 10}, models=0, notes=())
     10
     """
     evaluation = Evaluation.open(folder)
     table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
-    new = np.flatnonzero(table.cohort_of == table.cohort_of.max())
+    new = np.arange(evaluation.scores.n_items, table.n_items)
     drawn = _drawn(evaluation, table, new)
     asked = {target: len(places) for target, (places, _) in drawn.items()}
     subset = _with_items(evaluation, table, [*drawn.values()])
@@ -120,7 +123,8 @@ def extend(
         journal.write(header.model_copy(update=update))
         for entry in entries:
             journal.append(entry)
-    return Extended(len(new), asked, notes)
+    n_models = table.n_models - evaluation.scores.n_models
+    return Extended(len(new), asked, n_models, notes)
 
 
 def _together(
@@ -135,10 +139,15 @@ def _together(
         )
     given, _ = source_models(as_sources(items).averaged(own.average))
     new = given.items.index.difference(own.items.index, sort=False)
-    if not len(new):
+    if not len(new) and given.models.index.isin(own.models.index).all():
         raise EvaluationError(
             f"{folder}: has all {given.n_items:,} items already",
-            hint="name a file that has the new items",
+            hint="name a file that has new items, or new source models",
+        )
+    if taken := [name for name in evaluation.targets if name in given.models.index]:
+        raise EvaluationError(
+            f"{folder}: {some(taken)} would be a target and a source model",
+            hint="leave these models out of the scores",
         )
     cohorts = pd.Series(own.cohort_of, own.items.index)
     weights = _weights(own, given)
@@ -180,7 +189,7 @@ def _drawn(
     found: dict[str, tuple[IntArray, Drawing]] = {}
     for target in record.targets:
         asked = record.asked(target)
-        if not len(asked):
+        if not len(asked) or not len(new):
             continue
         if isinstance(method, StaticMethod):
             drawings = _of_subset(evaluation.subset, evaluation.scores)
@@ -274,4 +283,6 @@ def extension_note(extended: Extended) -> str:
     """Say what an extension did."""
     asked = some((f"{n:,} of {target}" for target, n in extended.asked.items()), quotes=False)
     more = f"; further items are asked: {asked}" if extended.asked else ""
-    return f"{counted(extended.items, 'new item')} taken in, answers stay{more}"
+    taken = [counted(extended.items, "new item")] if extended.items else []
+    taken += [counted(extended.models, "source model")] if extended.models else []
+    return f"{' and '.join(taken)} taken in, answers stay{more}"

@@ -24,6 +24,7 @@ from fewbench.evaluation.journal import (
     Skipped,
     Told,
     kept_replies,
+    part_of,
 )
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Drawing, Lead
@@ -58,7 +59,7 @@ class Ledger:
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
         self.ran: list[Ran] = []
-        self._item_ids = scores.item_ids
+        self._item_ids, self._item_index = scores.item_ids, scores.items.index
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
         self._before_writing: Callable[[], None] | None = None
@@ -398,12 +399,5 @@ class Ledger:
         return (*odd, *self.book.notes(target), *accepted, *doubts)
 
     def adopt(self, other: "Ledger", target: str) -> None:
-        """Take a target's items and answers over, in memory."""
-        if (lead := other.record.lead(target)) is not None:
-            self.record.follow(target, lead)
-        for items in other.record.rounds(target):
-            self.record.add_round(target, items)
-        for repeat, answers in other.record.told(target):
-            self.record.tell(target, answers, repeat)
-        self.record.skip(target, sorted(other.record.given_up(target)))
-        self.entries += other.told(target)
+        """Take a target's items and answers over, in memory, with the chances that they had."""
+        self.carry(part_of(other.entries, self._item_index, [target]))

@@ -221,7 +221,8 @@ def reopened(
                 f"{folder}: the evaluation there also has the tasks {some(lacking)}",
                 hint="name these and the new tasks, as in --tasks old,new; or use another folder",
             )
-        if not scores.items.index.isin(items.items.index).all():
+        is_new = not scores.items.index.isin(items.items.index).all()
+        if is_new or (scores.n_models and not header.models):
             notes.append(extension_note(extend(folder, scores)))
             whole = Evaluation.open(folder, None, own).scores
             named = np.flatnonzero(whole.items.index.isin(scores.items.index))
