@@ -9,6 +9,7 @@ from .outages import outages
 from .reruns import reruns
 from .restarts import restarts
 from .training import training
+from .year import year
 
 STORIES = {
     "training": (training, 20),
@@ -20,4 +21,5 @@ STORIES = {
     "outages": (outages, 15),
     "ordinary": (ordinary, 200),
     "living": (living, 5),
+    "year": (year, 8),
 }

@@ -198,6 +198,10 @@ class _Maker:
         sources, set_aside = source_models(scores)
         scores, self.notes = whole_sources(sources, LEAST, "a pack")
         self.notes += [*set_aside, *missing_note(scores)]
+        if scores.unrun_share:
+            unrun = scores.items.assign(**{UNRUN: scores.unrun.astype(int)})
+            scores = scores.changed(items=unrun)
+            self.notes.append(unrun_note(scores))
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance
@@ -219,10 +223,6 @@ class _Maker:
             )
         self.keeps: Keeps = packed_as(self.method, scores)
         self.scores = scores.changed()  # which has learned nothing yet
-        if scores.unrun_share:
-            unrun = scores.items.assign(**{UNRUN: scores.unrun.astype(int)})
-            self.scores = scores = scores.changed(items=unrun)
-            self.notes.append(unrun_note(scores))
         if scores.probabilities is not None:
             self.notes.append("option probabilities of the source models are left out")
         at = self._kept_items()

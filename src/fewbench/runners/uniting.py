@@ -9,7 +9,7 @@ from fewbench._files import folder_name
 from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import Journal, part_of, targets_of
+from fewbench.evaluation.journal import Followed, Journal, part_of, targets_of
 from fewbench.runners.run_folder import LOGS, locked
 
 
@@ -63,8 +63,9 @@ def unite_runs(
                       for name in new]  # fmt: skip
             joined |= {name: len(_answers(theirs, name)) for name in new}
         header = journal.header()
-        named = (*header.targets, *(name for name in joined if name not in header.targets))
-        journal.write(header.model_copy(update={"targets": named}))
+        first = [name for _, name, of_target in lines
+                 if not any(isinstance(entry, Followed) for entry in of_target)]  # fmt: skip
+        journal.write(header.model_copy(update={"targets": (*header.targets, *first)}))
         for other, name, of_target in lines:
             for entry in of_target:
                 journal.append(entry)
