@@ -160,7 +160,7 @@ def unnamed_target(
         entries = list(journal.fresh())
         if model is None:
             targets = targets_of(journal.header(), entries)
-        if facts is not None:
+        if facts:
             targets = targets_with([entry for entry in entries if isinstance(entry, Ran)], facts)
             if len(targets) > 1 and model not in targets:
                 raise RunError(

@@ -356,6 +356,10 @@ class Run:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
 
+    def is_amid_batch(self, target: str) -> bool:
+        """Whether items that `next` gave out are not taken yet."""
+        return bool(self._out[target])
+
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
