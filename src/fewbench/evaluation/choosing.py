@@ -96,9 +96,8 @@ class Opened:
     def of(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         provenance = header.provenance
-        stop = header.stop or Stop(items=provenance.budget)
         return cls(
-            method or provenance.method, stop, provenance.seed,
+            method or provenance.method, header.limits, provenance.seed,
             header.subset, header.reason, provenance,
         )  # fmt: skip
 

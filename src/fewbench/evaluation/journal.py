@@ -42,6 +42,11 @@ class Header(Frozen):
     reason: str | None = None
     """Why this method, where `auto` chose it."""
 
+    @property
+    def limits(self) -> Stop:
+        """When the evaluation stops asking."""
+        return self.stop or Stop(items=self.provenance.budget)
+
 
 class Asked(Frozen):
     """One round of items that targets were asked to be run on."""
@@ -289,6 +294,11 @@ class Journal:
                 f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
             ) from error
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
+
+
+def has_evaluation(folder: str | Path | None) -> bool:
+    """Whether there is an evaluation in a folder."""
+    return folder is not None and (Path(folder) / HEADER).exists()
 
 
 def folder_and_target(name: str) -> tuple[Path, str | None] | None:

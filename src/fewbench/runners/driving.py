@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.runners.joining import LeadingRun, unnamed_target
+from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
-from fewbench.runners.run_folder import limits_of, undone_if_refused
+from fewbench.runners.run_folder import undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
 
@@ -270,7 +270,7 @@ def run_with(
     """
     try:
         leader = settings.get("items_of")
-        limits = limits_of(stop, scores, folder, leader)
+        check_limits(stop, scores, folder, leader)
         if scores is None:
             scores = runner.benchmark()
         if scores is None and leader is not None:
@@ -291,7 +291,7 @@ def run_with(
         has_begun = False
         with (
             undone_if_refused(place, lambda: has_begun),
-            Run.open(scores, method, limits, folder, names, **settings) as run,
+            Run.open(scores, method, stop, folder, names, **settings) as run,
         ):
             run.notes += notes
             if any(run.next(name) for name in run.targets):

@@ -22,7 +22,6 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
 from fewbench.evaluation.opening import COST
-from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
 from fewbench.runners.batches import (
     check_facts,
@@ -35,7 +34,7 @@ from fewbench.runners.batches import (
 )
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.runners.run_folder import limits_of, locked
+from fewbench.runners.run_folder import locked
 from fewbench.scores import Average, Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
@@ -192,24 +191,18 @@ class Run:
         """
         scores = as_sources(scores)
         scores = scores.averaged(average or scores.average)
-        stop = limits_of(stop, scores, folder, items_of)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
                 raise RunError(f"{name}={value} is too low", hint="give 1 or more")
-        if scores.origin is not None:
-            provenance = provenance_of(scores.origin, scores.n_items)
-            method, stop, seed = check_settings(provenance, method, stop, seed)
-        assert stop is not None  # a pack's are in it
-        times = {"repeats": max(repeats, stop.repeats), "epochs": max(epochs, stop.epochs)}
-        stop = stop.model_copy(update=times)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
             if place is not None:
                 locks.enter_context(locked(place))
             evaluation, notes = opened(
-                place, scores, method, stop, targets, seed, items_of, is_run=True
-            )
+                place, scores, method, stop, targets, seed, items_of,
+                is_run=True, repeats=repeats, epochs=epochs,
+            )  # fmt: skip
             if place is not None and evaluation.folder is None:
                 evaluation.save(place, scores_path)
             run = cls(
@@ -218,7 +211,7 @@ class Run:
                 folder=place,
                 batch=batch,
                 tries=tries,
-                level=stop.level if level is None else level,
+                level=evaluation.stop.level if level is None else level,
                 accept_differences=accept_differences,
                 accept={"accept_fractions": accept_fractions, "strict": strict},
             )
