@@ -2,10 +2,9 @@
 
 python scripts/make_results.py
 
-Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, of
-docs/papers.md, docs/what-to-expect.md and docs/methods/*.md: the numbers of methods between
-`<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`, and a table of a file by
-`<!-- numbers: FILE | HEADING | FIRST CELL -->`.
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md and
+docs/methods/*.md: the numbers of methods between `<!-- numbers: METHOD METHOD … -->` and
+`<!-- end -->`, and a table of a file by `<!-- numbers: FILE | HEADING | FIRST CELL -->`.
 """
 
 import re
@@ -33,10 +32,9 @@ ADVISED = "advice"
 
 METHODS_HEAD = """# Methods
 
-Start with [`fewbench`](fewbench.md), and compare it with others on your table: `fewbench compare
-scores.parquet`. [Results](../results.md) ranks all methods on ten real tables. `fewbench methods
-NAME` prints a method's parts, settings and source; NAME may be a paper's or an author's name, such
-as `DISCO`.
+Start with [`fewbench`](fewbench.md), and compare it with other methods on your table: `fewbench
+compare scores.parquet`. [Results](../results.md) compares all methods on ten real tables. `fewbench
+methods NAME` prints a method's parts, settings and source.
 
 ## Choose from these
 
@@ -45,8 +43,8 @@ as `DISCO`.
 VARIANTS_HEAD = """
 ## Variants
 
-Other forms of these methods: to choose items at random, to compare with a paper, or to combine. The
-family's page has a line on each, and `fewbench methods --all` lists them.
+Use these forms to choose items at random, to compare with a paper, or to combine parts. `fewbench
+methods --all` describes each in a line.
 
 | family | variants |
 |---|---|
@@ -54,24 +52,22 @@ family's page has a line on each, and `fewbench methods --all` lists them.
 
 RESULTS_HEAD = """# Results
 
-This page compares all methods on ten real tables of scores, with the settings of their papers and
-the same models, items and random seeds.
+This page compares all methods on ten real tables of scores, with the same models, items and random
+seeds.
 
-- The numbers are the method's mean absolute error of the full score, divided by the **expected
-  error of random sampling** with the same number of items; below 1 the method is better. The
-  expectation is exact. `random` is what was drawn: chance moves it around 1, and one in ten of
-  its intervals excludes 1.
-- All numbers are for **50 items**: geometric means over nine tables, with the 90% interval to
-  expect on another table of this kind. Tables that share models (the four HELM tables, the two GLUE
-  tables) count as one.
-- **Worst** names the table with the largest error at 50 items. Your table may be like it: run
-  `fewbench compare`.
+- Each number is a method's mean absolute error of the full score at **50 items**, divided by the
+  **expected error of random sampling** with the same number of items. Below 1, the method is better.
+- The numbers are geometric means over nine tables, with the 90% interval to expect on a further
+  table of this kind. Tables that share models (the four HELM tables, the two GLUE tables) count as
+  one. A single table may be much worse: the pages of the methods name the worst one. For your own
+  table, run `fewbench compare`.
 - **Like the source models**: the targets are a random quarter of the models (on llmub_mmlu, whole
   checkpoints). **Stronger**: the targets are the strongest quarter. **Far stronger**: the targets
-  are the strongest 30%, the source models the weakest half.
+  are the strongest 30%, and the source models are the weakest half.
+- `random` differs from 1 by chance; one in ten of its intervals excludes 1.
 
 Most methods learn from source models. They beat random sampling for targets like the source
-models and lose to it for stronger targets.
+models, but not for stronger targets.
 
 """
 
@@ -80,26 +76,25 @@ RESULTS_END = """
 
 {not_measured}`flash-helm` spends 50 items on
 few targets and 10 on most. `fewbench` and `fewbench-static` were measured later than the other
-methods, on the same splits. Newer methods with their own code, FAQ, mRMR and SparseEval, are on
-[fewbench beside others](beside-others.md).
+methods, on the same splits. [fewbench beside others](beside-others.md) compares newer methods.
 
 ## The tables
 
 Duplicate models are left out. *Near copy* is the share of targets whose answers correlate at .95 or
-more with those of a source model, *above* the share with a higher score than every source model.
-`mmlu_pro_32` has fewer than 15 targets and does not count in the means.
+more with the answers of a source model. *Above* is the share with a higher score than every source
+model. `mmlu_pro_32` has fewer than 15 targets and is not included in the means.
 
 """
 
 FILES = """
 ## All numbers
 
-In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
+`benchmarks/results/methods.csv` in the repository has the numbers of every table, split, budget
 (10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
-sampling) in percentage points, `ratio` with its 90% interval from `low` to `high`, Kendall's
-`tau` between estimates and full scores and its gain over random sampling (`tau_gain`), and
-`best`: 1 where the error cannot be distinguished from the lowest error. Rows of the table `all` are
-means over tables.
+sampling) in percentage points; `ratio` with its 90% interval from `low` to `high`; Kendall's
+`tau` between estimates and full scores, and its gain over random sampling (`tau_gain`); and
+`best`, which is 1 if the error cannot be distinguished from the lowest error. Rows of the table
+`all` are means over tables.
 
 `python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables,
 and `python scripts/make_results.py` writes this page.
@@ -138,7 +133,7 @@ def results_page(rows: pd.DataFrame) -> str:
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
             interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
-            cells.append(f"{bare(row['ratio'])} {interval}<br>worst {worst(rows, split, method)}")
+            cells.append(f"{bare(row['ratio'])} {interval}")
         lines.append(f"| {' | '.join(cells)} |")
     end = RESULTS_END.format(not_measured=not_measured(rows))
     return RESULTS_HEAD + "\n".join(lines) + "\n" + end + tables() + FILES
@@ -181,8 +176,7 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
     """Return the table of a page's methods."""
     known = [name for name in methods if name in rows.loc["all", "random", AT].index]
     lines = [
-        "Error relative to random sampling at 10 / 50 / 100 items, mean over tables, and the worst "
-        "table at 50 items ([details](../results.md)).",
+        "Error relative to random sampling at 10 / 50 / 100 items ([details](../results.md)).",
         "",
         "| method | like the source models | stronger than all source models |",
         "|---" * 3 + "|",
@@ -195,7 +189,7 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     if len(known) < len(methods):
         names = ", ".join(f"`{name}`" for name in methods if name not in known)
-        lines += ["", f"Not measured: {names}. [Results](../results.md) says why."]
+        lines += ["", f"Not measured: {names}. [Results](../results.md) gives the reason."]
     return "\n".join(lines if known else lines[-1:]) + "\n"
 
 
@@ -280,8 +274,7 @@ def made() -> dict[Path, str]:
     """Return the text of every page that this script writes or fills."""
     rows = load()
     found = {ROOT / "docs/results.md": results_page(rows), FOLDER / "README.md": methods_page()}
-    others = ("docs/papers.md", "docs/what-to-expect.md", "README.md")
-    for path in [*pages(), *(ROOT / name for name in others)]:
+    for path in [*pages(), ROOT / "README.md"]:
         found[path] = filled(path.read_text(encoding="utf-8"), rows, path.name)
     return found
 
