@@ -52,14 +52,14 @@ methods --all` describes each in a line.
 
 RESULTS_HEAD = """# Results
 
-This page compares all methods on ten real tables of scores, with the same models, items and random
-seeds.
+This page compares methods on ten real tables of scores, with the same models, items and random
+seeds. The pages of the [methods](methods/README.md) have the numbers of their variants.
 
 - Each number is a method's mean absolute error of the full score at **50 items**, divided by the
   **expected error of random sampling** with the same number of items. Below 1, the method is better.
 - The numbers are geometric means over nine tables, with the 90% interval to expect on a further
   table of this kind. Tables that share models (the four HELM tables, the two GLUE tables) count as
-  one. A single table may be much worse: the pages of the methods name the worst one. For your own
+  one. A single table may be much worse: the methods' pages name the worst one. For your own
   table, run `fewbench compare`.
 - **Like the source models**: the targets are a random quarter of the models (on llmub_mmlu, whole
   checkpoints). **Stronger**: the targets are the strongest quarter. **Far stronger**: the targets
@@ -124,11 +124,13 @@ def worst(rows: pd.DataFrame, split: str, method: str) -> str:
 
 
 def results_page(rows: pd.DataFrame) -> str:
-    """Return the page with one row for each method."""
+    """Return the page with a row for each recommended method and for those without a page."""
     lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
         page = pages.get(method)
+        if page and method not in FIRST:  # the page has its numbers
+            continue
         cells = [f"[`{method}`](methods/{page})" if page else f"`{method}` \\*"]
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
