@@ -34,20 +34,10 @@ METHODS_HEAD = """# Methods
 
 Start with [`fewbench`](fewbench.md), and compare it with other methods on your table: `fewbench
 compare scores.parquet`. [Results](../results.md) compares all methods on ten real tables. `fewbench
-methods NAME` prints a method's parts, settings and source.
+methods NAME` prints a method's parts, settings and source. The pages below also cover variants: to
+choose items at random, to compare with a paper, or to combine parts. `fewbench methods --all` lists
+them.
 
-## Choose from these
-
-"""
-
-VARIANTS_HEAD = """
-## Variants
-
-Use these forms to choose items at random, to compare with a paper, or to combine parts. `fewbench
-methods --all` describes each in a line.
-
-| family | variants |
-|---|---|
 """
 
 RESULTS_HEAD = """# Results
@@ -80,9 +70,9 @@ methods, on the same splits. [fewbench beside others](beside-others.md) compares
 
 ## The tables
 
-Duplicate models are left out. *Near copy* is the share of targets whose answers correlate at .95 or
-more with the answers of a source model. *Above* is the share with a higher score than every source
-model. `mmlu_pro_32` has fewer than 15 targets and is not included in the means.
+Duplicate models are left out. `mmlu_pro_32` has fewer than 15 targets and is not included in the
+means. `benchmarks/results/tables.csv` in the repository counts targets, near copies among the source
+models, and targets above all source models.
 
 """
 
@@ -91,10 +81,8 @@ FILES = """
 
 `benchmarks/results/methods.csv` in the repository has the numbers of every table, split, budget
 (10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
-sampling) in percentage points; `ratio` with its 90% interval from `low` to `high`; Kendall's
-`tau` between estimates and full scores, and its gain over random sampling (`tau_gain`); and
-`best`, which is 1 if the error cannot be distinguished from the lowest error. Rows of the table
-`all` are means over tables.
+sampling) in percentage points; `ratio` with its 90% interval; Kendall's `tau` between estimates
+and full scores; and `best`, which is 1 if the error cannot be distinguished from the lowest error.
 
 `python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables,
 and `python scripts/make_results.py` writes this page.
@@ -155,22 +143,11 @@ def not_measured(rows: pd.DataFrame) -> str:
 
 
 def tables() -> str:
-    """Return what the tables hold, one line a table."""
-    rows = pd.read_csv(DATA / "tables.csv")
-    head = "table | models | items | tasks | targets like / stronger / far stronger"
-    lines = [f"| {head} | near copy | above |", "|---" * 7 + "|"]
-    for name, own in rows.groupby("table", sort=False):
-        of_split = own.set_index("split").loc[list(REGIMES)]
-        first = of_split.iloc[0]
-        shares = (
-            " / ".join(f"{share}%" for share in of_split[column])
-            for column in ("near_twin", "above")
-        )
-        targets = " / ".join(map(str, of_split["targets"]))
-        lines.append(
-            f"| {name} | {first['models']} | {first['items']:,} | {first['tasks']} | {targets} "
-            f"| {' | '.join(shares)} |"
-        )
+    """Return the size of each table, one line a table."""
+    rows = pd.read_csv(DATA / "tables.csv").drop_duplicates("table")
+    lines = ["| table | models | items | tasks |", "|---" * 4 + "|"]
+    for row in rows.itertuples():
+        lines.append(f"| {row.table} | {row.models} | {row.items:,} | {row.tasks} |")
     return "\n".join(lines) + "\n"
 
 
@@ -238,21 +215,13 @@ def filled(text: str, rows: pd.DataFrame, where: str) -> str:
 
 
 def methods_page() -> str:
-    """Return the list of methods: those to choose from, then the others, one line a family."""
+    """Return the list of methods to choose from."""
     at = pages_of_methods() | dict.fromkeys(WITH_FILE, "tasks.md")
     lines = ["| method | what it does |", "|---|---|"]
     for name in FIRST:
         typed = WITH_FILE[name].parts if name in WITH_FILE else name
         lines.append(f"| [`{typed}`]({at[name]}) | {ALL[name].summary} |")
-    families = []
-    for path in pages():
-        title = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
-        names = [
-            f"`{name}`" for name, page in at.items() if page == path.name and name not in FIRST
-        ]
-        if names:
-            families.append(f"| [{title}]({path.name}) | {', '.join(names)} |\n")
-    return METHODS_HEAD + "\n".join(lines) + "\n" + VARIANTS_HEAD + "".join(families)
+    return METHODS_HEAD + "\n".join(lines) + "\n"
 
 
 def pages() -> list[Path]:
