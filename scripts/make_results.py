@@ -15,7 +15,6 @@ import pandas as pd
 from fewbench.cli.methods import ALL, FIRST
 from fewbench.methods import CATALOGUE
 from fewbench.methods.catalogue import ADVICE, WITH_FILE
-from fewbench.methods.needs import needs_of
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/methods"
@@ -46,7 +45,8 @@ This page compares methods on ten real tables of scores, with the same models, i
 seeds. The pages of the [methods](methods/README.md) have the numbers of their variants.
 
 - Each number is a method's mean absolute error of the full score at **50 items**, divided by the
-  **expected error of random sampling** with the same number of items. Below 1, the method is better.
+  **expected error of random sampling** with the same number of items. Below 1, the method is
+  better.
 - The numbers are geometric means over nine tables, with the 90% interval to expect on a further
   table of this kind. Tables that share models (the four HELM tables, the two GLUE tables) count as
   one. A single table may be much worse: the methods' pages name the worst one. For your own
@@ -62,17 +62,15 @@ models, but not for stronger targets.
 """
 
 RESULTS_END = """
-\\* In the repository, `benchmarks/papers/methods`, not in the package.
-
-{not_measured}`flash-helm` spends 50 items on
-few targets and 10 on most. `fewbench` and `fewbench-static` were measured later than the other
-methods, on the same splits. [fewbench beside others](beside-others.md) compares newer methods.
+`fewbench` and `fewbench-static` were measured later than the other methods, on the same splits.
+Methods that use texts were not measured: the tables have none. [fewbench beside
+others](beside-others.md) compares newer methods.
 
 ## The tables
 
 Duplicate models are left out. `mmlu_pro_32` has fewer than 15 targets and is not included in the
-means. `benchmarks/results/tables.csv` in the repository counts targets, near copies among the source
-models, and targets above all source models.
+means. `benchmarks/results/tables.csv` in the repository counts targets, near copies among the
+source models, and targets above all source models.
 
 """
 
@@ -80,9 +78,10 @@ FILES = """
 ## All numbers
 
 `benchmarks/results/methods.csv` in the repository has the numbers of every table, split, budget
-(10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
-sampling) in percentage points; `ratio` with its 90% interval; Kendall's `tau` between estimates
-and full scores; and `best`, which is 1 if the error cannot be distinguished from the lowest error.
+(10, 20, 30, 50, 100 items) and method, also of methods outside the package: `error` and `random`
+(the expected error of random sampling) in percentage points; `ratio` with its 90% interval;
+Kendall's `tau` between estimates and full scores; and `best`, which is 1 if the error cannot be
+distinguished from the lowest error.
 
 `python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables,
 and `python scripts/make_results.py` writes this page.
@@ -112,34 +111,19 @@ def worst(rows: pd.DataFrame, split: str, method: str) -> str:
 
 
 def results_page(rows: pd.DataFrame) -> str:
-    """Return the page with a row for each recommended method and for those without a page."""
+    """Return the page with a row for each method to choose from."""
     lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
-        page = pages.get(method)
-        if page and method not in FIRST:  # the page has its numbers
+        if method not in FIRST:
             continue
-        cells = [f"[`{method}`](methods/{page})" if page else f"`{method}` \\*"]
+        cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
             interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
             cells.append(f"{bare(row['ratio'])} {interval}")
         lines.append(f"| {' | '.join(cells)} |")
-    end = RESULTS_END.format(not_measured=not_measured(rows))
-    return RESULTS_HEAD + "\n".join(lines) + "\n" + end + tables() + FILES
-
-
-def not_measured(rows: pd.DataFrame) -> str:
-    """Say which methods of the catalogue have no numbers, and why."""
-    left = [name for name in CATALOGUE if name not in rows.loc["all", "random", AT].index]
-    by_reason: dict[str, list[str]] = {}
-    for name in left:
-        of_texts = any("text" in need.what for need in needs_of(CATALOGUE[name].method))
-        reason = "the tables have no texts" if of_texts else "added later"
-        by_reason.setdefault(reason, []).append(f"`{name}`")
-    return "".join(
-        f"Not measured: {', '.join(names)} ({reason}). " for reason, names in by_reason.items()
-    )
+    return RESULTS_HEAD + "\n".join(lines) + "\n" + RESULTS_END + tables() + FILES
 
 
 def tables() -> str:

@@ -17,7 +17,7 @@ MOST_SHARE = 0.7
 TOGETHER = 1.2
 """From here on, items of a cluster make the variance of a difference so many times as large."""
 MOST_MODELS = 200
-"""Models that say whether items hang together; more say no more."""
+"""Number of models that show whether items belong together; more would not help."""
 NOT_CLUSTERS = (
     *COLUMNS,
     CLUSTER,
@@ -97,7 +97,7 @@ def _residuals(scores: Scores) -> FloatArray:
 
 
 def _codes_of(scores: Scores, name: str) -> IntArray | None:
-    """Return the clusters that a column makes; None if it cannot be one of clusters."""
+    """Return the clusters that a column makes, or None if it cannot be a column of clusters."""
     column = scores.items[name]
     if name in NOT_CLUSTERS or pd.api.types.is_float_dtype(column.dtype):
         return None

@@ -68,7 +68,7 @@ def benchmark() -> DigitImages:
 
 
 def training_images() -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return the 797 clean images (797, 64) that are no items, and their digits; read-only."""
+    """Return the 797 clean images (797, 64) that are not items, and their digits; read-only."""
     images, labels = _shuffled_digits()
     held_out = ITEMS_PER_TASK * len(TASKS)
     return images[held_out:], labels[held_out:]

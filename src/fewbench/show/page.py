@@ -123,7 +123,7 @@ class Shown:
         return [name for name in super().__dir__() if name not in hidden]
 
     def page(self, *args: Any, **shown: Any) -> Page:
-        """Return what there is to show; what else it may show is said where its page is made."""
+        """Return what there is to show; the code that makes the page explains the rest."""
         return page_of(self, *args, **shown)
 
     def to_dict(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def plain(values: Any) -> dict[str, Any]:
 
 @singledispatch
 def page_of(result: Any, *args: Any, **shown: Any) -> Page:
-    """Return the page of a result, by its type: pages know results, which are data."""
+    """Return the page of a result, by its type: pages depend on results, which are data."""
     raise NotImplementedError(f"{type(result).__name__} has no page")
 
 

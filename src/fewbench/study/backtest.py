@@ -303,7 +303,7 @@ class Backtest:
     # What came out
 
     def parts(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
-        """Return a quantity by repeats and resamples; None if nothing came out."""
+        """Return a quantity by repeats and resamples, or None without results."""
         key = (name, budget, measure)
         if key not in self._parts:
             self._parts[key] = self._made(*key)
@@ -342,7 +342,7 @@ class Backtest:
         return means
 
     def curve(self, name: str, measure: Measure, budgets: Sequence[int]) -> Curve | None:
-        """Return a method's curve over the budgets that came out; None if none did."""
+        """Return a method's curve over the budgets with results, or None without any."""
         unit = self.unit(measure)
         by_budget = {
             n: parts / unit(n)

@@ -240,7 +240,7 @@ def _asked(comparison: "Comparison") -> Iterator[Section]:
 
 
 def _title(name: str) -> str:
-    """Return the title of a metric; of one averaged over tasks, it says so."""
+    """Return the title of a metric, which tells whether it is averaged over tasks."""
     title = find_metric(name).title
     return f"{title} of tasks" if name.startswith(OF_TASKS) and name not in METRICS else title
 

@@ -158,8 +158,8 @@ class Plan(Shown):
     power : float
         For `difference`: share of such pairs that are distinguished.
     fixed_items : bool
-        For `difference`: whether models are told apart on exactly these items, and not on questions
-        like these and if they run again.
+        For `difference`: whether the difference is on exactly these items, and not on questions
+        like these in a new run.
     n_items, n_models : int
         Of the table.
     price : float or None
@@ -179,7 +179,7 @@ class Plan(Shown):
         One row per relation, method, backtest (the splits that choose, or those that judge) and
         number of items: error with its 90% interval, and plain random sampling's.
     learning : LearningCurve or None
-        Error by number of sources; None if plain random sampling is the answer.
+        Error by number of sources, or None if random sampling is recommended.
     expected : Expected or None
         For the score of the answer: that of the models that ran a part, or the worst case. None
         after a backtest.
@@ -493,7 +493,7 @@ def _cost_section(plan: Plan) -> Section:
     """
     forecast, unit = plan.forecasts[0], plan.unit
     cost_unit = unit.capitalize() if plan.price is None else "At the price"
-    head = [("Cost", False), (cost_unit, True), ("Of a full run", True)]
+    head = [("Cost", False), (cost_unit, True), ("Cost of a full run", True)]
     models = {
         f"all {plan.n_items:,} items": forecast.full_cost,
         f"{forecast.items:,} items with {forecast.method}": forecast.cost,

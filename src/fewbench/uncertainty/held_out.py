@@ -5,8 +5,8 @@ others. Sources of one family, or nearly the same, are held out together and cou
 Lee, Barber & Willett 2023 (arXiv 2306.06342). Rules that depend on the number of sources stay
 those of all sources. Errors are kept in units of what is known of each target: the root of the
 method's own standard error times that of random sampling, and the larger the less its answers are
-like those of the sources. The method's own error alone says little of a method that chooses items
-as answers arrive.
+like those of the sources. For a method that chooses items as answers arrive, its own error is not
+enough.
 """
 
 import hashlib
@@ -398,7 +398,7 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
 
 
 def _judge(table: Scores, job: _Job) -> HeldOut | None:
-    """Return the errors of a part; None if the method cannot be fitted."""
+    """Return the errors of a part, or None if the method cannot be fitted."""
     sources = table.take(models=job.learned)
     targets = table.take(models=job.judged)
     with one_thread():  # in any process

@@ -18,7 +18,7 @@ Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
 
 
 EXTREME = 0.05
-"""Scores so near to 0 or 1 that the variance of a few answers says little of them."""
+"""Scores so near to 0 or 1 that the variance of a few answers is unreliable."""
 NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a standard normal."""
 TINY = 1e-9

@@ -108,7 +108,7 @@ def noise_of_difference(
 
 
 def _spread_of(answers: Answers, places: Any = slice(None)) -> FloatArray | None:
-    """Return the variance of each item's score over runs; None if nothing shows it."""
+    """Return the variance of each item's score over runs, or None if it cannot be estimated."""
     if answers.counts is None or answers.variances is None:
         return None
     counts, variances = answers.counts[0, places], answers.variances[0, places]

@@ -220,7 +220,7 @@ def _path(x: FloatArray, y: FloatArray, steps: int) -> FloatArray:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path
 
-    with warnings.catch_warnings(), one_thread():  # sums in another order could turn ties
+    with warnings.catch_warnings(), one_thread():  # the order of sums could change ties
         # It warns of columns that depend on others, and drops them: so be it.
         warnings.simplefilter("ignore", ConvergenceWarning)
         # Columns that depend on others exactly are dropped or kept by rounding.

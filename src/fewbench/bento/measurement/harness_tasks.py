@@ -9,8 +9,8 @@ lm-eval, from what its task manager loads; nothing depends on single tasks:
   no options.
 - If all right options stand at one position, a letter would reveal the answer: a hash of the text
   then decides the order of the options.
-- `generate_until` and `loglikelihood`: the target is the answer, without filters. Of several
-  targets, the first is the answer and the others are accepted too.
+- `generate_until` and `loglikelihood`: the target is the answer, without filters. If there are
+  several targets, the first is the answer and the others are accepted too.
 - The documents that lm-eval scores (test, or else validation) are scored, with their position as
   id, as in its logs. Exemplars come from its few-shot documents, at most 1,000 at equal steps,
   without those that are scored.
@@ -305,7 +305,7 @@ def read_inspect(name: str) -> MeasuredTask:
     MissingExtraError
         If Inspect is not installed.
     TransferError
-        If there is no such file or task, or a sample cannot be asked as a question.
+        If there is no such file or task, or a sample cannot be used as a question.
     """
     datasets = _imported("inspect_ai.dataset", "inspect")
     file, at, function = name.rpartition("@")

@@ -298,7 +298,7 @@ class TaskCompletion:
 
     @cached_property
     def _similar_tasks(self) -> list[IntArray]:
-        """The other tasks similar to each task, the most similar first; none without transport."""
+        """The other tasks similar to each task, the nearest first (empty without transport)."""
         least = self.method.similar_tasks if self.method.transport else np.inf
         likeness = self.past.likeness
         orders = ties.argsort(-likeness)
