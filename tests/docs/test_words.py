@@ -83,13 +83,13 @@ def test_outputs_use_the_terms_and_half_widths():
 DIFFERENT = (
     "answer|average|budget|cost|distance|error|field|form|format|function|half|harness|hash|kind|"
     "level|list|metric|method|name|number|order|processor|program|prompt|range|release|revision|"
-    "run|scale|score|seed|setting|size|sort|split|sum|task|temperature|text|type|unit|value|"
+    "scale|score|seed|setting|size|sort|split|sum|task|temperature|text|type|unit|value|"
     "version|way|width"
 )
 TRANSLATED = {
     "Of … (at the beginning of a sentence)": r"(?:^|(?<=[.!?:] )|(?<=^- ))Of (?!course\b)",
     "…; None if …": r"; (?:None|none|NaN|nan)\b(?! stays)",
-    "another X (for: a different X)": rf"(?<!and )\banother (?:{DIFFERENT})s?\b",
+    "another X (for: a different X)": rf"\banother (?:{DIFFERENT})s?\b",
     "is no X (for: is not an X)": r"(?<!here )\b(?:is|are|was|were|be) no\b"
     r"(?! longer| more\b| less\b| better\b| worse\b| faster\b)",
     "are asked (items, models)": r"\b(?:is|are|was|were|be|been) (?:not )?asked\b(?! for\b)",

@@ -1,8 +1,8 @@
 """All differences of several scores at once: which are sure together, and which model may be best.
 
 Errors of all scores are drawn from a normal distribution whose differences have the given standard
-errors. A pair is told apart if its difference, in standard errors, exceeds what the largest of all
-pairs reaches by errors alone; pairs that are told apart then leave, and the others are judged again
+errors. A pair is distinguished if its difference, in standard errors, exceeds what the largest of
+all pairs reaches by error alone. Distinguished pairs are removed, and the others are tested again
 (max-t, step-down: Romano & Wolf 2005, Econometrica 73(4)). A model may be the best unless another
 one leads by more than the largest lead over it reaches by errors alone (multiple comparisons with
 the best: Hsu 1981, Annals of Statistics 9(5)).

@@ -58,9 +58,9 @@ def rank(
 
     The result is the order, each model's interval, range of ranks and probability of being the
     best, which models may be the best, and which are not clearly different. All ranges hold
-    together: a pair is told apart if its difference exceeds what the largest of all pairs reaches
-    by errors alone (max-t, step-down). Of evaluations, the result also says which targets need more
-    items.
+    together: a pair is distinguished if its difference exceeds what the largest of all pairs
+    reaches by error alone (max-t, step-down). For evaluations, the result also shows which targets
+    need more items.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def rank(
         Evaluations, all of whose targets with answers are ranked, or single targets. Or a table of
         scores, whose models are ranked. Models that ran less than half of the items are left out.
     models : sequence of str
-        Of evaluations: source models to rank as well, which ran all items. Of a table: the models
+        Of evaluations: source models to rank as well, which ran all items. For a table: the models
         to rank (default: all).
     top : int
         Number of best models that you want to find.

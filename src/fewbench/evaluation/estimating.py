@@ -101,7 +101,7 @@ class Estimating:
             waiting = choosing.advance()
         state = (level, len(self._ledger.entries))
         if (kept := self._kept.get(key)) is not None and kept[0] == state:
-            return Estimates(kept[1])  # nothing was asked or told since
+            return Estimates(kept[1])  # no requests or answers since
         prediction = choosing.predict(names, tasks=True)
         stop, scores = choosing.settings.stop, choosing.scores
         past, estimates = past_scores(scores.whole), Estimates()
@@ -313,7 +313,9 @@ def progress_notes(
             )
         )
     elif method.whole_budget and asked < budget:
-        notes.append(f"only {asked} of {budget} items were asked: the others were lost or changed")
+        notes.append(
+            f"only {asked} of {budget} items were requested: the others were lost or changed"
+        )
     if skipped:
         notes.append(
             f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "

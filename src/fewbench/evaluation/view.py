@@ -2,7 +2,7 @@
 
 The server listens on the loopback address alone, answers only to a random token in the address,
 takes nothing but GET, and refuses other host names, so that no web page can read it by tricks with
-DNS. It knows two addresses, the page and its state, and no files.
+DNS. It serves two addresses, the page and its state, and no files.
 """
 
 from __future__ import annotations

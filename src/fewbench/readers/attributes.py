@@ -148,7 +148,8 @@ def _column(column: "pd.Series[Any]", name: str) -> "pd.Series[Any]":
 
 
 def in_clusters(scores: Scores, by: str) -> Scores:
-    """Return scores whose items hang together by a column; ReaderError if it does not say so.
+    """Return scores whose items belong together by a column; ReaderError if it is not such a
+    column.
 
     Examples
     --------

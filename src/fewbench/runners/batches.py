@@ -20,9 +20,9 @@ MODEL = ("model", "model_args", "model arguments", "server", "program")
 class Batch(Frozen):
     """What a batch cost, and which of its items failed: a line of `run.jsonl`.
 
-    `counts` is False where the model failed as a whole, which is no fault of the items. Earlier
-    failures of the items in `again` do not count either. A line with `facts` says how the model was
-    run from there on.
+    `counts` is False where the model failed as a whole, which does not count against the items.
+    Earlier failures of the items in `again` do not count either. A line with `facts` says how the
+    model was run from there on.
     """
 
     target: str = ""
@@ -100,7 +100,7 @@ class Batches:
         return sum(not batch.counts for batch in self._all if batch.target == target)
 
     def facts(self, target: str) -> dict[str, str] | None:
-        """Return how a target was run last; None if that is not known."""
+        """Return how a target was run last, or None if unknown."""
         recorded = [
             batch.facts for batch in self._all if batch.facts is not None and batch.target == target
         ]
@@ -144,7 +144,7 @@ class Batches:
                 elif name in before and name in now:  # else it was not looked at
                     changes.append(f"it has other {name}")
             if changes:
-                text = f"{self._folder}: {whose} ran in another way: {'; '.join(changes)}"
+                text = f"{self._folder}: {whose} ran differently: {'; '.join(changes)}"
                 if not accept:
                     hint += " --accept-changes (in Python accept_changes=True)"
                     raise RunError(text, hint=hint)

@@ -167,7 +167,7 @@ class SeesModels(Protocol):
 
 @runtime_checkable
 class KnowsItems(Protocol):
-    """What a runner has besides if it knows the items, so that it can run without sources."""
+    """Additional members of a runner that has its own items, so that it can run without sources."""
 
     def benchmark(self) -> Benchmark:
         """Return the items of what would be run, as the harness weighs them."""
@@ -181,7 +181,7 @@ def drive(
 ) -> RunResult:
     """Run items until the run ends, and return what was found.
 
-    Ctrl-C ends it after the items that are recorded; the result says so.
+    Ctrl-C ends it after the items that are recorded; the result shows this.
 
     Parameters
     ----------
@@ -278,8 +278,8 @@ def run_with(
     ----------
     runner : Runner
     scores : Scores, Benchmark, or None
-        As for `Run.open`; None for the items that the runner knows of (`KnowsItems`), or else for
-        those of the run whose items are asked.
+        As for `Run.open`. None means the runner's own items (`KnowsItems`), or else those of the
+        run that is followed.
     method, stop, folder
         As for `Run.open`; a number as `stop` is a number of items.
     targets : sequence of str, optional

@@ -1,4 +1,4 @@
-"""Targets that join a run: their names, and the targets whose items they are asked first."""
+"""Targets that join a run: their names, and the targets that they follow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from fewbench.scores import Scores, Unit
 
 @dataclass(frozen=True)
 class LeadingRun:
-    """A run on disk, whose items other targets are asked first.
+    """A run on disk that other targets follow.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class LeadingRun:
         if named is None:
             raise RunError(
                 f"{place}: no evaluation here",
-                hint="name the folder of a run, or FOLDER:TARGET, whose items are to be asked",
+                hint="name the folder of an earlier run, or FOLDER:TARGET",
             )
         return cls(named[0], Journal(named[0]).header(), named[1])
 
@@ -53,7 +53,7 @@ class LeadingRun:
         return scores, path
 
     def check(self, evaluation: Evaluation) -> None:
-        """Raise EvaluationError unless this run's items can be asked there."""
+        """Raise EvaluationError unless this run's items can run there."""
         provenance = self.header.provenance
         check_followed(evaluation.provenance, provenance, evaluation.method, str(self.folder))
 
@@ -82,8 +82,7 @@ def opened(
 ) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
 
-    Targets that are new are asked the items of another first. `subset` and `is_run` are as for
-    `Evaluation`.
+    New targets follow an earlier target. `subset` and `is_run` are as for `Evaluation`.
     """
     lead = None if items_of is None else LeadingRun.read(items_of)
     if lead is not None and method == AUTO:
@@ -178,7 +177,7 @@ def reopened(
     *,
     is_run: bool,
 ) -> Evaluation:
-    """Open the evaluation in a folder, which goes on to another cost, number of tokens or time.
+    """Open the evaluation in a folder, which continues with a new limit on cost, tokens or time.
 
     RunError if it was started with other settings.
     """

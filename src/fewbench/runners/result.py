@@ -119,7 +119,7 @@ class RunResult(Shown, Frozen):
     spent : Spent
         Of all targets together.
     stopped : str, optional
-        Why the run ended before its items did; None if it did not.
+        Why the run ended early, or None if it ran all its items.
     is_failed : bool
         Whether that was a failure of the model or its runner.
     notes : tuple of str

@@ -127,7 +127,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
 
 
 def saved_benchmark(folder: str | Path | None) -> Scores | None:
-    """Return the items of the run without source models in a folder; None if none was started.
+    """Return the items of the run without source models in a folder, or None if none was started.
 
     RunError if the run there has source models.
     """
@@ -148,7 +148,8 @@ def limits_of(
     folder: str | Path | None,
     items_of: str | Path | None = None,
 ) -> Stop | None:
-    """Return when a run stops: as given, or as in its folder or in the run whose items it is asked.
+    """Return the run's limits: those given, else its folder's, else those of the run that it
+    follows.
 
     None for the limit of a pack.
 

@@ -191,7 +191,7 @@ class ChosenAnswers(Unread):
 
 
 def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:
-    """Return a table as `Cells`; None if it has more than 255 distinct scores.
+    """Return a table as `Cells`, or None if it has more than 255 distinct scores.
 
     Parameters
     ----------

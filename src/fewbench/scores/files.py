@@ -220,7 +220,7 @@ def _opened(
     except UNFIT as error:
         raise ScoresError(
             f"{source}: its metadata does not fit its content ({first_line(error)})",
-            hint="a newer fewbench or another program wrote it; read it with fewbench import",
+            hint="a newer fewbench or a different program wrote it; read it with fewbench import",
         ) from error
 
 

@@ -42,8 +42,8 @@ def play(
 
     `sources` and `targets` have the same items; the method gets only the answers that it asks.
     `whole_budget` requires exactly `budget` items per target, otherwise at most. `one_by_one`
-    tells the last target all its items first, then the one before it; by default all targets are
-    told in the order of the requests.
+    tells the last target all its items first, then the one before it; by default all targets get
+    their answers in the order of the requests.
     """
     names = targets.model_ids
     session = method.start(sources, budget, seed, names)

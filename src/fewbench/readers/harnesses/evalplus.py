@@ -14,7 +14,7 @@ NAME = re.compile(r"(?:^|(?P<model>.*?)[._])eval_results\.json")
 START = re.compile(rb'\s*\{\s*"(date|hash|eval)"\s*:')
 PASSED = ("pass", "success")  # newer and older versions
 PLAIN = "samples"
-"""Name of the file of answers in EvalPlus's own examples, which says nothing of the model."""
+"""Name of the file of answers in EvalPlus's own examples, which does not name the model."""
 
 
 class EvalPlus:

@@ -176,7 +176,7 @@ def result(task: Any) -> RunResult:
     Raises
     ------
     RunError
-        If it is no such task, or was not evaluated.
+        If it is not such a task, or was not evaluated.
     """
     feed = feed_of(task)
     if feed is None:
@@ -331,7 +331,7 @@ def _opened(
 
 
 def _tasks_of(scores: Scores | Benchmark | None) -> tuple[str, ...]:
-    """Return Inspect's tasks of scores that say so; see `fewbench.public.routes`."""
+    """Return Inspect's tasks, if the scores name them; see `fewbench.public.routes`."""
     if scores is None or set(scores.items.get(ROUTE, ())) != {"inspect"}:
         return ()
     return tuple(f"{PACKAGE}{task}" for task in scores.tasks)
