@@ -7,11 +7,12 @@ describe an item. Then the classifier is
 
     logit P(m right on i) = intercept + slope × log odds(i, m) + Σ_r weight_r (a_mr - mean_r)
 
-No pair sees its own label: log odds leave out the model, and reference items are no training pairs.
-The authors describe items by embeddings of their prompts; the other sources' scores need no text
-and tell more of an item's difficulty. Their partial cross products of similarity and success are
-left out. The authors' program has the penalty 1; here the one that best predicts held-out sources'
-mean scores is chosen: with 1, the error on GSM8K at 100 items would be 12.6 instead of 2.2 pp.
+No pair sees its own label: log odds leave out the model, and reference items are not training
+pairs. The authors describe items by embeddings of their prompts; the other sources' scores need no
+text and tell more of an item's difficulty. Their partial cross products of similarity and success
+are left out. The authors' program has the penalty 1; here the one that best predicts held-out
+sources' mean scores is chosen: with 1, the error on GSM8K at 100 items would be 12.6 instead of 2.2
+pp.
 
 Loss, gradient and second derivatives are sums over rows and columns of the models × items table.
 """
@@ -45,7 +46,7 @@ class GenericAssessor:
     costly: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", 2, "it is trained on how sources compare", required=True),
-        Need("independent sources", 20, "few sources to learn what an answer says of a model"),
+        Need("independent sources", 20, "few sources to learn how answers and models are related"),
     )
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:

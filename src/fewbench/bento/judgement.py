@@ -183,7 +183,7 @@ class Judgement:
     low, high : float
         90% interval of `nrmse`; models are resampled (Appendix C), families as one.
     random_tasks : ErrorsByChance
-        Of as many random tasks, drawn without replacement.
+        For the same number of random tasks, drawn without replacement.
     random_questions : ErrorsByChance, optional
         For the same number of random questions, or None if numbers of questions, or losses on
         single questions, are unknown.

@@ -143,7 +143,7 @@ def _rank(call: Call, *, average: Average | None = None) -> Ranking:
     Parameters
     ----------
     average
-        Of a scores file: mean over items (micro) or over task scores (macro).
+        For a scores file: mean over items (micro) or over task scores (macro).
     """
     names = call.given["evaluations"]
     if average is not None and not any(os.path.isfile(name) or is_source(name) for name in names):
@@ -202,7 +202,7 @@ def _track(
     wrong
         Table of answers: texts for the worst score, such as FAIL.
     average
-        Of a scores file: mean over items (micro) or over task scores (macro).
+        For a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:

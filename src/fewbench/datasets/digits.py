@@ -162,7 +162,7 @@ class Newcomer:
         scores : ndarray of shape (n,)
             1 where the most probable digit is right, else 0.
         probabilities : ndarray of shape (n, 10)
-            Of the digits 0 to 9; every row sums to 1.
+            Probabilities of the digits 0 to 9; every row sums to 1.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class TrainingRun:
     checkpoints : tuple of Checkpoint
     steps : ndarray, shape (checkpoints,)
     evaluations : dict of str to Evaluation
-        Of each checkpoint that did not run all items.
+        Evaluation of each checkpoint that did not run all items.
     silent : tuple of str
         Checkpoints without answers, which are left out.
     """

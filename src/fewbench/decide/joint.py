@@ -55,7 +55,7 @@ class Errors:
     projection : ndarray, shape (models, models)
         On the space in which the errors lie.
     dimensions : int
-        Of this space.
+        Dimensions of this space.
     """
 
     root: FloatArray
@@ -154,7 +154,7 @@ def joint_verdicts(
 
     Examples
     --------
-    Of a single pair, a difference of 2 standard errors is sure at 90%; of three pairs it is not,
+    For a single pair, a difference of 2 standard errors is sure at 90%; for three it is not,
     though the lower two are surely not the best.
 
     >>> errors = 0.05 * (1 - np.eye(3))

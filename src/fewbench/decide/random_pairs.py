@@ -100,7 +100,7 @@ def items_needed(
     distance : float
     n, n_items : int
     wider : callable, optional
-        Of several looks: how much wider the interval is than that of one look, by the number of
+        For several looks: how much wider the interval is than that of one look, by the number of
         items.
     of_questions : float
         The half width that is left after all items, at one look.

@@ -52,7 +52,7 @@ def add_checkpoint(
     Parameters
     ----------
     folder : path
-        Of at least one evaluation; or an evaluation, which the checkpoint joins.
+        Folder of at least one evaluation, or an evaluation that the checkpoint joins.
     name : str
     scores : Scores, optional
         The source models if their file was moved.

@@ -70,7 +70,7 @@ class Evaluation:
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
     opened : Opened, optional
-        Of a saved evaluation; `open` reads them.
+        Parts of a saved evaluation, which `open` reads.
 
     Raises
     ------

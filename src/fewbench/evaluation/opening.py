@@ -351,7 +351,7 @@ def started_scores(
     ----------
     folder : Path
     made : Provenance
-        Of the evaluation.
+        Provenance of the evaluation.
     path : Path, optional
         Where the evaluation says that they are.
     scores : Scores, path or str, optional

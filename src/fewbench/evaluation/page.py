@@ -48,7 +48,7 @@ def estimates_page(
     source : str
         Name of the scores.
     folder : str
-        Of the evaluation (default: where it is saved).
+        Folder of the evaluation (default: where it is saved).
     history : mapping of str to sequence of dict, optional
         Earlier estimates by target: `step` (answered items), `score`, `low`, `high`.
     """

@@ -171,7 +171,7 @@ def view(
     Parameters
     ----------
     folder : path
-        Of an evaluation or a run, at work or not.
+        Folder of an evaluation or a run, at work or not.
     scores : Scores, path or str, optional
         The scores it was started with, or where they are now (default: read from their file).
     level : float

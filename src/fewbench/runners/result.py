@@ -93,7 +93,7 @@ class TargetResult(Frozen):
     full_cost, full_tokens : float, int
         About what all items would have cost (`Cost.full`), by the mean of those that were run.
     unit : str
-        Of the costs, if it is known.
+        Unit of the costs, if known.
     limit : str, optional
         The limit that ended it, in words.
     """
@@ -117,7 +117,7 @@ class RunResult(Shown, Frozen):
     ----------
     targets : dict of str to TargetResult
     spent : Spent
-        Of all targets together.
+        Costs, tokens and time of all targets together.
     stopped : str, optional
         Why the run ended early, or None if it ran all its items.
     is_failed : bool
@@ -126,7 +126,7 @@ class RunResult(Shown, Frozen):
     reused : tuple of str
         Answers that came from an earlier run in the folder, in words.
     folder : str, optional
-        Of the evaluation.
+        Folder of the evaluation.
     """
 
     targets: dict[str, TargetResult]

@@ -166,7 +166,7 @@ class ChosenAnswers(Unread):
     Parameters
     ----------
     place : ndarray of int, shape (items,)
-        Of each item of the benchmark its column in `answers`; -1 for items that are not chosen.
+        Column in `answers` of each item of the benchmark (-1 for items that are not chosen).
     answers, filled : ndarray, shape (models, chosen)
         The answers, and the answers with missing cells filled.
     full, by_task : ndarray, shapes (models,) and (models, tasks)
@@ -196,7 +196,7 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
     Parameters
     ----------
     values : array, shape (models, items)
-        Of any type of number.
+        Numbers of any type.
     of : callable, optional
         Makes float64 scores of any part, cell by cell; by default a conversion alone.
 

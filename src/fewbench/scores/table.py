@@ -115,7 +115,7 @@ class Scores(ItemTable):
     average : {"micro", "macro"}
         Full score: the mean over items, or the mean of the task means.
     origin : Origin, optional
-        Of scores that come from a pack. Parts of them have none.
+        Set for scores that come from a pack, but not for parts of them.
     repeats : Repeats, optional
         How often items were answered, and how far the answers vary, if any was more than once. Its
         score is then the mean of its answers, or another reduction of them.

@@ -59,7 +59,7 @@ class Curve:
     shares : tuple of ndarray, shape (repeats, 1 + resamples)
         The quantity at each budget, by repeats, over `unit` at that budget.
     unit : callable
-        Of a number of items: what plain random sampling gives.
+        Maps a number of items to what random sampling gives.
     n_items : int
     resampled : TwoWay
     """

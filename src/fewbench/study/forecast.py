@@ -59,12 +59,12 @@ class Forecast:
     margin_of_all : float or None
         The smallest one that all items distinguish; 0 on exactly these items.
     n_targets, n_sources : int
-        Of a repeat of the backtest.
+        Numbers in a repeat of the backtest.
     is_extrapolated : bool
         Whether `items` is above all budgets that were run.
     cost, random_cost, full_cost : float
-        Of a run on `items`, on `random_items` and on all items, in the unit of the costs, or of
-        the price.
+        Costs of a run on `items`, on `random_items` and on all items, in the unit of the costs, or
+        of the price.
     breakeven, breakeven_random : int or None
         New models after which the full runs of all sources have paid, in place of full runs and
         in place of random sampling.
@@ -128,7 +128,7 @@ class Expected:
     random_half_width : float
         Half width of the interval of as many items of plain random sampling.
     cost : float
-        Of a run if all items that it draws cost the mean.
+        Cost of a run if all its items cost the mean.
     pays_after : int or None
         New models after which it has paid to run models in full until there are 20.
     """
@@ -161,11 +161,11 @@ class Plan(Shown):
         For `difference`: whether the difference is on exactly these items, and not on questions
         like these in a new run.
     n_items, n_models : int
-        Of the table.
+        Size of the table.
     price : float or None
         Price of a unit of the costs.
     unit : str
-        Of the costs: the name of their column, or as given with `cost`.
+        Unit of the costs: the name of their column, or as given with `cost`.
     cost : str
         The limit of cost that the number of items is for, as `--cost` takes it.
     scale : Scale

@@ -120,7 +120,7 @@ def plan_sample(
     Parameters
     ----------
     scores : Scores
-        Of no models, or of models that ran a part of the items each.
+        Without models, or with models that each ran some of the items.
     goal, wanted : str, float
         "error", "half_width" or "budget", and its value on the scores' scale.
     level, power : float

@@ -120,7 +120,7 @@ def paired_answers(
     one, other : Answers
         One row each.
     weights : ndarray, shape (items,)
-        Of the items in the full score, or in that of a task: 0 for the items of others.
+        Weights of the items in the full score or a task score (0 for items of other tasks).
     copies : float, optional
         How far they count as near copies, if that does not follow from these items.
 
@@ -157,11 +157,11 @@ class Contrast:
     one, other : Uncertainty or float
         An estimate, or a known score in [0, 1].
     correlation : float
-        Of the two errors.
+        Correlation of the two errors.
     wider : float
         Factor of the half width, for one of several looks.
     paired : PairedAnswers, optional
-        Of two targets that answered the same items.
+        For two targets that answered the same items.
     questions : Questions, optional
         The error beside that of the items that were not run: of the choice of questions and of
         another run, and of cells that were filled in. None for a difference on exactly these items.

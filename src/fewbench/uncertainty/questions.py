@@ -43,7 +43,7 @@ class Questions:
     Parameters
     ----------
     variance : float
-        Of the mean, not of one item.
+        Variance of the mean, not of one item.
     freedom : float
         Degrees of freedom.
     score : float, optional

@@ -30,8 +30,8 @@ class RunNoise(Frozen):
     answers_per_item : float
         Mean number of answers.
     half_width : float
-        Of the interval of the mean over new runs of the same items, each answered as often, on the
-        scale of the scores.
+        Half width of the interval of the mean over new runs of the same items, each answered as
+        often, on the scale of the scores.
     share : float
         Part of the variance of the score, or difference, as a model: on questions like these and if
         run again. The rest is the choice of items.
@@ -68,7 +68,7 @@ def noise_of_score(answers: Answers, weights: FloatArray, level: float) -> RunNo
     Parameters
     ----------
     answers : Answers
-        Of one target.
+        Answers of one target.
     weights : ndarray, shape (items,)
         Weights of all items in the full score.
     level : float

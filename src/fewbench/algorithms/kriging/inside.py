@@ -149,7 +149,7 @@ class Inside:
     scores : ndarray, shape (sources, candidates)
     abilities : ndarray, shape (sources,)
     curves : ItemCurves
-        Of the candidates.
+        Curves of the candidates.
     wanted : ndarray, shape (sources, wanted)
         The sources' wanted scores.
     directions : ndarray, shape (sources, directions)
@@ -194,7 +194,7 @@ class Inside:
         candidates : ndarray of int, shape (candidates,)
             Items that may be chosen.
         abilities : Abilities
-            Of all items.
+            Abilities from all items.
         per_group : float
             How many sources there are for each independent one. The more, the wider the
             neighborhood: the members of one family are a poor guide to other families.

@@ -214,7 +214,7 @@ def settle(
     Parameters
     ----------
     runs : sequence of SampledRun
-        Of one model of the sources.
+        Runs under one model of the sources.
     asked : ndarray of int
         Places of all items chosen so far.
     left : float
@@ -259,7 +259,7 @@ def next_together(
     Parameters
     ----------
     runs : sequence of SampledRun
-        Of one model of the sources.
+        Runs under one model of the sources.
     n : int
     closed : ndarray of int
         Items chosen so far, answered or not.

@@ -39,7 +39,7 @@ class SampleModel:
     candidates : ndarray of int, shape (candidates,)
         Positions of the items that may be chosen, sorted.
     weights : ndarray, shape (wanted, candidates)
-        Of the wanted scores.
+        Weights of the wanted scores.
     abilities : Abilities
         Curves of the candidates.
     expected : ndarray, shape (nodes, wanted)

@@ -49,7 +49,7 @@ class Setup:
         Name of the model class, such as `hf`; "" if the user gave a model object.
     model_args, gen_kwargs, metadata : dict
     seeds : list of int or None
-        Of Python, NumPy, torch and the few-shot sampler.
+        Seeds of Python, NumPy, torch and the few-shot sampler.
     tasks : list of str
         Tasks, groups, tags and patterns of a run without scores of source models.
     Others as the options of `lm-eval run`.

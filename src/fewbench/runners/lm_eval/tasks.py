@@ -289,7 +289,7 @@ def run_documents(
     RunError
         If lm-eval did not run the chosen documents with these prompts, and only these.
     Exception
-        Of any kind, from the model.
+        Any error of the model.
     """
     from lm_eval.evaluator import evaluate
 
