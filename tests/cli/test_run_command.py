@@ -63,7 +63,7 @@ def test_a_rerun_says_that_nothing_was_run_and_a_fresh_one_keeps_the_old_folder(
     assert "nothing was run" not in first.out
     again = " ".join(run(cli, scores, *few, "--accept-changes").out.split())
     assert (
-        "warning: nothing was run: 20 answers came from an earlier run; to start anew, pass --fresh"
+        "warning: nothing was run: 20 answers came from an earlier run; to start over, pass --fresh"
         in again
     )
     assert "answers are wrong" in again

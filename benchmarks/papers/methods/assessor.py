@@ -1,7 +1,7 @@
 """A generic assessor: one logistic regression for the success of any model on any item.
 
 Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need" (arXiv 2409.03563),
-Section 3: one classifier over all (model, item) pairs predicts success from what is known of the
+Section 3: one classifier over all (model, item) pairs predicts success from what is known about the
 item and from the model's answers on a few reference items. Here the log odds of the other models
 describe an item. Then the classifier is
 

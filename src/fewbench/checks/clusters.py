@@ -1,4 +1,4 @@
-"""Findings on items that hang together, such as several questions on one passage."""
+"""Findings on items that belong together, such as several questions on one passage."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def cluster_findings(scores: Scores) -> list[Finding | None]:
     if (stated := scores.cluster_of) is not None:
         sizes = np.bincount(stated)
         what = f"{counted(scores.n_items, 'item')} in {counted(int((sizes > 0).sum()), 'cluster')}"
-        return [Finding("clusters", "fact", f"{what} of items that hang together")]
+        return [Finding("clusters", "fact", f"{what} of items that belong together")]
     columns = {str(name): _codes_of(scores, str(name)) for name in scores.items.columns}
     candidates = {name: codes for name, codes in columns.items() if codes is not None}
     residuals, rows = _residuals(scores) if candidates else np.empty((0, 0)), []

@@ -92,7 +92,7 @@ class RunOptions:
     retry_skipped
         Run the items again that failed and were skipped.
     fresh
-        Start anew; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
+        Start over; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
         Random seed.
     """

@@ -199,7 +199,7 @@ def score_interval(
 ) -> tuple[float, float] | None:
     """Return the interval of a full score or a task score, of the model or on exactly these items.
 
-    None if nothing is known of the task.
+    None if nothing is known about the task.
     """
     score = side.score if task is None else side.tasks[task]
     if score is None:

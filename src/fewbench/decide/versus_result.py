@@ -32,7 +32,7 @@ class TaskDifference(Frozen):
     ----------
     task : str
     difference, interval
-        A minus B. The interval is of this task alone, or None if too little is known of the task.
+        A minus B. The interval is of this task alone, or None if too little is known.
     p_value, p_adjusted : float or None
         Two-sided, by itself and adjusted for the number of tasks, or None without an interval, or
         if both ran all of exactly these items.

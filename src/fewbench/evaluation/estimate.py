@@ -36,7 +36,7 @@ class Estimate(Shown, Frozen):
         Interval of the score on questions like these and if the model runs again. None in old
         files.
     tasks, task_intervals
-        Estimated score of every task, and its interval, or None where too little is known of the
+        Estimated score of every task, and its interval, or None where too little is known about the
         task. The score is the tasks' mean, weighted as the average says.
     rank, ranked_among, rank_interval
         Rank among the sources and the target (1 is best on any scale), the number of these

@@ -44,7 +44,7 @@ OPPOSITE = (
 
 
 class Estimating:
-    """Makes estimates of targets, with what is known of the method's errors.
+    """Makes estimates of targets, with what is known about the method's errors.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Estimating:
             if not general and not uncertainty.warnings and _random_is_better(estimate):
                 unit = Unit(estimate.scale)
                 worse = (
-                    f"for this target, as many random items would give a lower error "
+                    f"for this target, the same number of random items would give a lower error "
                     f"({unit.points(estimate.random.expected_error)}) and a narrower interval "
                     f"(±{unit.points(estimate.random.half_width)}): run it with -m random"
                 )
@@ -348,7 +348,7 @@ def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
     if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
         notes.append(
             f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "
-            "is known of the target there"
+            "is known about the target there"
         )
     asked = record.asked(target)
     asked = asked[np.isin(asked, skipped, invert=True)]

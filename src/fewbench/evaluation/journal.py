@@ -1,6 +1,6 @@
 """The folder of an evaluation: how it was opened, and every ask and answer in order.
 
-`evaluation.json` is written at the start, and anew for another limit. `answers.jsonl` only grows
+`evaluation.json` is written at the start, and again for a new limit. `answers.jsonl` only grows
 (see `fewbench._journal`): one line for each round of items asked, each tell, items that were
 skipped or taken up again, and each target that follows a run.
 """

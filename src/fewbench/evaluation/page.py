@@ -164,7 +164,8 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     notes = ["fewbench versus says which of two targets is better."]
     if any(estimate.rank is not None for estimate in ranked):
         text = (
-            "Random sampling: the half width with as many random items at this score. Rank: among "
+            "Random sampling: the half width with the same number of random items at this score. "
+            "Rank: among "
         )
         notes.insert(0, f"{text}the source models.")
     else:  # without source models, the items are a random sample themselves

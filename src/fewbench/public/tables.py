@@ -225,7 +225,7 @@ NAMES_OF_SUBJECT = ("display_name", "name", "subject_name", "model", "hub_repo")
 
 
 def find_measurement(ask: Ask, fetcher: Fetcher) -> Index:
-    """List responses of a benchmark, and what is known of it: in its folder or the registry."""
+    """List responses of a benchmark, and what is known about it: in its folder or the registry."""
     listing = list_files(fetcher, MEASURED, ask.revision, str(ask.benchmark))
     by_kind = {_kind(file): file for file in listing.files}
     if "response" not in by_kind:

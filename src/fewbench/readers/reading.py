@@ -339,7 +339,7 @@ def _read_logs(
             there = some(dict.fromkeys(run.model for run in runs), most=8)
             runs = [run for run in runs if run.model == model]
             if not runs:
-                raise ReaderError(f"no run is of model {model!r}", hint=f"the logs are of {there}")
+                raise ReaderError(f"no runs of model {model!r}", hint=f"the logs are of {there}")
         wanted = [run for run in runs if options.wants(run.task)]
         if not wanted:
             tasks = list(dict.fromkeys(run.task for run in runs))

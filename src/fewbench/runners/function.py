@@ -122,7 +122,7 @@ class FunctionRunner:
             result = call(asked)
             if inspect.isawaitable(result):
                 result = self._loop.run(_awaited(result))
-        except Exception as error:  # of the user's function, whatever it is
+        except Exception as error:  # the user's function can raise anything
             return error
         return _mapping(result, asked, self._batched)
 

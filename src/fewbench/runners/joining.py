@@ -204,7 +204,7 @@ def reopened(
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
             hint=f"for more items: {further}; or use another folder, which runs the items of "
-            f"this one anew: --items-of {folder} (in Python items_of=)",
+            f"this one again: --items-of {folder} (in Python items_of=)",
         )
     own = None if isinstance(method, str) else method
     return Evaluation.open(folder, scores, own, stop, is_run=is_run)

@@ -560,7 +560,7 @@ class Run:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
             reused.append(
-                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start over, pass "
                 "--fresh (in Python use another folder)"
             )
         for name, n in self._n_before.items():

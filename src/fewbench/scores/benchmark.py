@@ -24,7 +24,7 @@ a macro average."""
 
 
 CLUSTER = "cluster"
-"""Column of the items that says which of them hang together, such as questions on one passage."""
+"""Column of the items that says which of them belong together, such as questions on one passage."""
 
 
 def average_notes(average: Average) -> list[str]:

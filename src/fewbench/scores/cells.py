@@ -146,7 +146,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Unread:
-    """Scores in a file, with what is known of their table without reading it.
+    """Scores in a file, with what is known about their table without reading it.
 
     `digest`, `fingerprint` and `missing_shares` are those of `Scores`.
     """

@@ -225,7 +225,7 @@ def _opened(
 
 
 def _first_rows(file: Any, n_items: int, columns: list[str]) -> Any:
-    """Read the first rows, which hold all that is known of the items."""
+    """Read the first rows, which hold all that is known about the items."""
     import pyarrow as pa
 
     batches: list[Any] = []

@@ -52,7 +52,7 @@ class SplitSettings:
         group: the models' column.
     resample : bool
         Draw sources and targets with replacement from the split's own, and keep those drawn
-        (DISCO's bootstrapped chronological split), anew for each repeat.
+        (DISCO's bootstrapped chronological split), again for each repeat.
     sources : int, optional
         Keep only this many of the split's source models, drawn at random. The targets stay the
         same.

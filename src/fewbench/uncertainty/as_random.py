@@ -1,4 +1,4 @@
-"""What as many random items would say: the yardstick of every method's errors and intervals."""
+"""What random sampling would give: the yardstick of every method's errors and intervals."""
 
 import math
 from dataclasses import dataclass

@@ -100,7 +100,7 @@ ANSWER_ALIKE = (
 )
 SCORE_ALIKE = (
     "all source models score alike, so the method's errors on them do not apply to a model that "
-    "differs. The interval is that of as many random items"
+    "differs. The interval is that of random sampling"
 )
 
 
@@ -305,7 +305,7 @@ class Judge:
 
     @cached_property
     def random(self) -> AsRandom:
-        """What as many random items would say."""
+        """What the same number of random items would give."""
         return AsRandom(self.scores, self.budget)
 
     def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
@@ -418,7 +418,7 @@ def _not_trusted(why: str, share: float) -> str:
     if share < WORTH_SAYING:
         return text
     times = "" if share == 1 else f"{share:.2g} times "
-    return f"{text}. The interval is at least {times}as wide as that of as many random items"
+    return f"{text}. The interval is at least {times}as wide as for random sampling"
 
 
 def _too_few(sources: Scores) -> str:
@@ -427,4 +427,4 @@ def _too_few(sources: Scores) -> str:
     if groups < 2 * FEWEST_GROUPS:
         few = independent_in_words(sources, groups)
         why = f"{few}: too few to measure the method's error"
-    return f"{why}. The interval is that of as many random items: the method may be worse"
+    return f"{why}. The interval is that of random sampling: the method may be worse"

@@ -155,7 +155,7 @@ class CommonAnswers:
 def clustered_error(
     error: Questions, scores: Scores, items: IntArray, values: FloatArray, weights: FloatArray
 ) -> Questions:
-    """Return an error of the mean of values, for items that hang together (`scores.cluster_of`).
+    """Return an error of the mean of values, for items that belong together (`scores.cluster_of`).
 
     In a macro average, tasks are fixed: items vary about the means of their tasks.
 

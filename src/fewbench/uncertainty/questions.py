@@ -318,7 +318,7 @@ def clustered(
     cluster_of: IntArray,
     n_items: int | None = None,
 ) -> Questions:
-    """Return the error where items hang together, such as several questions on one passage.
+    """Return the error where items belong together, such as several questions on one passage.
 
     Sums over clusters vary, with the usual small-sample factor (CR1; Cameron & Miller 2015, "A
     practitioner's guide to cluster-robust inference"), and never less than single items do:

@@ -256,7 +256,7 @@ class _Search:
         self.medoids[out] = candidate
         self.to_medoids[:, out] = d
 
-        # points that had the old medoid as one of their two nearest are looked up anew
+        # points that had the old medoid as one of their two nearest are looked up again
         stale = np.flatnonzero(left | (self.second == out))
         between = np.flatnonzero(d < self.d2)
         self.d2[between] = d[between]

@@ -111,7 +111,7 @@ def _load(manager: Any, name: str) -> list[MeasuredTask]:
         )
     try:
         tasks = manager.load(name)["tasks"]
-    except Exception as error:  # whatever a task's own code, or the loading of its data, raises
+    except Exception as error:  # a task's own code or data can raise anything
         raise TransferError(
             f"lm-eval cannot load {name!r}: {_said(error)}",
             hint="check that lm-eval can run it here; data sets come from the Hugging Face hub or "
@@ -139,7 +139,7 @@ def _task(name: str, task: Any) -> MeasuredTask:
         return _converted(name, task, where)
     except FewbenchError:
         raise
-    except Exception as error:  # whatever a task's own functions raise
+    except Exception as error:  # a task's own functions can raise anything
         raise TransferError(
             f"{where}: its documents cannot be read: {_said(error)}",
             hint=INSTEAD,

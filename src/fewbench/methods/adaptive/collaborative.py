@@ -81,7 +81,7 @@ class Collaborative(Method):
     minimum: int = LEAST_OF_TASK
     prediction: Literal["similarity", "low-rank"] = "similarity"
     needs: ClassVar[tuple[Need, ...]] = (
-        Need("independent sources", 20, "few sources tell few items apart"),
+        Need("independent sources", 20, "few sources distinguish few items"),
         Need("tasks", 2, "on a single task plain random sampling is often closer"),
     )
 

@@ -58,7 +58,7 @@ class Tailored(Method):
     @property
     def needs(self) -> tuple[Need, ...]:
         """Enough sources, and option probabilities if models are compared by them."""
-        some = Need("independent sources", 20, "few sources tell few items apart")
+        some = Need("independent sources", 20, "few sources distinguish few items")
         return (some, *needs_for(self.values))
 
     @property

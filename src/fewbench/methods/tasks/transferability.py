@@ -37,7 +37,7 @@ class Transferability:
     - `n_questions`, shape (sources,): Questions of each task in the whole benchmark; all 1 if
       unknown.
     - `metric` ("accuracy", "loss", "exact-match")
-    - `about`: What is known of the measurement: model, date, settings.
+    - `about`: What is known about the measurement: model, date, settings.
 
     Raises MethodError if shapes or names do not fit, or nothing was measured.
 

@@ -426,7 +426,7 @@ def _address(like: Scores, scores: Scores) -> str | None:
     there = [name for name in ("sample_id", "doc_id")
              if all(name in table.items for table in (like, scores))]  # fmt: skip
     if "sample_id" in there and not _ids_agree(like, scores):
-        there.remove("sample_id")  # they number the samples of each run anew
+        there.remove("sample_id")  # they number each run separately
     return there[0] if there else None
 
 

@@ -220,7 +220,7 @@ def run_inspect(
     metric : str or mapping of str to str, optional
         As for `estimated`; a mapping gives the metric of each task.
     make_tasks : callable, optional
-        Returns the tasks to run, for each model anew, instead of those that the arguments name.
+        Returns the tasks to run, again for each model, instead of those that the arguments name.
     tries : int
         How often a sample may fail until its item is skipped.
     quiet : bool
