@@ -1,4 +1,4 @@
-"""Models' scores on tasks, and the error of chosen tasks beside random tasks and questions.
+"""Models' scores on tasks, and the error of chosen tasks against random tasks and questions.
 
 Errors are NRMSE over models, sqrt(sum (Q - P)²) / sqrt(sum P²), as in the code of BenTo's authors;
 the printed equation (Eq. 7) lacks the second square.

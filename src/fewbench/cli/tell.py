@@ -205,7 +205,7 @@ def tell(
 
 
 def _moved(evaluation: "Evaluation", answers: "Scores") -> str:
-    """Say which documents of a log are not those of the sources at the same position."""
+    """Name documents of a log that differ from the sources' at the same position."""
     from fewbench.runners import moved_documents
 
     pending = {item for items in evaluation.ask().values() for item in items}

@@ -294,7 +294,7 @@ def _with_run(
 
 
 def _left_out(table: Scores, run: _Run) -> Iterator[str]:
-    """Say of how many answers the table has no item."""
+    """Report how many answers belong to items that the table lacks."""
     for target in run.targets:
         answers = run.last(target, "scores")
         others = pd.Index(list(answers)).difference(table.items.index, sort=False)

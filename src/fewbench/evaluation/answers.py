@@ -329,7 +329,7 @@ class AnswerBook:
         return compared
 
     def _known_to_sources(self, items: Iterable[str]) -> list[str]:
-        """Return the items but those that no source ran and of which nothing is recorded."""
+        """Return the items except those that no source ran and that have no records."""
         asked = list(items)
         recorded = self._sources.items.columns.intersection([PROMPTS, KEYS, SETTINGS])
         if not len(recorded):

@@ -194,7 +194,8 @@ class Record:
         return self._leads.get(target)
 
     def as_lead(self, target: str, most: int, budget: int) -> Lead:
-        """Return a target's rounds, of at most so many items, and its answers, for another one.
+        """Return a target's rounds, up to a number of items, and answers, for a target that
+        follows.
 
         `budget` is its own.
         """

@@ -21,7 +21,7 @@ SOON = 0.1  # seconds between counts of answers within a batch
 
 
 class ProgressLine:
-    """Shows how far a run is: with the interval, as long as that takes little time.
+    """Shows the progress of a run, with the interval if it takes little time.
 
     `estimates` holds the last estimate of each target. `on_notes` is called with the run's notes.
     """

@@ -23,7 +23,7 @@ RESULT = "result.json"
 
 
 class Spent(Frozen):
-    """What a run has used so far, over all times that it was continued.
+    """What a run has used so far, including earlier parts of it.
 
     Attributes
     ----------

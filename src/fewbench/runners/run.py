@@ -384,7 +384,7 @@ class Run:
         return min(most, default=None)
 
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep."""
+        """Whether a limit is reached that applies to the run as a whole."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             minutes = f"{stop.seconds / 60:,.3g} minutes"

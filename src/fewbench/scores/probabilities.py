@@ -196,7 +196,8 @@ class OptionProbabilities:
         return values
 
     def by_model(self) -> Iterator[NDArray[Any]]:
-        """Yield each model's probabilities in turn, with 8 million numbers, or one model, held.
+        """Yield each model's probabilities in turn, holding 8 million numbers or one model at a
+        time.
 
         Each block of a scores file is read once.
         """

@@ -208,7 +208,7 @@ def page_of(result: Any, *args: Any, **shown: Any) -> Page:
 
 
 def as_text(page: Page, *details: str) -> str:
-    """Return a page for a terminal; of the details those that are named by their ids."""
+    """Return a page for a terminal, with the details that are named by id."""
     hint = [page.hint] if page.hint and not details else []
     blocks = [[*map(wrapped, page.top), *map(wrapped, [*page.lesser, *hint])]]
     for section in _shown(page, details):

@@ -198,7 +198,7 @@ class Backtest:
         return result is not None and not (intervals and math.isnan(result.low[0]))
 
     def take(self, cells: Sequence[Cell], results: Sequence[CellResult | Failure]) -> None:
-        """Keep what came out of cells, in the same order."""
+        """Keep the results of cells, in the same order."""
         self._parts.clear()
         for cell, result in zip(cells, results, strict=True):
             if isinstance(result, Failure):

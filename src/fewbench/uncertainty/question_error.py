@@ -1,4 +1,4 @@
-"""The error of a verdict on models beside that of items not run: other questions, another run.
+"""The error of a verdict on models from other questions and a new run, beside items not run.
 
 Which estimator of the variance over items holds depends on what chose the common items. Where both
 models ran all items, or a sample with known chances, their answers say it. Where a method chose

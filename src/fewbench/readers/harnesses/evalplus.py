@@ -1,4 +1,4 @@
-"""EvalPlus: eval_results.json of HumanEval+ and MBPP+, and of BigCodeBench, which began as it."""
+"""EvalPlus: eval_results.json of HumanEval+ and MBPP+, and of BigCodeBench, its descendant."""
 
 import re
 from collections.abc import Sequence

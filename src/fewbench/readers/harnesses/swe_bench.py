@@ -67,7 +67,7 @@ class SweBench:
     files = f"results/{LISTS} or {DETAILS} in the folder of every submission, and MODEL.RUN.json"
 
     def find(self, files: Sequence[Path]) -> list[LogUnit]:
-        """Return the reports and submissions, these each with the table of instances beside."""
+        """Return reports, and submissions with the table of instances next to each."""
         submissions: dict[Path, Path] = {}
         reports = []
         for path in files:

@@ -354,7 +354,7 @@ def _requests(arguments: Any, count: int) -> list[list[Any]]:
 
 
 def _option_texts(requests: list[list[Any]], delimiter: str) -> tuple[str, ...]:
-    """Return the options' texts, none where they stand in the context (as in winogrande)."""
+    """Return the options' texts (empty if they are part of the context, as in winogrande)."""
     texts = [request[1] for request in requests if len(request) > 1 and isinstance(request[1], str)]
     if len(set(texts)) < 2:
         return ()
