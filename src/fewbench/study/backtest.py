@@ -59,7 +59,7 @@ class Curve:
     shares : tuple of ndarray, shape (repeats, 1 + resamples)
         The quantity at each budget, by repeats, over `unit` at that budget.
     unit : callable
-        Of a number of items: what plain random sampling gives.
+        Maps a number of items to what random sampling gives.
     n_items : int
     resampled : TwoWay
     """
@@ -200,7 +200,7 @@ class Backtest:
         return result is not None and not (intervals and math.isnan(result.low[0]))
 
     def take(self, cells: Sequence[Cell], results: Sequence[CellResult | Failure]) -> None:
-        """Keep what came out of cells, in the same order."""
+        """Keep the results of cells, in the same order."""
         self._parts.clear()
         for cell, result in zip(cells, results, strict=True):
             if isinstance(result, Failure):
@@ -305,7 +305,7 @@ class Backtest:
     # What came out
 
     def parts(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
-        """Return a quantity by repeats and resamples; None if nothing came out."""
+        """Return a quantity by repeats and resamples, or None without results."""
         key = (name, budget, measure)
         if key not in self._parts:
             self._parts[key] = self._made(*key)
@@ -344,7 +344,7 @@ class Backtest:
         return means
 
     def curve(self, name: str, measure: Measure, budgets: Sequence[int]) -> Curve | None:
-        """Return a method's curve over the budgets that came out; None if none did."""
+        """Return a method's curve over the budgets with results, or None without any."""
         unit = self.unit(measure)
         by_budget = {
             n: parts / unit(n)

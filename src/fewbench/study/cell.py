@@ -49,7 +49,7 @@ class Cell:
     cached : bool
         Whether the result may be kept: only if the name determines the method.
     level : float or None
-        Level of the intervals; None for none, which saves most of the time.
+        Level of the intervals, or None for no intervals, which saves most of the time.
     held : HeldOut or None
         Errors that the intervals rest on; by default they are measured on the sources.
     pairs : bool
