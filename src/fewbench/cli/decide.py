@@ -295,7 +295,7 @@ def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -
     unasked = table.n_items - len(evaluation.record.answered(name))
     if not taken and unasked:
         raise AnswersError(
-            f"none of the {table.n_items:,} items was asked of {name}, or all are recorded already",
+            f"none of the {table.n_items:,} items was requested from {name}, or all are recorded",
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if unasked > 0:

@@ -97,9 +97,8 @@ class Opened:
     def of(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         provenance = header.provenance
-        stop = header.stop or Stop(items=provenance.budget)
         return cls(
-            method or provenance.method, stop, provenance.seed,
+            method or provenance.method, header.limits, provenance.seed,
             header.subset, header.reason, provenance,
         )  # fmt: skip
 
@@ -258,7 +257,7 @@ class Choosing:
             self.ledger.note_drawn(target, self.session.drawn(target))
 
     def _is_on_record(self) -> bool:
-        """Whether every target has open items or a given subset, and what was asked is noted."""
+        """Whether every target has open items or a given subset, and all requests are recorded."""
         subset, record = self.settings.subset, self.ledger.record
         n_given = self.scores.n_items + 1 if subset is None else len(subset.items)
         return all(
@@ -299,7 +298,7 @@ class Choosing:
         return items[spent + cumulated <= most * (1 + 1e-9)]
 
     def cost(self, target: str) -> Cost | None:
-        """Return what a target cost; None if no cost is known."""
+        """Return what a target cost, or None if no cost is known."""
         if (costs := self._costs(target)) is None:
             return None
         spent, each = costs

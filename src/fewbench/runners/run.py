@@ -22,7 +22,6 @@ from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
 from fewbench.evaluation.opening import COST
-from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
 from fewbench.runners.batches import (
     check_facts,
@@ -35,7 +34,7 @@ from fewbench.runners.batches import (
 )
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.runners.run_folder import limits_of, locked
+from fewbench.runners.run_folder import locked
 from fewbench.scores import Average, Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
@@ -61,9 +60,9 @@ class Run:
     stopped : str, optional
         Why the run ended before its items did, in words.
     is_failed : bool
-        Whether that was a failure of the model or its runner, and no limit.
+        Whether that was a failure of the model or its runner, and not a limit.
     notes : list of str
-        What the user should know of the run.
+        Notes for the user on the run.
 
     Examples
     --------
@@ -135,8 +134,8 @@ class Run:
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
-        A target that the folder does not have joins it: it is asked the items of the folder's most
-        complete target first.
+        A target that is new to the folder joins it: it first runs the items of the folder's most
+        complete target.
 
         Parameters
         ----------
@@ -146,8 +145,8 @@ class Run:
             As for `Evaluation`; `auto` chooses one.
         stop : Stop or int, optional
             Limits of each target; `seconds` are of all targets together. A number is a number of
-            items. A pack, and a run in the folder, have their own; the run goes on to another cost,
-            number of tokens or time.
+            items. A pack, and a run in the folder, have their own; the run continues with a new
+            limit on cost, tokens or time.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -166,8 +165,8 @@ class Run:
             How each model is run: what must be the same for answers to be of one model. Other
             targets may have another model, not other settings.
         items_of : path, optional
-            FOLDER or FOLDER:TARGET of another run, whose items the targets are asked first. `auto`
-            is then the method of that run.
+            FOLDER or FOLDER:TARGET of a run whose items the targets run first. `auto` is then the
+            method of that run.
         accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
@@ -192,24 +191,18 @@ class Run:
         """
         scores = as_sources(scores)
         scores = scores.averaged(average or scores.average)
-        stop = limits_of(stop, scores, folder, items_of)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
                 raise RunError(f"{name}={value} is too low", hint="give 1 or more")
-        if scores.origin is not None:
-            provenance = provenance_of(scores.origin, scores.n_items)
-            method, stop, seed = check_settings(provenance, method, stop, seed)
-        assert stop is not None  # a pack's are in it
-        times = {"repeats": max(repeats, stop.repeats), "epochs": max(epochs, stop.epochs)}
-        stop = stop.model_copy(update=times)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
             if place is not None:
                 locks.enter_context(locked(place))
             evaluation, notes = opened(
-                place, scores, method, stop, targets, seed, items_of, is_run=True
-            )
+                place, scores, method, stop, targets, seed, items_of,
+                is_run=True, repeats=repeats, epochs=epochs,
+            )  # fmt: skip
             if place is not None and evaluation.folder is None:
                 evaluation.save(place, scores_path)
             run = cls(
@@ -218,7 +211,7 @@ class Run:
                 folder=place,
                 batch=batch,
                 tries=tries,
-                level=stop.level if level is None else level,
+                level=evaluation.stop.level if level is None else level,
                 accept_differences=accept_differences,
                 accept={"accept_fractions": accept_fractions, "strict": strict},
             )
@@ -356,6 +349,10 @@ class Run:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
 
+    def is_amid_batch(self, target: str) -> bool:
+        """Whether items that `next` gave out are not taken yet."""
+        return bool(self._out[target])
+
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
@@ -371,14 +368,14 @@ class Run:
     def _most(self, target: str, n_open: int) -> int | None:
         """Return how many of the items may be run at once, so that limits are kept.
 
-        Of costs and tokens that are known only after an item ran: one item first, then at most
+        For costs and tokens that are known only after an item ran: one item first, then at most
         twice as many as were run, and one standard deviation less than the limit allows, if costs
         differ as much as their mean.
         """
         stop, of_all = self.stop, sum(self._n_answers().values())
         answered, spent = self._n_runs(target), self._spent([target])
         most = [] if self._batch is None else [self._batch]
-        if not answered:  # a first batch may show that scores are on another scale
+        if not answered:  # a first batch may show that scores are on the wrong scale
             most.append(FEWEST)
         affordable = []
         if stop.cost is not None and (spent.cost or COST not in self.evaluation.scores.items):
@@ -393,7 +390,7 @@ class Run:
         return min(most, default=None)
 
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep."""
+        """Whether a limit is reached that applies to the run as a whole."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             minutes = f"{stop.seconds / 60:,.3g} minutes"
@@ -417,7 +414,7 @@ class Run:
         if is_answered or not failed:
             return True
         self._in_doubt[target] |= failed.keys()
-        # An item that failed when the model answered others says nothing about the model.
+        # An item that failed when the model answered others does not count against the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
         rounds = 1 + n_outages(self.evaluation.ran, target)
@@ -567,7 +564,7 @@ class Run:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
             reused.append(
-                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start over, pass "
                 "--fresh (in Python use another folder)"
             )
         for name, n in self._n_before.items():
@@ -629,14 +626,14 @@ def check_score(score: float, scores: Scores, what: str) -> None:
 def check_alike(
     before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
 ) -> str:
-    """Return how items would be asked or scored in another way; RunError unless it is accepted.
+    """Return differences in prompts or scoring; RunError unless they are accepted.
 
     `names` are those of the two tables in messages.
     """
     differ = "; ".join(compare_conditions(before, now, items, names).differences)
     if differ and not accept:
         raise RunError(
-            f"items would be asked or scored in another way than in {names[0]}: {differ}",
+            f"prompts or scoring would differ from {names[0]}: {differ}",
             hint=f"give the arguments, the task and the version of {names[0]}; or pass "
             "--accept-differences to use the answers anyway (in Python accept_differences=True)",
         )
