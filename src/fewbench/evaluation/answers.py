@@ -14,7 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Skipped, Told
+from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Ran, Skipped, Told
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
 from fewbench.scores import Scale, Scores
@@ -366,6 +366,8 @@ class AnswerBook:
         for target in targets:
             if target not in self._record.targets:
                 raise AnswersError(f"{target!r} is not a target")
+        if isinstance(entry, Ran):
+            return
         if isinstance(entry, Asked):
             items = self._sources.positions(entry.items)
             for target in targets:  # unless two processes asked the same

@@ -96,9 +96,8 @@ class Opened:
     def of(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         provenance = header.provenance
-        stop = header.stop or Stop(items=provenance.budget)
         return cls(
-            method or provenance.method, stop, provenance.seed,
+            method or provenance.method, header.limits, provenance.seed,
             header.subset, header.reason, provenance,
         )  # fmt: skip
 
@@ -112,18 +111,12 @@ class Choosing:
         Those of the source models.
     settings : Opened
     ledger : Ledger
-        The requests and answers so far. Rounds that the method asks for are noted there.
-
-    Attributes
-    ----------
-    reported_costs : dict of str to float
-        What the runner reported to have spent on each target.
+        What was asked and answered. Rounds that the method asks for are noted there.
     """
 
     def __init__(self, scores: Scores, settings: Opened, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
-        self.reported_costs: dict[str, float] = {}
         self._waiting: list[str] = []
 
     @cached_property
@@ -277,7 +270,7 @@ class Choosing:
         )
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:
-        reported = self.reported_costs.get(target, 0.0)
+        reported = self.ledger.reported_cost(target)
         reported += self.ledger.told_cost(target, is_all=not reported)
         return expected_costs(self.scores, self._calls(target), reported)
 

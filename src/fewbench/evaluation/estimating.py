@@ -99,7 +99,7 @@ class Estimating:
         waiting, key = list[str](), tuple(names)
         with suppress(OSError):  # new items cannot be noted in a folder that can only be read
             waiting = choosing.advance()
-        state = (level, len(self._ledger.entries))
+        state = (level, self._ledger.n_changes)
         if (kept := self._kept.get(key)) is not None and kept[0] == state:
             return Estimates(kept[1])  # no requests or answers since
         prediction = choosing.predict(names, tasks=True)

@@ -16,9 +16,9 @@ from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.choosing import Choosing, Opened
-from fewbench.evaluation.costs import Cost, reported_costs
+from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Header, Journal
+from fewbench.evaluation.journal import Header, Journal, Ran
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     Stop,
@@ -248,7 +248,6 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
-        evaluation.reported_costs.update(reported_costs(journal.folder))
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(scores)
@@ -440,9 +439,16 @@ class Evaluation:
         return self._choosing.cost(target)
 
     @property
-    def reported_costs(self) -> dict[str, float]:
-        """What a runner reported to have spent on each target; the column `cost` counts else."""
-        return self._choosing.reported_costs
+    def ran(self) -> Sequence[Ran]:
+        """The batches that runs of these targets recorded."""
+        return self._ledger.ran
+
+    def note_run(self, entry: Ran) -> None:
+        """Record what a batch of a run cost, and which of its items failed.
+
+        A limit on cost counts what was reported; without any, the items' column `cost`.
+        """
+        self._ledger.note_run(entry)
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the limit on its half width is reached."""

@@ -2,7 +2,8 @@
 
 `evaluation.json` is written at the start, and again for a new limit. `answers.jsonl` only grows
 (see `fewbench._journal`): one line for each round of items asked, each tell, items that were
-skipped or taken up again, and each target that follows a run.
+skipped or taken up again, each target that is asked the items of another one, and each batch that
+was run: at what cost, which items failed, and how the model was run.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -40,6 +41,11 @@ class Header(Frozen):
     provenance: Provenance
     reason: str | None = None
     """Why this method, where `auto` chose it."""
+
+    @property
+    def limits(self) -> Stop:
+        """When the evaluation stops asking."""
+        return self.stop or Stop(items=self.provenance.budget)
 
 
 class Asked(Frozen):
@@ -135,10 +141,30 @@ class Followed(Frozen):
     lead: Led
 
 
-Entry = Asked | Told | Skipped | Followed
+class Ran(Frozen):
+    """What a batch of a run cost, and which of its items failed.
+
+    `counts` is False where the model failed as a whole, which is no fault of the items. Earlier
+    failures of the items in `again` do not count either. An entry with `facts` says how the model
+    was run from there on. `seconds` and `own` are the time since the entry before, and the part of
+    it that fewbench itself took.
+    """
+
+    target: str
+    facts: dict[str, str] | None = None
+    failed: dict[str, str] = Field(default_factory=dict)
+    counts: bool = True
+    again: tuple[str, ...] = ()
+    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    tokens: int = Field(default=0, ge=0)
+    seconds: float = 0.0
+    own: float = 0.0
+
+
+Entry = Asked | Told | Skipped | Followed | Ran
 # No two have the same fields, so the first that fits is the one.
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(
-    Annotated[Told | Asked | Skipped | Followed, Field(union_mode="left_to_right")]
+    Annotated[Told | Asked | Skipped | Followed | Ran, Field(union_mode="left_to_right")]
 )
 
 
@@ -159,7 +185,6 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lines = Lines(folder.absolute() / ANSWERS)  # the working directory may change
-        self._n_known = 0  # lines read or written here
 
     def create(self, header: Header) -> None:
         """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
@@ -206,7 +231,6 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
         self._lines.append(entry.model_dump_json(exclude_defaults=True).encode())
-        self._n_known += 1
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other processes from adding entries until the block ends."""
@@ -217,10 +241,7 @@ class Journal:
 
         A torn last line is skipped.
         """
-        for number, line in self._lines.read():
-            if number <= self._n_known:
-                continue
-            self._n_known = number
+        for number, line in self._lines.unread():
             try:
                 yield _parse(line)
             except ValueError as error:
@@ -272,6 +293,11 @@ class Journal:
                 f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
             ) from error
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
+
+
+def has_evaluation(folder: str | Path | None) -> bool:
+    """Whether there is an evaluation in a folder."""
+    return folder is not None and (Path(folder) / HEADER).exists()
 
 
 def folder_and_target(name: str) -> tuple[Path, str | None] | None:

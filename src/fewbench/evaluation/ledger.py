@@ -18,6 +18,7 @@ from fewbench.evaluation.journal import (
     Entry,
     Followed,
     Journal,
+    Ran,
     Skipped,
     Told,
     kept_replies,
@@ -31,7 +32,7 @@ from fewbench.scores.replies import describe_alike, describe_replies, replies_of
 
 
 class Ledger:
-    """Every round of items asked, answer told and item skipped, in order.
+    """Every round of items asked, answer told, item skipped and batch run, in order.
 
     Parameters
     ----------
@@ -46,12 +47,15 @@ class Ledger:
     book : AnswerBook
         Checks answers before they are recorded.
     entries : list of Entry
+    ran : list of Ran
+        Those of them that are batches of runs.
     """
 
     def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
         self.record = Record(tuple(targets), scores.n_items)
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
+        self.ran: list[Ran] = []
         self._item_ids = scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
@@ -85,7 +89,7 @@ class Ledger:
                     f"evaluation: {error.message}",
                     hint="the file was changed by hand; restore it from a backup",
                 ) from error
-            self.entries.append(entry)
+            self._add(entry)
             for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
                 self._noted[name] = len(self.record.rounds(name))
 
@@ -102,7 +106,17 @@ class Ledger:
     def _note(self, entry: Entry) -> None:
         if self._journal is not None:
             self._journal.append(entry)
+        self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
+        if isinstance(entry, Ran):
+            self.ran.append(entry)
+
+    @property
+    def n_changes(self) -> int:
+        """Number of entries that estimates may depend on."""
+        return len(self.entries) - len(self.ran)
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -293,6 +307,15 @@ class Ledger:
                 ids = tuple(self._item_ids[again])
                 self._note(Skipped(target=target, items=ids, again=True))
                 self.record.unskip(target, again)
+
+    def note_run(self, entry: Ran) -> None:
+        """Record what a batch cost, and which of its items failed."""
+        with self.alone():
+            self._note(entry)
+
+    def reported_cost(self, target: str) -> float:
+        """Return what runs reported to have spent on a target."""
+        return sum(entry.cost for entry in self.ran if entry.target == target)
 
     def told(self, target: str) -> list[Told]:
         """Return the entries with answers of a target."""

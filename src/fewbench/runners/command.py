@@ -18,7 +18,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
 
 from fewbench._json import loads
 from fewbench.errors import RunError
-from fewbench.runners.driving import INTERRUPTED, Answered
+from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
 from fewbench.scores import Scores
@@ -52,7 +52,7 @@ class ProgramLine(BaseModel):
         return f"error {self.error!r}" if self.score is None else f"score {float(self.score):g}"
 
 
-class CommandRunner:
+class CommandRunner(Runner):
     r"""Runs a program that answers items.
 
     Parameters
@@ -103,8 +103,6 @@ class CommandRunner:
         self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
-        self.on_answers: Callable[[Answered], None] | None = None
-        self.repeat = 1
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""

@@ -13,7 +13,7 @@ from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.evaluation.opening import count_items
 from fewbench.methods import Method
-from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, run_with
+from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, Runner, run_with
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.model_facts import of_function
 from fewbench.runners.progress import shown
@@ -24,7 +24,7 @@ from fewbench.scores.roles import as_sources
 ScoreFunction = Callable[..., Any]
 
 
-class FunctionRunner:
+class FunctionRunner(Runner):
     """Runs functions as models.
 
     Parameters
@@ -54,7 +54,6 @@ class FunctionRunner:
         self.model_name = name if name.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
-        self.on_answers: Callable[[Answered], None] | None = None
 
     def model_facts(self, target: str) -> Mapping[str, str]:
         """Return what can be seen of a target's function: code, and weights that it uses."""
@@ -85,9 +84,6 @@ class FunctionRunner:
         except KeyboardInterrupt:
             reply.stopped = INTERRUPTED
         return reply
-
-    def finish(self, result: RunResult) -> None:
-        """Write nothing."""
 
     def close(self) -> None:
         """Close the event loop."""

@@ -181,11 +181,13 @@ class Backtest:
             Only the first repeats.
         """
         level = self.level if intervals else None
+        ladder = tuple(sorted(set(budgets)))
         return [
             Cell(
-                name, self.method(name), budget, self.settings.kind, split, repeat, self.seed,
-                level, True, (held or {}).get((name, budget)), intervals and self.margin > 0,
-                shares_fits=True,
+                name, method := self.method(name), budget, self.settings.kind, split, repeat,
+                self.seed, level, True, (held or {}).get((name, budget)),
+                intervals and self.margin > 0, shares_fits=True,
+                ladder=ladder if method.extends and len(ladder) > 1 else (),
             )
             for budget in budgets
             for name in names

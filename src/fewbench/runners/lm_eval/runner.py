@@ -21,7 +21,7 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.public import public_results
 from fewbench.readers import read
-from fewbench.runners.driving import Answered, OnProgress, run_with
+from fewbench.runners.driving import Answered, OnProgress, Runner, run_with
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
@@ -40,7 +40,7 @@ Places = dict[str, dict[int, str]]
 """Task to position to item."""
 
 
-class LmEvalRunner:
+class LmEvalRunner(Runner):
     """Runs lm-eval's tasks in this process.
 
     Parameters
@@ -97,7 +97,6 @@ class LmEvalRunner:
         self._tasks: dict[str, LmTask] = {}
         self._logs: dict[str, Logs] = {}
         self._again: dict[tuple[str, int], Logs] = {}  # of further answers to the same documents
-        self.repeat = 1
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
         self._failed: set[str] = set()  # items on which a model failed while it answered others
