@@ -118,8 +118,7 @@ class Runner(ABC):
     repeat: int = 1
 
     def benchmark(self) -> Benchmark | None:
-        """Return the items that would run, with the harness's weights, if it has items of its
-        own."""
+        """Return the items that would run, with their weights, if the runner has its own items."""
         return None
 
     def model_facts(self, target: str) -> Mapping[str, str]:
