@@ -77,7 +77,7 @@ def test_a_second_answer_is_told_by_its_number(tmp_path: Path) -> None:
     with pytest.raises(AnswersError, match="has no first answer"):
         evaluation.tell("new", ones, repeat=2)
     evaluation.tell("new", ones)
-    with pytest.raises(AnswersError, match="already has another score") as caught:
+    with pytest.raises(AnswersError, match="already has a different score") as caught:
         evaluation.tell("new", zeros)
     assert "--repeat 2" in str(caught.value.hint)
     for _ in range(2):  # telling the same again changes nothing

@@ -306,7 +306,7 @@ class TestChecksBeforeAnythingIsSpent:
             ([], {"task": "nothing"}, r"Inspect: .*nothing"),
             ([], {"model": "scripted"}, r"Inspect: "),
             ([], {"metric": "f1"}, r"task 'quiz': no 'f1'; its scorers give 'match'"),
-            ([], {"scores": replace(scores, items=plain)}, r"30 items of 30 are no sample of"),
+            ([], {"scores": replace(scores, items=plain)}, r"30 items of 30 not found in"),
         ):
             given = {"scores": scores, "folder": tmp_path / "run"} | settings
             with pytest.raises(RunError, match=what):

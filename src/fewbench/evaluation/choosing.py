@@ -213,7 +213,7 @@ class Choosing:
         return self._waiting
 
     def _is_on_record(self) -> bool:
-        """Whether every target has open items or a given subset, and what was asked is noted."""
+        """Whether every target has open items or a given subset, and all requests are recorded."""
         subset, record = self.settings.subset, self.ledger.record
         n_given = self.scores.n_items + 1 if subset is None else len(subset.items)
         return all(
@@ -254,7 +254,7 @@ class Choosing:
         return items[spent + cumulated <= most * (1 + 1e-9)]
 
     def cost(self, target: str) -> Cost | None:
-        """Return what a target cost; None if no cost is known."""
+        """Return what a target cost, or None if no cost is known."""
         if (costs := self._costs(target)) is None:
             return None
         spent, each = costs

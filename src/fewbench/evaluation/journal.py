@@ -1,6 +1,6 @@
 """The folder of an evaluation: how it was opened, and every ask and answer in order.
 
-`evaluation.json` is written at the start, and anew for another limit. `answers.jsonl` only grows
+`evaluation.json` is written at the start, and again for a new limit. `answers.jsonl` only grows
 (see `fewbench._journal`): one line for each round of items asked, each tell, items that were
 skipped or taken up again, each target that is asked the items of another one, and each batch that
 was run: at what cost, which items failed, and how the model was run.
@@ -49,7 +49,7 @@ class Header(Frozen):
 
 
 class Asked(Frozen):
-    """One round of items that targets were asked to be run on."""
+    """One round of items requested from targets."""
 
     targets: tuple[str, ...]
     items: tuple[str, ...]
@@ -58,17 +58,16 @@ class Asked(Frozen):
 class Told(Frozen):
     """Answers of one target, scores in [0, 1].
 
-    `differences` says how answers were asked or scored in another way than those of the sources,
-    where the user accepted that, `doubts` why that may be so. `replies` are the kinds of replies
-    that deserve a warning, by item (see `fewbench.scores.replies`), `texts` the beginnings of
-    replies, where a runner has them.
+    `differences` lists differences in prompts or scoring from the sources that the user accepted,
+    `doubts` why that may be so. `replies` are the kinds of replies that deserve a warning, by item
+    (see `fewbench.scores.replies`), `texts` the beginnings of replies, where a runner has them.
     `model` is the model that the answers' table names, where the user did not say whose they are.
-    `corrects` marks answers that replace earlier ones of the same items. Unknown
-    probabilities are null in the file. `conditions` say how the items were asked and scored, as
-    far as the answers' table does (see `fewbench.scores.conditions`): column → value → places in
-    `items`. `repeat` is 2 for second answers to items, beside the first ones; a line without it has
-    first answers. `counts` and `variances` say how many answers each score is the mean of, and how
-    far they vary (see `fewbench.scores.repeats`).
+    `corrects` marks answers that replace earlier ones of the same items. Unknown probabilities are
+    null in the file. `conditions` are the prompts and scoring of the items, as far as the answers'
+    table has them (see `fewbench.scores.conditions`): column → value → places in `items`. `repeat`
+    is 2 for second answers to items, beside the first ones; a line without it has first answers.
+    `counts` and `variances` say how many answers each score is the mean of, and how far they vary
+    (see `fewbench.scores.repeats`).
     """
 
     target: str
@@ -106,7 +105,7 @@ def kept_replies(told: Iterable[Told]) -> dict[str, str]:
 
 
 class Skipped(Frozen):
-    """Items that a target cannot answer; or, with `again`, that it is to be asked again."""
+    """Items that a target cannot answer; or, with `again`, that are to be requested again."""
 
     target: str
     items: tuple[str, ...]
@@ -114,7 +113,7 @@ class Skipped(Frozen):
 
 
 class Led(Frozen):
-    """A run whose items another target is asked first; see `fewbench.methods.record.Lead`."""
+    """A run that a target follows; see `fewbench.methods.record.Lead`."""
 
     rounds: tuple[tuple[str, ...], ...]
     scores: dict[str, float]
@@ -132,7 +131,7 @@ class Led(Frozen):
 
 
 class Followed(Frozen):
-    """A target, which may be new, is asked the items of another run first.
+    """A target, which may be new, follows a run.
 
     `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.
     """
@@ -255,7 +254,7 @@ class Journal:
     def forget(self, target: str) -> None:
         """Remove a target with all its answers; another target stays.
 
-        Targets that were asked its items first keep them.
+        Targets that follow it keep its items.
         """
         header = self.header()
         left = [name for name in targets_of(header, self.fresh()) if name != target]

@@ -117,7 +117,7 @@ def _after(
             )
             evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
-    # It predicts from answers to any items, in the rounds in which they were asked.
+    # It predicts from answers to any items, in their original rounds.
     with tempfile.TemporaryDirectory() as place:
         evaluation.save(place)
         journal = Journal(Path(place))

@@ -90,7 +90,7 @@ def check_facts(
             elif name in before and name in now:  # else it was not looked at
                 changes.append(f"it has other {name}")
         if changes:
-            text = f"{folder}: {whose} ran in another way: {'; '.join(changes)}"
+            text = f"{folder}: {whose} ran differently: {'; '.join(changes)}"
             if not accept:
                 hint += " --accept-changes (in Python accept_changes=True)"
                 raise RunError(text, hint=hint)

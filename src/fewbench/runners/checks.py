@@ -23,14 +23,14 @@ def check_score(score: float, scores: Scores, what: str) -> None:
 def check_alike(
     before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
 ) -> str:
-    """Return how items would be asked or scored in another way; RunError unless it is accepted.
+    """Return differences in prompts or scoring; RunError unless they are accepted.
 
     `names` are those of the two tables in messages.
     """
     differ = "; ".join(compare_conditions(before, now, items, names).differences)
     if differ and not accept:
         raise RunError(
-            f"items would be asked or scored in another way than in {names[0]}: {differ}",
+            f"prompts or scoring would differ from {names[0]}: {differ}",
             hint=f"give the arguments, the task and the version of {names[0]}; or pass "
             "--accept-differences to use the answers anyway (in Python accept_differences=True)",
         )

@@ -7,7 +7,7 @@ For each item the program gets a line such as
 and prints, in any order, a line `{"item": "mmlu/17", "score": 1}`, or
 `{"item": "mmlu/17", "error": "…"}` if it cannot answer; `cost` and `tokens` may be added. All items
 of a batch are sent at once, and `last` marks the last of them. The program is started once. A line
-may be printed again, but not with another answer. If items are run several times (`--repeats`),
+may be printed again, but not with a different answer. If items are run several times (`--repeats`),
 `repeat` is 2 for the second answers, and so on.
 """
 
@@ -66,8 +66,8 @@ class CommandRunner(Runner):
     Raises
     ------
     RunError
-        Later also if the program prints a line that is no answer, answers another item, or gives
-        an item two different answers.
+        Later also if the program prints a line that is not an answer, answers an item that was not
+        requested, or gives an item two different answers.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class CommandRunner(Runner):
                 self._said[line.item] = line
             elif not self._check_again(line):
                 raise RunError(
-                    f"the program answered the item {line.item!r}, which it was not asked",
+                    f"the program answered the item {line.item!r}, which was not requested",
                     hint='repeat the "item" of the line that is answered',
                 )
             self._has_answered, self._suspects = True, []
@@ -251,7 +251,7 @@ def _parsed(text: str) -> ProgramLine:
     except ValueError as error:
         shown = text.strip()[:80]
         raise RunError(
-            f"the program printed {shown!r}, which is no answer",
+            f"the program printed {shown!r}, which is not an answer",
             hint='print one line per item on standard output, as {"item": "…", "score": 1}, and '
             "everything else on standard error",
         ) from error
@@ -297,7 +297,7 @@ class _Program:
             self._process.stdin.flush()
 
     def read(self, timeout: float | None) -> str | None:
-        """Return the next line; None if the program has ended or hangs."""
+        """Return the next line, or None if the program has ended or hangs."""
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:

@@ -159,7 +159,7 @@ def drive(
 ) -> RunResult:
     """Run items until the run ends, and return what was found.
 
-    Ctrl-C ends it after the items that are recorded; the result says so.
+    Ctrl-C ends it after the items that are recorded; the result shows this.
 
     Parameters
     ----------

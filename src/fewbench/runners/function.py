@@ -118,7 +118,7 @@ class FunctionRunner(Runner):
             result = call(asked)
             if inspect.isawaitable(result):
                 result = self._loop.run(_awaited(result))
-        except Exception as error:  # of the user's function, whatever it is
+        except Exception as error:  # the user's function can raise anything
             return error
         return _mapping(result, asked, self._batched)
 
@@ -212,10 +212,10 @@ def run(
         Names of the target models (default: those of the mapping, or the function's name).
     folder : path, optional
         Keep every answer there. Repeat the call to resume after a stop or a crash. A new target
-        joins those in the folder: it is asked the same items first.
+        joins those in the folder: it runs the same items first.
     items_of : path, optional
-        FOLDER or FOLDER:TARGET of another run, whose items are asked first, so that `versus`
-        compares pairs of answers.
+        FOLDER or FOLDER:TARGET of a run whose items run first, so that `versus` compares pairs of
+        answers.
     batched : bool
         Whether `score` takes a list of items.
     batch : int, optional
@@ -246,8 +246,8 @@ def run(
     Raises
     ------
     RunError
-        If the folder contains another run or a run of another function, or another process runs
-        there.
+        If the folder contains a different run or a run of a different function, or another process
+        runs there.
     AnswersError
         If a score does not fit the sources.
 

@@ -1,4 +1,4 @@
-"""Targets that join a run: their names, and the targets whose items they are asked first."""
+"""Targets that join a run: their names, and the targets that they follow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from fewbench.scores import Benchmark, Scores, Unit
 
 @dataclass(frozen=True)
 class LeadingRun:
-    """A run on disk, whose items other targets are asked first.
+    """A run on disk that other targets follow.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class LeadingRun:
         if named is None:
             raise RunError(
                 f"{place}: no evaluation here",
-                hint="name the folder of a run, or FOLDER:TARGET, whose items are to be asked",
+                hint="name the folder of an earlier run, or FOLDER:TARGET",
             )
         return cls(named[0], Journal(named[0]).header(), named[1])
 
@@ -61,7 +61,7 @@ class LeadingRun:
         return scores, path
 
     def check(self, evaluation: Evaluation) -> None:
-        """Raise EvaluationError unless this run's items can be asked there."""
+        """Raise EvaluationError unless this run's items can run there."""
         provenance = self.header.provenance
         check_followed(evaluation.provenance, provenance, evaluation.method, str(self.folder))
 
@@ -220,7 +220,7 @@ def reopened(
     *,
     is_run: bool,
 ) -> Evaluation:
-    """Open the evaluation in a folder, which goes on to another cost, number of tokens or time.
+    """Open the evaluation in a folder, which continues with a new limit on cost, tokens or time.
 
     RunError if it was started with other settings.
     """
@@ -245,7 +245,7 @@ def reopened(
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
             hint=f"for more items: {further}; or use another folder, which runs the items of "
-            f"this one anew: --items-of {folder} (in Python items_of=)",
+            f"this one again: --items-of {folder} (in Python items_of=)",
         )
     own = None if isinstance(method, str) else method
     return Evaluation.open(folder, scores, own, stop, is_run=is_run)

@@ -86,14 +86,14 @@ class Meter:
     def most(self, target: str, n_open: int) -> int | None:
         """Return how many of the items may be run at once, so that limits are kept.
 
-        Of costs and tokens that are known only after an item ran: one item first, then at most
+        For costs and tokens that are known only after an item ran: one item first, then at most
         twice as many as were run, and one standard deviation less than the limit allows, if costs
         differ as much as their mean.
         """
         stop, of_all = self._stop, sum(map(self.n_runs, self._targets))
         answered, spent = self.n_runs(target), self.spent([target])
         most = [] if self._batch is None else [self._batch]
-        if not answered:  # a first batch may show that scores are on another scale
+        if not answered:  # a first batch may show that scores are on the wrong scale
             most.append(FEWEST)
         affordable = []
         if stop.cost is not None and (spent.cost or COST not in self._evaluation.scores.items):

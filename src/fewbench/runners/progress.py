@@ -20,7 +20,7 @@ OFTEN = 1.0  # seconds between estimates without an interval
 
 
 class ProgressLine:
-    """Shows how far a run is: with the interval, as long as that takes little time.
+    """Shows the progress of a run, with the interval if it takes little time.
 
     `estimates` holds the last estimate of each target. `on_notes` is called with the run's notes.
     """

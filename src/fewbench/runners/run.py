@@ -56,9 +56,9 @@ class Run:
     stopped : str, optional
         Why the run ended before its items did, in words.
     is_failed : bool
-        Whether that was a failure of the model or its runner, and no limit.
+        Whether that was a failure of the model or its runner, and not a limit.
     notes : list of str
-        What the user should know of the run.
+        Notes for the user on the run.
 
     Examples
     --------
@@ -128,8 +128,8 @@ class Run:
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
-        A target that the folder does not have joins it: it is asked the items of the folder's most
-        complete target first.
+        A target that is new to the folder joins it: it first runs the items of the folder's most
+        complete target.
 
         Parameters
         ----------
@@ -139,8 +139,8 @@ class Run:
             As for `Evaluation`; `auto` chooses one.
         stop : Stop or int, optional
             Limits of each target; `seconds` are of all targets together. A number is a number of
-            items. A pack, and a run in the folder, have their own; the run goes on to another cost,
-            number of tokens or time.
+            items. A pack, and a run in the folder, have their own; the run continues with a new
+            limit on cost, tokens or time.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -159,8 +159,8 @@ class Run:
             How each model is run: what must be the same for answers to be of one model. Other
             targets may have another model, not other settings.
         items_of : path, optional
-            FOLDER or FOLDER:TARGET of another run, whose items the targets are asked first. `auto`
-            is then the method of that run.
+            FOLDER or FOLDER:TARGET of a run whose items the targets run first. `auto` is then the
+            method of that run.
         accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
@@ -356,7 +356,7 @@ class Run:
         return self.evaluation.due(target)
 
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep."""
+        """Whether a limit is reached that applies to the run as a whole."""
         if (ended := self._meter.end_of_all(target)) is not None:
             self.halt(ended[0], is_failure=ended[1])
         if (why := self._meter.end_of(target)) is not None:
@@ -372,7 +372,7 @@ class Run:
         if is_answered or not failed:
             return True
         self._in_doubt[target] |= failed.keys()
-        # An item that failed when the model answered others says nothing about the model.
+        # An item that failed when the model answered others does not count against the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
         rounds = 1 + n_outages(self.evaluation.ran, target)
@@ -480,7 +480,7 @@ class Run:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
             reused.append(
-                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start over, pass "
                 "--fresh (in Python use another folder)"
             )
         for name, n in self._n_before.items():

@@ -122,7 +122,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
 
 
 def saved_benchmark(folder: str | Path | None) -> Scores | None:
-    """Return the items of the run without source models in a folder; None if none was started.
+    """Return the items of the run without source models in a folder, or None if none was started.
 
     RunError if the run there has source models.
     """

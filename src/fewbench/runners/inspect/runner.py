@@ -176,7 +176,7 @@ def result(task: Any) -> RunResult:
     Raises
     ------
     RunError
-        If it is no such task, or was not evaluated.
+        If it is not such a task, or was not evaluated.
     """
     feed = feed_of(task)
     if feed is None:
@@ -220,7 +220,7 @@ def run_inspect(
     metric : str or mapping of str to str, optional
         As for `estimated`; a mapping gives the metric of each task.
     make_tasks : callable, optional
-        Returns the tasks to run, for each model anew, instead of those that the arguments name.
+        Returns the tasks to run, again for each model, instead of those that the arguments name.
     tries : int
         How often a sample may fail until its item is skipped.
     quiet : bool
@@ -333,7 +333,7 @@ def _opened(
 
 
 def _tasks_of(scores: Scores | Benchmark | None) -> tuple[str, ...]:
-    """Return Inspect's tasks of scores that say so; see `fewbench.public.routes`."""
+    """Return Inspect's tasks, if the scores name them; see `fewbench.public.routes`."""
     if scores is None or set(scores.items.get(ROUTE, ())) != {"inspect"}:
         return ()
     return tuple(f"{PACKAGE}{task}" for task in scores.tasks)
