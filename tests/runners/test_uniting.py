@@ -2,7 +2,7 @@
 
 import pytest
 
-from fewbench import Evaluation, run
+from fewbench import Benchmark, Evaluation, run
 from fewbench.errors import RunError
 from fewbench.runners.uniting import unite_runs
 from fewbench.testing import simulate
@@ -38,3 +38,20 @@ def test_other_answers_and_other_benchmarks_are_refused_before_anything_is_writt
     with pytest.raises(RunError, match=r"seed 5, not 0"):
         unite_runs(tmp_path / "one", [tmp_path / "seed"])
     assert (tmp_path / "one" / "answers.jsonl").read_bytes() == before
+
+
+def test_a_run_that_is_refused_takes_no_items_in(tmp_path):
+    items = list(WHOLE.item_ids)
+    first = Benchmark(WHOLE.items.iloc[:60])
+    right = dict(zip(items, WHOLE.values[0], strict=True))
+    run(first, budget=20, score=right.get, targets=["m/x"], folder=tmp_path / "run")
+    files = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    with pytest.raises(
+        RunError, match="would share a folder of logs"
+    ):  # a name that would share a folder of logs
+        run(WHOLE.benchmark, budget=20, score=right.get, targets=["m:x"], folder=tmp_path / "run")
+    now = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    assert {path: now[path] for path in files} == files
+    assert not set(now) - set(files) - {tmp_path / "run" / "run.lock"}
+    run(WHOLE.benchmark, budget=20, score=right.get, targets=["m/x"], folder=tmp_path / "run")
+    assert Evaluation.open(tmp_path / "run").estimate(warn=False)["m/x"].items_run == 27

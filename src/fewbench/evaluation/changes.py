@@ -134,8 +134,8 @@ def started_scores(
     own = path if path is not None and path.parent == folder.absolute() else None
     if own is not None and own.exists() and scores.fingerprint != header.provenance.fingerprint:
         kept = open_saved(own).averaged(average)
-        if scores.n_models >= kept.n_models > 0:
-            scores = kept  # a table that grew by runs: the evaluation keeps its own
+        if kept.n_models and (not scores.n_models or scores.n_models >= kept.n_models):
+            scores = kept  # a table that grew by runs, or sources that joined: it keeps its own
     return found_scores(folder, header, scores), notes
 
 
