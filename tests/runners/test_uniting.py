@@ -46,9 +46,7 @@ def test_a_run_that_is_refused_takes_no_items_in(tmp_path):
     right = dict(zip(items, WHOLE.values[0], strict=True))
     run(first, budget=20, score=right.get, targets=["m/x"], folder=tmp_path / "run")
     files = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
-    with pytest.raises(
-        RunError, match="would share a folder of logs"
-    ):  # a name that would share a folder of logs
+    with pytest.raises(RunError, match="would share a folder of logs"):
         run(WHOLE.benchmark, budget=20, score=right.get, targets=["m:x"], folder=tmp_path / "run")
     now = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
     assert {path: now[path] for path in files} == files
