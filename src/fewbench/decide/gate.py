@@ -314,7 +314,9 @@ def gate(
         )
     operands: tuple[Given, ...] = (target,) if not_below is None else (target, not_below)
     operands, _, notes = on_common_items(*operands)
-    target, not_below = operands[0], operands[1] if len(operands) > 1 else None
+    first, not_below = operands[0], operands[1] if len(operands) > 1 else None
+    assert not isinstance(first, str)
+    target = first
     scores = scores_of(*operands)
     scale, unit = scores.scale, Unit(scores.scale)
     if margin != 0:

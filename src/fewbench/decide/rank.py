@@ -16,6 +16,7 @@ from fewbench.decide.next_items import ask_items
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import (
     ONE_LOOK,
+    Given,
     Operand,
     check_next,
     contrast,
@@ -219,7 +220,8 @@ def _operands(
     now = {id(before): each for before, each in zip(every, evaluations, strict=True)}
     targets = [(now[id(target[0])], target[1]) for target in targets]
     scores = scores_of(*evaluations)
-    sides = [operand(target, scores, evaluations) for target in (*targets, *models)]
+    given_as: list[Given] = [*targets, *models]
+    sides = [operand(target, scores, evaluations) for target in given_as]
     names = [side.name for side in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -274,7 +274,7 @@ class Evaluation:
             evaluation._ledger.go_on_from(journal)
         if stop is not None and stop != evaluation.stop:
             if not is_run:
-                stop.check_without_run(scores)
+                stop.check_without_run(found.scores)
             evaluation._go_on_to(stop, journal, method)
             return cls.open(folder, found.scores, method)
         evaluation._choosing.fits.keep_in(journal.folder)
@@ -370,12 +370,12 @@ class Evaluation:
             return self
         folder = self.folder
         if scores is None:
-            place = None if folder is None else Journal(folder).scores_path()
-            sources = scoring.of_sources(self.scores, place, folder)
+            own = None if folder is None else Journal(folder).scores_path()
+            sources = scoring.of_sources(self.scores, own, folder)
         else:
-            is_path = not isinstance(scores, Scores)
-            named = open_scores(scores).scores if is_path else scores
-            sources = scoring.of_table(named, scores if is_path else "the scores")
+            named = scores if isinstance(scores, Scores) else open_scores(scores).scores
+            place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
+            sources = scoring.of_table(named, place)
         entries: list[Entry] = list(self._ledger.entries)
         notes = list(self.read_notes)
         if scoring.read_as:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -161,7 +162,9 @@ def _together(
             hint="give a task to the items of both, or to neither",
         )
     joined, notes = join_scores(plain, [folder, "the new items"], accept_differences=accept)
-    columns = {COHORT: cohorts.reindex(joined.items.index).fillna(cohorts.max() + 1).astype(int)}
+    columns: dict[str, Any] = {
+        COHORT: cohorts.reindex(joined.items.index).fillna(cohorts.max() + 1).astype(int)
+    }
     if weights is not None:
         columns[WEIGHT] = weights.reindex(joined.items.index)
     return joined.changed(items=joined.items.assign(**columns)), notes
@@ -175,9 +178,11 @@ def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
         table.items[WEIGHT] if WEIGHT in table.items else pd.Series(1.0, table.items.index)
         for table in (own, given)
     )
-    if ours.index.isin(theirs.index).all():
-        return theirs
-    return pd.concat([ours, theirs[~theirs.index.isin(ours.index)]])
+    rest = (
+        theirs if ours.index.isin(theirs.index).all() else theirs.drop(ours.index, errors="ignore")
+    )
+    weights: pd.Series[float] = pd.concat([ours.drop(rest.index, errors="ignore"), rest])
+    return weights
 
 
 def _drawn(

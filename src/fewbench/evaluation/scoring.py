@@ -113,7 +113,7 @@ class Scoring(Frozen):
         if self.read_as and place is not None and place.is_dir():
             from fewbench.readers import read
 
-            again = read(place, **self.read_as, scale=scores.scale, like=None).scores
+            again = read(place, metric=self.metric, filter=self.filter, scale=scores.scale).scores
             scores = again.averaged(scores.average)
         return self.of_table(scores, place or folder or "the scores")
 
@@ -182,9 +182,13 @@ def logged_answers(
     logs = [path for path in sorted(place.iterdir()) if path.is_file()]
     try:
         table = read(
-            logs, **scoring.read_as, key=key_field_of(scores.items), scale=scores.scale,
+            logs,
+            metric=scoring.metric,
+            filter=scoring.filter,
+            key=key_field_of(scores.items),
+            scale=scores.scale,
             accept_differences=True,
-        ).scores  # fmt: skip
+        ).scores
     except FewbenchError as error:
         raise EvaluationError(
             f"{place}: no answers of {target!r} with {wanted}: {error.message}", hint=error.hint

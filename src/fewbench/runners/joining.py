@@ -264,6 +264,6 @@ def reopened(
         if is_new or (scores.n_models and not header.models):
             notes.append(extension_note(extend(folder, scores)))
             whole = Evaluation.open(folder, None, own).scores
-            named = np.flatnonzero(whole.items.index.isin(scores.items.index))
-            scores = whole if len(named) == whole.n_items else whole.take(items=named)
+            kept = np.flatnonzero(whole.items.index.isin(scores.items.index))
+            scores = whole if len(kept) == whole.n_items else whole.take(items=kept)
     return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes
