@@ -108,9 +108,9 @@ def opened(
 ) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
 
-    This alone settles method, limits and seed. What is not given (`auto`, None, the seed 0) is that
-    of the pack, or of the run whose items are asked; limits, first of all, that of the folder.
-    Targets that are new are asked the items of another first. `subset` and `is_run` are as for
+    Method, limits and seed are settled here alone. What is not given (`auto`, None, the seed 0)
+    comes from the pack, or from the run in `items_of`; limits come from the folder first.
+    New targets run the items of another target first. `subset` and `is_run` are as for
     `Evaluation`, `repeats` and `epochs` as for `Run.open`.
     """
     check_limits(stop, scores, folder, items_of)
