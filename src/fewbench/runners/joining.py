@@ -108,10 +108,10 @@ def opened(
 ) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
 
-    Method, limits and seed are settled here alone. What is not given (`auto`, None, the seed 0)
-    comes from the pack, or from the run in `items_of`; limits come from the folder first.
-    New targets run the items of another target first. `subset` and `is_run` are as for
-    `Evaluation`, `repeats` and `epochs` as for `Run.open`.
+    This alone settles method, limits and seed. What is not given (`auto`, None, the seed 0) is that
+    of the pack, or of the run that is followed; limits come first from the folder. New targets
+    follow an earlier target. `subset` and `is_run` are as for `Evaluation`, `repeats` and `epochs`
+    as for `Run.open`.
     """
     check_limits(stop, scores, folder, items_of)
     lead = None if items_of is None else LeadingRun.read(items_of)
