@@ -89,11 +89,18 @@ AcceptDifferences = Annotated[
 ]
 
 
-def load(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Scores":
-    """Read the scores that a user names, and print notes.
+def load(
+    path: Path,
+    average: "Average | None" = None,
+    *,
+    items: bool = False,
+    kept: list[str] | None = None,
+    is_known: bool = False,
+) -> "Scores":
+    """Read the scores that a user names, and print notes unless the user knows them.
 
     `items` says whether the command can do without a table: with a file of items alone, or a pack
-    of the chosen ones. ReaderError and PackError if it cannot.
+    of the chosen ones. ReaderError and PackError if it cannot. `kept` receives the notes.
     """
     from fewbench.public import located, open_scores
     from fewbench.scores.roles import as_scores
@@ -102,10 +109,12 @@ def load(path: Path, average: "Average | None" = None, *, items: bool = False) -
     with at_work(f"reading {path}"):
         reading = open_scores(place)
         scores = reading.scores if items else as_scores(reading.scores)
-    for note in reading.notes:
-        say(f"note: {note}")
-    for credit in scores.credits:
-        say(f"source results: {credit}")
+    said = [*(f"note: {note}" for note in reading.notes)]
+    said += [f"source results: {credit}" for credit in scores.credits]
+    for text in [] if is_known else said:
+        say(text)
+    if kept is not None:
+        kept += reading.notes
     if not scores.n_models and not items:
         raise ReaderError(
             f"{path}: items without scores of models, which this command needs",
@@ -165,12 +174,16 @@ def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
 
 
 def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
-    """Open a saved evaluation with its scores, or with those of --scores, and print notes."""
+    """Open a saved evaluation with its scores, or with those of --scores.
+
+    Notes on reading scores were printed by the command that started the evaluation: only those on
+    --scores are new.
+    """
     from fewbench.evaluation.evaluation import Evaluation
 
     with at_work(f"opening {folder}"):
         evaluation = Evaluation.open(folder, scores)
-    for note in evaluation.read_notes:
+    for note in evaluation.read_notes if scores is not None else ():
         say(f"note: {note}")
     return evaluation
 
