@@ -208,6 +208,11 @@ def swe_bench_scorer():
 def swe_bench(is_matched=False):
     samples = [Sample(id=f"org__repo-q{n}", input="Fix it.", target="-") for n in range(6)]
     return Task(samples, scorer=match() if is_matched else swe_bench_scorer())
+
+@task
+def mmlu_pro(asks="right"):
+    samples = [Sample(id=n, input=f"Is {n} {asks}?", target="fixed") for n in range(6)]
+    return Task(samples, scorer=match())
 """
 
 
@@ -233,3 +238,11 @@ def test_swe_bench_from_its_name_to_a_result_of_inspect(cli, site, monkeypatch):
     warning = "the source models ran in swe-bench, not in inspect"
     assert warning in " ".join(target["estimate"]["warnings"])
     assert warning in cli("estimate", "run")[1]
+    # Many tasks of a table are one task of Inspect; other questions are refused.
+    words = (*words[:2], "mmlu-pro", *words[3:8], "-o", "pro", "--", "--model", "fixer/one")
+    code, _, err = cli(*words, "-T", "asks=wrong")
+    assert (code, "6 of 6 samples ask something else" in err) == (2, True), err
+    code, out, err = cli(*words)
+    assert code == 0, err
+    (target,) = json.loads(out)["targets"].values()
+    assert (target["items_run"], target["estimate"]["score"]) == (4, 1.0)
