@@ -132,6 +132,22 @@ def test_terminal_bench_from_its_name_to_an_estimate(cli, site, monkeypatch):
     assert (code, "connection failed" in err, "check the network" in err) == (2, True, True)
 
 
+def test_a_repository_at_the_hub_is_a_name_too(site):
+    assert fewbench.load_scores("hub:me/scores").n_models == 5
+    assert fewbench.load_scores("hub:me/logs:toy__model-a-details").n_models == 1
+    asked = len(site.requests)
+    assert fewbench.load_scores("hub:me/scores").n_models == 5
+    assert len(site.requests) == asked
+    for name, what in (
+        ("hub:me/table", "get it first: fewbench get hub:me/table …"),
+        ("hub:me/packs/one.few", "get it first: fewbench get hub:me/packs/one.few --from pack"),
+        ("hub:me", "as in hub:ORG/DATASET"),
+    ):
+        with pytest.raises(FewbenchError) as found:
+            located(name)
+        assert what in found.value.hint
+
+
 def test_which_results_are_public():
     (note,) = public_results("lm-eval", ["gsm8k"])
     assert note == (
