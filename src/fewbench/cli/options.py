@@ -1,12 +1,12 @@
 """Options that several commands share, and how to read their values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fewbench._names import split_names
+from fewbench._names import some, split_names
 from fewbench._progress import at_work
 from fewbench._text import say
 from fewbench.cli import completion
@@ -186,6 +186,15 @@ def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
     for note in evaluation.read_notes if scores is not None else ():
         say(f"note: {note}")
     return evaluation
+
+
+def say_asked(evaluation: "Evaluation", asked: Mapping[str, Sequence[str]]) -> None:
+    """Print how many items targets are asked for, and how to run them."""
+    items = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
+    say(
+        f"asked for more items: {items}. Next: rerun the command of fewbench run, or fewbench ask "
+        f"{evaluation.folder}"
+    )
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":

@@ -284,6 +284,7 @@ def print_result(
 
 
 def _only_end(text: str) -> None:
-    """Say what happens after Inspect's own display."""
+    """Say what happens after Inspect's own display, whose metrics are no estimate."""
     if text == ESTIMATING:
+        say("note: the metrics above are means of the samples that ran; fewbench estimates all")
         say(text)
