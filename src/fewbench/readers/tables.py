@@ -132,7 +132,7 @@ def _costs(
     """Yield what answers cost: (model, column of the item, cost or NaN)."""
     costs = read_amounts(frame[columns.cost])
     is_known = np.isfinite(costs) & (costs >= 0)
-    at = scores.items.index.get_indexer(frame[columns.item].astype(str))
+    at = scores.items.index.get_indexer(pd.Index(frame[columns.item].astype(str)))
     models = frame[columns.model].astype(str)
     yield from zip(models, at.tolist(), np.where(is_known, costs, np.nan).tolist(), strict=True)
 

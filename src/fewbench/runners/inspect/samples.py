@@ -98,7 +98,7 @@ def match_samples(
     by_id = {str(sample.id): sample for sample in samples}
     if harness and not foreign and all(HASHED.search(item) for item in own_of):
         return _by_content(task, own_of, by_id, has_sources=bool(scores.n_models))
-    task_of = rows["task"].astype(str).to_dict()
+    task_of = dict(zip(own_of, rows["task"].astype(str), strict=True))
     of_items, notes = _by_id(task, own_of, task_of, by_id, has_sources=bool(scores.n_models))
     notes = _check_texts(rows, of_items) if TEXTS in rows else notes
     return of_items, [*notes, *(asked_elsewhere(scores, "inspect") if scores.n_models else ())]
