@@ -16,7 +16,7 @@ from typing import Any
 SECRET = re.compile(
     r"(^|_)(API_KEY|SECRET_ACCESS_KEY|(ACCESS|AUTH|SESSION|HF|HUB|GITHUB|GH)_TOKEN)$", re.IGNORECASE
 )
-SHORTEST = 8  # characters; shorter ones are no secrets, such as "none", and appear by chance
+SHORTEST = 8  # characters; shorter ones, such as "none", are not secret and appear by chance
 MASK = "(the key)"
 # Control characters but for tabs and ends of lines, marks that reorder text, halves of pairs.
 STEERS = re.compile(
@@ -81,6 +81,26 @@ def echo(text: str) -> None:
 def say(text: str) -> None:
     """Print a note to stderr, so that results can be piped."""
     print(plain(text), file=sys.stderr, flush=True)
+
+
+def as_note(text: str) -> str:
+    """Return a note as a line."""
+    return f"note: {text}"
+
+
+def as_warning(text: str) -> str:
+    """Return a warning as a line."""
+    return f"warning: {text}"
+
+
+def say_note(text: str) -> None:
+    """Print a note to stderr, marked as one."""
+    say(as_note(text))
+
+
+def say_warning(text: str) -> None:
+    """Print a warning to stderr, marked as one."""
+    say(as_warning(text))
 
 
 def table(

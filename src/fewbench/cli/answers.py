@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewbench._names import some
-from fewbench._text import say
+from fewbench._text import say_note
 from fewbench.errors import AnswersError, RangeError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas
@@ -92,7 +92,7 @@ def read_answers(
         hint = f"write scores on the scale of the source models, {ends}"
         raise AnswersError(error.message, hint=hint) from error  # there is no --range here
     for note in reading.notes:
-        say(f"note: {note}")
+        say_note(note)
     return AnswersFile(reading.scores, target or columns.only_model, found.is_logs)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.cli.answers import read_answers
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load
@@ -139,7 +139,7 @@ def _rank(call: Call, *, average: Average | None = None) -> Ranking:
     Parameters
     ----------
     average
-        Of a scores file: mean over items (micro) or over task scores (macro).
+        For a scores file: mean over items (micro) or over task scores (macro).
     """
     names = call.given["evaluations"]
     if average is not None and not any(os.path.isfile(name) or is_source(name) for name in names):
@@ -198,7 +198,7 @@ def _track(
     wrong
         Table of answers: texts for the worst score, such as FAIL.
     average
-        Of a scores file: mean over items (micro) or over task scores (macro).
+        For a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:
@@ -275,7 +275,7 @@ def _add(
         return
     taken = _tell(evaluation, table, name, is_whole=is_whole)
     if is_whole:
-        say(f"note: the file has {share:.0%} of the items: {name} ran in full, as a source model")
+        say_note(f"the file has {share:.0%} of the items: {name} ran in full, as a source model")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
@@ -300,11 +300,11 @@ def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -
     unasked = table.n_items - len(evaluation.record.answered(name))
     if not taken and unasked:
         raise AnswersError(
-            f"none of the {table.n_items:,} items was asked of {name}, or all are recorded already",
+            f"none of the {table.n_items:,} items was requested from {name}, or all are recorded",
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if unasked > 0:
-        say(f"note: {counted(unasked, 'item')} not used: not asked for")
+        say_note(f"{counted(unasked, 'item')} not used: not asked for")
     return taken
 
 

@@ -8,7 +8,7 @@ import typer
 
 from fewbench._names import some, split_names
 from fewbench._progress import at_work
-from fewbench._text import say
+from fewbench._text import say, say_note
 from fewbench.cli import completion
 from fewbench.errors import FewbenchError, FieldError, ReaderError, RunError
 
@@ -44,7 +44,7 @@ ItemsOf = Annotated[
     typer.Option(
         metavar="RUN",
         autocompletion=completion.runs,
-        help="Ask the items of another run first, so that the two can be compared item by item: "
+        help="Run the items of an earlier run first, so that the two can be compared item by item: "
         "its folder, or FOLDER:TARGET.",
     ),
 ]
@@ -109,10 +109,10 @@ def load(
     with at_work(f"reading {path}"):
         reading = open_scores(place)
         scores = reading.scores if items else as_scores(reading.scores)
-    said = [*(f"note: {note}" for note in reading.notes)]
-    said += [f"source results: {credit}" for credit in scores.credits]
-    for text in [] if is_known else said:
-        say(text)
+    for note in () if is_known else reading.notes:
+        say_note(note)
+    for credit in () if is_known else scores.credits:
+        say(f"source results: {credit}")
     if kept is not None:
         kept += reading.notes
     if not scores.n_models and not items:
@@ -170,7 +170,7 @@ def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
 
     for budget in budgets:
         if scores is not None and (note := share_note(budget, scores)):
-            say(f"note: {note}")
+            say_note(note)
 
 
 def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
@@ -184,7 +184,7 @@ def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
     with at_work(f"opening {folder}"):
         evaluation = Evaluation.open(folder, scores)
     for note in evaluation.read_notes if scores is not None else ():
-        say(f"note: {note}")
+        say_note(note)
     return evaluation
 
 
@@ -198,7 +198,7 @@ def say_asked(evaluation: "Evaluation", asked: Mapping[str, Sequence[str]]) -> N
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
-    """Read --range LOW,HIGH; None if neither option was given."""
+    """Read --range LOW,HIGH, or None if neither option was given."""
     from fewbench.scores import Scale
 
     if text is None:
@@ -214,5 +214,5 @@ def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
 
 
 def split_texts(typed: list[str] | None) -> list[str]:
-    """Split the values of an option that can be repeated at commas; none if it is not given."""
+    """Split the values of an option that can be repeated at commas (empty if it is not given)."""
     return split_names(",".join(typed)) if typed else []

@@ -12,7 +12,7 @@ import typer
 from typer.models import OptionInfo
 
 from fewbench._progress import ESTIMATING, status_line
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.cli.documented import as_command, documented, option_parameter
 from fewbench.cli.help import USAGE_ERROR, PlainCommand
 from fewbench.cli.options import (
@@ -93,7 +93,7 @@ class RunOptions:
     retry_skipped
         Run the items again that failed and were skipped.
     fresh
-        Start anew; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
+        Start over; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
         Random seed.
     """
@@ -153,11 +153,11 @@ class RunOptions:
             how = {"items": True, "kept": notes, "is_known": is_known}
             scores = load(self.scores, self.average, **how)
         if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
-            say(f"note: the earlier run is now in {kept}")
+            say_note(f"the earlier run is now in {kept}")
         return scores
 
     def stop(self, scores: Scores | None) -> Stop | None:
-        """Return the limits; None for those of the run whose items are asked.
+        """Return the limits, or None for those of the run that is followed.
 
         RunError if there are none, or one is not possible.
         """
@@ -254,7 +254,7 @@ class Notes:
         """Print those of the notes that are new."""
         for note in notes:
             if note not in self._told:
-                say(f"note: {note}")
+                say_note(note)
             self._told.add(note)
 
 
@@ -273,7 +273,7 @@ def print_result(
         opened = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
         write(result.page(opened, source=source), result, options.report)
-    more = f". Again, or at another level: fewbench estimate {options.output} --level 0.95"
+    more = f". Again, or at a different level: fewbench estimate {options.output} --level 0.95"
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:
         say("Rerun the command to resume.")
@@ -286,5 +286,5 @@ def print_result(
 def _only_end(text: str) -> None:
     """Say what happens after Inspect's own display, whose metrics are no estimate."""
     if text == ESTIMATING:
-        say("note: the metrics above are means of the samples that ran; fewbench estimates all")
+        say_note("the metrics above are means of the samples that ran; fewbench estimates all")
         say(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench._names import counted, some
-from fewbench._text import echo, say
+from fewbench._text import echo, say_note, say_warning
 from fewbench.cli.answers import read_answers
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
@@ -68,9 +68,9 @@ def tell(
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
-    or --filter. The target must be asked and scored like the source models: with the same prompts,
-    settings (few-shot examples, generation arguments, …), right answers, filters and metrics. A
-    table with a column task must have the same tasks.
+    or --filter. The target must have the source models' prompts, settings (few-shot examples,
+    generation arguments, …), right answers, filters and metrics. A table with a column task must
+    have the same tasks.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def tell(
             trials=trials,
         )
         for note in _other_scores(evaluation.scores, told.scores):
-            say(f"warning: {note}")
+            say_warning(note)
         moved = _moved(evaluation, told.scores) if told.is_logs else ""
         taken = evaluation.tell_table(
             told.scores,
@@ -168,7 +168,7 @@ def tell(
     left = {name: f"{len(items):,} more" for name, items in evaluation.ask().items()}
     for name in left:
         if (leaves := leaving_note(evaluation, name)) is not None:
-            say(f"note: {leaves}")
+            say_note(leaves)
     after = f"ask {folder} for " if left else f"estimate {folder}"
     if len(evaluation.targets) == 1:
         after += "".join(left.values())
@@ -178,7 +178,7 @@ def tell(
 
 
 def _moved(evaluation: "Evaluation", answers: "Scores") -> str:
-    """Say which documents of a log are not those of the sources at the same position."""
+    """Name documents of a log that differ from the sources' at the same position."""
     from fewbench.runners import moved_documents
 
     pending = {item for items in evaluation.ask().values() for item in items}
@@ -198,11 +198,11 @@ def _say_taken(
     from fewbench.scores.conditions import count_uncompared
 
     if taken.unskipped_items:
-        say(f"note: {some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
+        say_note(f"{some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
     for note in (*taken.notes, *count_uncompared(taken.uncompared)) if is_logs else ():
-        say(f"note: {note}")
+        say_note(note)
     for name, model in taken.renamed.items():
-        say(f"note: {answers}: answers of the model {model!r} are recorded as those of {name!r}")
+        say_note(f"{answers}: answers of the model {model!r} are recorded as those of {name!r}")
     if moved:
         advice = (
             "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, "
@@ -212,7 +212,7 @@ def _say_taken(
         )
         if not taken.answers + taken.corrected:
             raise AnswersError(f"{answers}: {moved}, so no answer is used", hint=advice)
-        say(f"warning: {moved}; {advice}")
+        say_warning(f"{moved}; {advice}")
     unasked = taken.unasked_items
     if unasked and not taken.answers and len(unasked) == n_items:
         raise AnswersError(
@@ -220,7 +220,7 @@ def _say_taken(
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if taken.other_models:
-        say(f"note: {answers}: {some(taken.other_models)} not used: no target of this evaluation")
+        say_note(f"{answers}: {some(taken.other_models)} not used: no target of this evaluation")
     ids = evaluation.scores.items.index
     unknown = [item for item in unasked if item not in ids]
     for items, why in (
@@ -229,13 +229,13 @@ def _say_taken(
         ([item for item in unasked if item in ids], "not asked for, so not used"),
     ):
         if items:
-            say(f"note: {answers}: {counted(len(items), 'item')} {why}: {some(items)}")
+            say_note(f"{answers}: {counted(len(items), 'item')} {why}: {some(items)}")
     if taken.answers_before:
-        say(f"note: {answers}: {counted(taken.answers_before, 'answer')} recorded already")
+        say_note(f"{answers}: {counted(taken.answers_before, 'answer')} recorded already")
 
 
 def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:
-    """Yield the tasks with another metric or filter than the sources'."""
+    """Yield the tasks whose metric or filter differs from the sources'."""
     for column in ("metric", "filter"):
         of_sources, of_answers = (
             {} if column not in table.items else _by_task(table, column)

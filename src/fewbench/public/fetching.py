@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from fewbench._files import naming, only_process
 from fewbench._json import loads
 from fewbench._names import did_you_mean
+from fewbench._progress import OnStep
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
 
@@ -43,7 +44,6 @@ PRIVATE = "check the name; for a private one, log in with `hf auth login`"
 
 T = TypeVar("T")
 S = TypeVar("S")
-Progress = Callable[[int, int], None]
 
 
 class Misread(PublicError):
@@ -67,7 +67,7 @@ class Remote:
     path : str
         Where the file goes, below the cache folder of its source.
     size : int, optional
-        Bytes if the host's listing says so.
+        Bytes, if the host lists them.
     digest : str
         `sha256:HEX` or `md5:HEX`; "" if unknown.
     is_at_hub : bool
@@ -171,7 +171,7 @@ class Fetcher:
         If huggingface_hub or requests is not installed.
     """
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: OnStep | None = None) -> None:
         try:
             import huggingface_hub
             import requests
@@ -183,7 +183,7 @@ class Fetcher:
         from urllib3.util import Retry
 
         for logger in ("urllib3.connectionpool", "huggingface_hub"):
-            logging.getLogger(logger).setLevel("ERROR")  # what fails in the end is said once
+            logging.getLogger(logger).setLevel("ERROR")  # what fails in the end is reported once
         self.hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), **LIBRARY)
         retries = Retry(
             *(TRIES, 2),
@@ -374,7 +374,7 @@ def laid_out(path: Path | str) -> Iterator[None]:
         yield
     except (FewbenchError, MemoryError):
         raise
-    except Exception as error:  # whatever JSON or YAML of another form makes a reader trip over
+    except Exception as error:  # malformed JSON or YAML can raise any of these
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the disk
         reason = f"{type(error).__name__}: {first_line(error)}"

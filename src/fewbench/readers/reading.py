@@ -12,11 +12,12 @@ from tempfile import TemporaryDirectory
 from fewbench._content import is_lfs_pointer
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
+from fewbench._progress import OnStep
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
 from fewbench.readers.frames import Columns, table_columns
-from fewbench.readers.gather import Damaged, Progress, find_units, gather
+from fewbench.readers.gather import Damaged, find_units, gather
 from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
@@ -60,8 +61,7 @@ class LogOptions:
     only_model : str, optional
         Read only the runs of this model.
     accept_differences : bool
-        Read models that were not scored alike: with another answer key, filter, metric or other
-        arguments of these.
+        Read models whose scoring differs: answer keys, filters, metrics or their arguments.
     trials : str, optional
         What several answers to an item become: mean, first, or pass@K.
     """
@@ -189,7 +189,7 @@ def read(
     work: Path | None = None,
     workers: int = 1,
     executor: Executor = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Reading:
     """Import other models' per-item results.
 
@@ -360,7 +360,7 @@ def _read_logs(
     work: Path | None,
     workers: int,
     executor: Executor,
-    progress: Progress | None,
+    progress: OnStep | None,
 ) -> Reading:
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
@@ -388,7 +388,7 @@ def _read_logs(
             there = some(dict.fromkeys(run.model for run in runs), most=8)
             runs = [run for run in runs if run.model == model]
             if not runs:
-                raise ReaderError(f"no run is of model {model!r}", hint=f"the logs are of {there}")
+                raise ReaderError(f"no runs of model {model!r}", hint=f"the logs are of {there}")
         wanted = [run for run in runs if options.wants(run.task)]
         if not wanted:
             tasks = list(dict.fromkeys(run.task for run in runs))

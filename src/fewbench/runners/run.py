@@ -2,14 +2,13 @@
 
 `Run` is the state of it, without any model: `next` gives a batch of items, `take` records what
 became of them, and `result` says what was found. `fewbench.runners.driving` connects it with a
-`Runner`, which runs the items. In the folder of the evaluation, `run.jsonl` keeps what batches
-cost and which items failed, and `run.lock` keeps a second process out.
+`Runner`, which runs the items. The evaluation's journal keeps what batches cost and which items
+failed; in its folder, `run.lock` keeps a second process out.
 """
 
-import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -20,19 +19,24 @@ from fewbench._names import counted, some
 from fewbench._text import plain
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.opening import COST
-from fewbench.evaluation.packed import check_settings, provenance_of
+from fewbench.evaluation.journal import Ran
 from fewbench.methods import Method
-from fewbench.runners.batches import Batch, Batches, names_model
+from fewbench.runners.batches import (
+    check_facts,
+    facts_of,
+    failures_of,
+    masked_facts,
+    n_outages,
+    names_model,
+)
 from fewbench.runners.joining import leaving_note, opened
-from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.runners.run_folder import limits_of, locked
+from fewbench.runners.meter import Meter
+from fewbench.runners.result import Progress, RunResult
+from fewbench.runners.run_folder import locked
 from fewbench.scores import Average, Benchmark, Scores
-from fewbench.scores.benchmark import ItemTable
-from fewbench.scores.conditions import compare_conditions, count_uncompared
+from fewbench.scores.conditions import count_uncompared
 from fewbench.scores.costs import amount
 from fewbench.scores.roles import as_sources
-from fewbench.uncertainty.intervals import FEWEST
 
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
@@ -52,9 +56,9 @@ class Run:
     stopped : str, optional
         Why the run ended before its items did, in words.
     is_failed : bool
-        Whether that was a failure of the model or its runner, and no limit.
+        Whether that was a failure of the model or its runner, and not a limit.
     notes : list of str
-        What the user should know of the run.
+        Notes for the user on the run.
 
     Examples
     --------
@@ -86,19 +90,15 @@ class Run:
         self.is_failed = False
         self.notes: list[str] = []
         self._uncompared: dict[str, set[str]] = {}  # items by what is not compared of them
-        self._batch, self._tries, self._level = batch, tries, level
+        self._meter = Meter(evaluation, targets, batch)
+        self._tries, self._level = tries, level
         self._accept_differences, self._accept = accept_differences, accept
-        self._batches = Batches(folder)
         self._limited: dict[str, str] = {}
-        self._report_costs()
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._repeat = dict.fromkeys(self.targets, 1)  # which answers these items are to have
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
-        self._own = 0.0  # fewbench's own seconds since the last line
-        self._is_timed = False
-        self._since = time.monotonic()  # of the last line
         self._n_before = self._n_answers()  # by target
 
     @classmethod
@@ -128,8 +128,8 @@ class Run:
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
-        A target that the folder does not have joins it: it is asked the items of the folder's most
-        complete target first.
+        A target that is new to the folder joins it: it first runs the items of the folder's most
+        complete target.
 
         Parameters
         ----------
@@ -139,8 +139,8 @@ class Run:
             As for `Evaluation`; `auto` chooses one.
         stop : Stop or int, optional
             Limits of each target; `seconds` are of all targets together. A number is a number of
-            items. A pack, and a run in the folder, have their own; the run goes on to another cost,
-            number of tokens or time.
+            items. A pack, and a run in the folder, have their own; the run continues with a new
+            limit on cost, tokens or time.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -159,8 +159,8 @@ class Run:
             How each model is run: what must be the same for answers to be of one model. Other
             targets may have another model, not other settings.
         items_of : path, optional
-            FOLDER or FOLDER:TARGET of another run, whose items the targets are asked first. `auto`
-            is then the method of that run.
+            FOLDER or FOLDER:TARGET of a run whose items the targets run first. `auto` is then the
+            method of that run.
         accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
@@ -185,24 +185,18 @@ class Run:
         """
         scores = as_sources(scores)
         scores = scores.averaged(average or scores.average)
-        stop = limits_of(stop, scores, folder, items_of)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
                 raise RunError(f"{name}={value} is too low", hint="give 1 or more")
-        if scores.origin is not None:
-            provenance = provenance_of(scores.origin, scores.n_items)
-            method, stop, seed = check_settings(provenance, method, stop, seed)
-        assert stop is not None  # a pack's are in it
-        times = {"repeats": max(repeats, stop.repeats), "epochs": max(epochs, stop.epochs)}
-        stop = stop.model_copy(update=times)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
             if place is not None:
                 locks.enter_context(locked(place))
             evaluation, notes = opened(
-                place, scores, method, stop, targets, seed, items_of, is_run=True
-            )
+                place, scores, method, stop, targets, seed, items_of,
+                is_run=True, repeats=repeats, epochs=epochs,
+            )  # fmt: skip
             if place is not None and evaluation.folder is None:
                 evaluation.save(place, scores_path)
             run = cls(
@@ -211,21 +205,23 @@ class Run:
                 folder=place,
                 batch=batch,
                 tries=tries,
-                level=stop.level if level is None else level,
+                level=evaluation.stop.level if level is None else level,
                 accept_differences=accept_differences,
                 accept={"accept_fractions": accept_fractions, "strict": strict},
             )
             run.notes += notes
             for name, of_target in (facts or {}).items():
-                is_new = not len(evaluation.record.answered(name))
-                changed = run._batches.check_facts(
-                    name, of_target, is_new=is_new, accept=accept_changes
+                is_new, now = not len(evaluation.record.answered(name)), masked_facts(of_target)
+                changed = check_facts(
+                    evaluation.ran, name, now, is_new=is_new, accept=accept_changes, folder=place
                 )
+                if facts_of(evaluation.ran, name) != now:
+                    evaluation.note_run(Ran(target=name, facts=now))
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
             for name in run.targets if retry_skipped else ():
                 run._retry(name, evaluation.scores.item_ids[sorted(record.given_up(name))])
-            run._since, run._own = started, time.monotonic() - started
+            run._meter.count_from(started)
             run._held = locks.pop_all()
         return run
 
@@ -262,7 +258,7 @@ class Run:
             return []
         if self._out[target]:
             return list(self._out[target])
-        with self._timed():
+        with self._meter.timed():
             self._skip_failed(target)
             if self._is_over(target):
                 return []
@@ -272,12 +268,12 @@ class Run:
                 self._note_once(note)
             if not items and len(self._silent[target]) >= LAST:
                 self._give_up(target)
-            failures = self._batches.failures(target)
+            failures = self._failures(target)
             items.sort(key=lambda item: len(failures.get(item, ())))
             if self.evaluation.is_limited(target):
                 limit = amount(self.stop.cost or 0.0, self.stop.unit)
                 self._limited[target] = f"the cost limit of {limit} was reached"
-            self._out[target] = items[: self._most(target, len(items))]
+            self._out[target] = items[: self._meter.most(target, len(items))]
         return list(self._out[target])
 
     def take(
@@ -317,12 +313,12 @@ class Run:
         AnswersError
             As for `Evaluation.tell` and `Evaluation.tell_table`.
         """
-        with self._timed():
+        with self._meter.timed():
             left, repeat = set(self._open(target)), self._repeat[target]
             failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
-            self._note(target, failed, counts, cost, tokens)
+            self._meter.note(target, failed, counts, cost, tokens)
             texts = {item: _beginning(text) for item, text in (texts or {}).items()}
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
@@ -347,6 +343,10 @@ class Run:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
 
+    def is_amid_batch(self, target: str) -> bool:
+        """Whether items that `next` gave out are not taken yet."""
+        return bool(self._out[target])
+
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
@@ -355,63 +355,27 @@ class Run:
     def _open(self, target: str) -> list[str]:
         return self.evaluation.due(target)
 
-    def _n_runs(self, target: str) -> int:
-        """Return how many times a target ran an item."""
-        return int(self.evaluation.record.times(target).sum())
-
-    def _most(self, target: str, n_open: int) -> int | None:
-        """Return how many of the items may be run at once, so that limits are kept.
-
-        Of costs and tokens that are known only after an item ran: one item first, then at most
-        twice as many as were run, and one standard deviation less than the limit allows, if costs
-        differ as much as their mean.
-        """
-        stop, of_all = self.stop, sum(self._n_answers().values())
-        answered, spent = self._n_runs(target), self._spent([target])
-        most = [] if self._batch is None else [self._batch]
-        if not answered:  # a first batch may show that scores are on another scale
-            most.append(FEWEST)
-        affordable = []
-        if stop.cost is not None and (spent.cost or COST not in self.evaluation.scores.items):
-            affordable.append(n_open if spent.cost else 1)
-        if stop.tokens is not None:
-            left = stop.tokens - spent.tokens
-            affordable.append(int(left * answered / spent.tokens) if spent.tokens else 1)
-        most += [max(1, min(int(n - math.sqrt(n)), 2 * answered)) for n in affordable]
-        if stop.seconds is not None:
-            used = spent.model_seconds if of_all else 0.0
-            most.append(max(1, int((stop.seconds - used) * of_all / used)) if used else FEWEST)
-        return min(most, default=None)
-
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep."""
-        stop, spent = self.stop, self._spent([target])
-        if stop.seconds is not None and self._spent().seconds >= stop.seconds:
-            minutes = f"{stop.seconds / 60:,.3g} minutes"
-            self.halt(f"the limit of {minutes} was reached (to go on: more --minutes)")
-        answered = max(1, self._n_runs(target))
-        if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
-            self._limited[target] = (
-                f"the limit of {stop.tokens:,} tokens was reached (to go on: more --tokens)"
-            )
-        if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
-            problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
-            self.halt(f"{problem}, so the limit on {silent[0]} cannot be kept", is_failure=True)
+        """Whether a limit is reached that applies to the run as a whole."""
+        if (ended := self._meter.end_of_all(target)) is not None:
+            self.halt(ended[0], is_failure=ended[1])
+        if (why := self._meter.end_of(target)) is not None:
+            self._limited[target] = why
         return self.stopped is not None or target in self._limited
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
         """Return whether failures count against the items; stop if the model fails as a whole."""
-        silent, before = self._silent[target], self._batches.failures(target)
+        silent, before = self._silent[target], self._failures(target)
         if is_answered:
             silent.clear()
             self._in_doubt[target].clear()
         if is_answered or not failed:
             return True
         self._in_doubt[target] |= failed.keys()
-        # An item that failed when the model answered others says nothing about the model.
+        # An item that failed when the model answered others does not count against the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
-        rounds = 1 + self._batches.outages(target)
+        rounds = 1 + n_outages(self.evaluation.ran, target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
             self._give_up(target)
         return not never and len(silent) < OUTAGE
@@ -428,62 +392,18 @@ class Run:
         """Forget that items failed, and ask again for those that were skipped."""
         again = tuple(items)
         if again:
-            self._batches.add(Batch(target=target, again=again))
+            self.evaluation.note_run(Ran(target=target, again=again))
             self.evaluation.unskip(target, again)
 
     def _skip_failed(self, target: str) -> None:
-        failures = self._batches.failures(target)
+        failures = self._failures(target)
         if failures:
             given_up = {item for item, reasons in failures.items() if len(reasons) >= self._tries}
             if skipped := [item for item in self._open(target) if item in given_up]:
                 self.evaluation.skip(target, skipped)
 
-    # -- on disk -----------------------------------------------------------------------------
-
-    def _note(
-        self, target: str, failed: Mapping[str, str], counts: bool, cost: float, tokens: int
-    ) -> None:
-        now = time.monotonic()
-        batch = Batch(
-            target=target,
-            failed=dict(failed),
-            counts=counts,
-            cost=cost,
-            tokens=tokens,
-            seconds=now - self._since,
-            own=self._own,
-        )
-        self._batches.add(batch)
-        self._report_costs()
-        self._since, self._own = now, 0.0
-
-    def _report_costs(self) -> None:
-        for name in self.evaluation.targets:
-            spent = self._batches.spent([name], [name])
-            self.evaluation.reported_costs[name] = spent.cost
-
-    def _spent(self, targets: Sequence[str] | None = None) -> Spent:
-        """Return what was spent up to now."""
-        spent = self._batches.spent(self.targets if targets is None else targets, self.targets)
-        return spent.model_copy(
-            update={
-                "seconds": spent.seconds + time.monotonic() - self._since,
-                "own_seconds": spent.own_seconds + self._own,
-            }
-        )
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        """Count fewbench's own time."""
-        if self._is_timed:
-            yield
-            return
-        started, self._is_timed = time.monotonic(), True
-        try:
-            yield
-        finally:
-            self._own += time.monotonic() - started
-            self._is_timed = False
+    def _failures(self, target: str) -> dict[str, list[str]]:
+        return failures_of(self.evaluation.ran, target)
 
     # -- what was found ----------------------------------------------------------------------
 
@@ -493,9 +413,9 @@ class Run:
         An interval takes long on large tables, a score alone a moment, counts no time.
         """
         record = self.evaluation.record
-        answered, times = self._n_runs(target), self.stop.repeats
+        answered, times = self._meter.n_runs(target), self.stop.repeats
         estimate, value = None, None
-        with self._timed():
+        with self._meter.timed():
             if interval and answered:
                 estimate = self.evaluation.estimate(self._level, [target], warn=False)[target]
                 value = estimate.score
@@ -509,7 +429,7 @@ class Run:
             total=times * self.evaluation.scores.n_items,
             score=value,
             estimate=estimate,
-            spent=self._spent([target]),
+            spent=self._meter.spent([target]),
             cost=self.evaluation.cost(target),
         )
 
@@ -517,7 +437,7 @@ class Run:
         """Return estimates of all targets with answers, failures, and what was spent and saved."""
         record = self.evaluation.record
         named = [name for name in self.targets if len(record.answered(name))]
-        with self._timed():
+        with self._meter.timed():
             estimates = None
             if named:
                 estimates = self.evaluation.estimate(self._level, named, warn=False)
@@ -531,7 +451,7 @@ class Run:
                                 " answers than the others")  # fmt: skip
         reused = self._reused()
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
-        failures = {name: self._batches.failures(name) for name in self.targets}
+        failures = {name: self._failures(name) for name in self.targets}
         failed = {
             name: {item: failures[name].get(item, ["skipped"])[-1] for item in items}
             for name, items in skipped.items()
@@ -540,7 +460,7 @@ class Run:
             self.evaluation,
             estimates,
             failed=failed,
-            spent={name: self._spent([name]) for name in self.targets},
+            spent={name: self._meter.spent([name]) for name in self.targets},
             limited=self._limited,
             stopped=self.stopped,
             is_failed=self.is_failed,
@@ -551,7 +471,7 @@ class Run:
         )
 
     def _n_answers(self) -> dict[str, int]:
-        return {name: self._n_runs(name) for name in self.targets}
+        return {name: self._meter.n_runs(name) for name in self.targets}
 
     def _reused(self) -> list[str]:
         """Return which answers came from an earlier run, where they may be another model's."""
@@ -561,13 +481,13 @@ class Run:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
             reused.append(
-                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start over, pass "
                 "--fresh (in Python use another folder)"
             )
         for name, n in self._n_before.items():
             if not 0 < n < now[name]:
                 continue
-            facts = self._batches.facts(name) or {}
+            facts = facts_of(self.evaluation.ran, name) or {}
             goes_on = f"{name} goes on from {counted(n, 'earlier answer')}"
             if not names_model(facts):
                 reused.append(f"{goes_on}: if this is another model, name it in targets")
@@ -591,50 +511,12 @@ class Run:
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        for name in self._silent_limits():
+        for name in self._meter.silent_limits():
             self._note_once(f"no {name} reported: the limit on {name} was not kept")
 
     def _note_once(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
-
-    def _silent_limits(self) -> list[str]:
-        """Return the limits of which nothing was reported."""
-        stop, spent = self.stop, self._spent()
-        limits = (
-            ("cost", stop.cost, spent.cost or COST in self.evaluation.scores.items),
-            ("tokens", stop.tokens, spent.tokens),
-        )
-        return [name for name, limit, used in limits if limit is not None and not used]
-
-
-def check_score(score: float, scores: Scores, what: str) -> None:
-    """Raise RunError for a score of a harness that is not on the scale of the scores."""
-    scale = scores.scale
-    if not scale.low <= score <= scale.high:
-        raise RunError(
-            f"{what} is {score:g}, outside {scale.low:g}..{scale.high:g}",
-            hint="run the task and the metric that the source models ran"
-            if scores.n_models
-            else "name a metric on this scale with --metric (in Python metric=…)",
-        )
-
-
-def check_alike(
-    before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
-) -> str:
-    """Return how items would be asked or scored in another way; RunError unless it is accepted.
-
-    `names` are those of the two tables in messages.
-    """
-    differ = "; ".join(compare_conditions(before, now, items, names).differences)
-    if differ and not accept:
-        raise RunError(
-            f"items would be asked or scored in another way than in {names[0]}: {differ}",
-            hint=f"give the arguments, the task and the version of {names[0]}; or pass "
-            "--accept-differences to use the answers anyway (in Python accept_differences=True)",
-        )
-    return differ
 
 
 def _beginning(text: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fewbench.bento.measurement.design import Design
 from fewbench.errors import RunError
+from fewbench.scores.costs import break_even
 
 BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
 
@@ -30,7 +31,7 @@ def estimated(text: str) -> int:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices per million tokens, of prompts and of written text; None for not given.
+    """Prices per million tokens, of prompts and of written text (None: not given).
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Prices:
         return self.prompt is not None or self.completion is not None
 
     def of(self, prompt: float, completion: float) -> float | None:
-        """Return the cost of numbers of tokens; None without prices."""
+        """Return the cost of numbers of tokens, or None without prices."""
         if not self.given:
             return None
         return ((self.prompt or 0) * prompt + (self.completion or 0) * completion) / 1e6
@@ -93,7 +94,7 @@ class Limits:
             raise RunError("a cost limit needs prices", hint="give --price-in and --price-out")
 
     def reached(self, prompt: int, completion: int) -> str | None:
-        """Return the limit that numbers of tokens reach, in words; None for none."""
+        """Return the limit that numbers of tokens reach, in words, or None."""
         if self.tokens is not None and prompt + completion >= self.tokens:
             return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
         spent = self.prices.of(prompt, completion)
@@ -224,21 +225,23 @@ def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
     return asked, repeats, written
 
 
-def break_even(design: Design, keep: int) -> float:
+def repaid_after(design: Design, keep: int) -> int:
     """Return how many models must be evaluated on `keep` tasks to repay the measurement.
 
     The prompts that each model saves are the mean over sets of `keep` tasks, of fewer than all.
     """
-    saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
-    return len(design) / saved
+    whole = float(design.n_questions.sum())
+    models = break_even(len(design), instead=whole, cost=whole * keep / len(design.tasks))
+    assert models is not None  # fewer tasks ask less
+    return models
 
 
 @dataclass(frozen=True)
 class TaskUse:
     """How a task's questions are used.
 
-    Of the `questions`, `aside` are set aside as exemplars, and `left_out` equal an exemplar and are
-    not scored; `pool` counts further exemplars. A `target` is a column.
+    `aside` of the `questions` are set aside as exemplars; `left_out` of them equal an exemplar and
+    are not scored; `pool` counts further exemplars. A `target` is a column.
     """
 
     name: str
@@ -265,7 +268,9 @@ def overview(design: Design) -> list[TaskUse]:
 
 
 def example(design: Design) -> str:
-    """Return the prompt for the first target's first question with another task's exemplars."""
+    """Return the prompt for the first target's first question with exemplars of a different
+    task.
+    """
     target = design.targets[0]
     source = next(at for at in range(len(design.tasks)) if at != target)
     return design.prompt(design.request(design.first(0, source, target)))

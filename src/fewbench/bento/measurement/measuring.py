@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+from fewbench._progress import OnStep
 from fewbench.bento.measurement.answers import MeasuredAnswers, check_not_smaller, transferability
 from fewbench.bento.measurement.asking import Asker, Failures, answered
 from fewbench.bento.measurement.cost import Limits, Prices
@@ -25,7 +26,7 @@ def expected_cost(
     prices: Prices | None = None,
     output: str | os.PathLike[str] | None = None,
 ) -> Measurement:
-    """Return a measurement of which nothing is asked: its cost; `output` is a folder to continue.
+    """Return a measurement without requests, for its cost; `output` is a folder to continue.
 
     TransferError if the folder holds another measurement or a larger one, or is damaged.
     """
@@ -47,7 +48,7 @@ def measure(
     partial: bool = False,
     force: bool = False,
     on_start: Callable[[Measurement], None] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OnStep | None = None,
 ) -> Measurement:
     """Measure a model's accuracy on each task with examples of every task in the prompt.
 
@@ -62,7 +63,7 @@ def measure(
         Folder for the measurement.
     limits : Limits, optional
     batch : int
-        Questions per call of the model. If the process is killed, those in flight are asked again.
+        Questions per call of the model. If the process is killed, those in flight are sent again.
     partial : bool
         Send no requests: write the matrix from the answers so far.
     force : bool
@@ -75,7 +76,7 @@ def measure(
     Raises
     ------
     ModelError
-        If the model cannot be asked, or questions failed. Answers stay in the folder.
+        If the model cannot be reached, or questions failed. Answers stay in the folder.
     RunError
         If the model does not fit the metric.
     TransferError
@@ -109,7 +110,7 @@ def _ask(
     model: HarnessModel,
     limits: Limits,
     batch: int,
-    progress: Callable[[int, int], None] | None,
+    progress: OnStep | None,
 ) -> MeasurementRun:
     """Ask what is open until all is answered or a limit is reached."""
     answers, asked, stopped = file.answers, 0, None

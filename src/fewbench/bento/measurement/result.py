@@ -1,6 +1,5 @@
 """What a measurement costs and what came of it, as plain values and as pages."""
 
-import math
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,14 +10,15 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
+from fewbench._text import as_note
 from fewbench.bento.measurement.answers import MeasuredAnswers, guesses, notes_on
 from fewbench.bento.measurement.cost import (
     Costs,
     Prices,
-    break_even,
     cost_of,
     example,
     overview,
+    repaid_after,
 )
 from fewbench.bento.measurement.design import Design
 from fewbench.bento.measurement.model import HarnessModel
@@ -104,7 +104,7 @@ class Measurement(Shown):
 
     @property
     def spent(self) -> float | None:
-        """Cost of all tokens so far; None without prices."""
+        """Cost of all tokens so far, or None without prices."""
         return self.prices.of(self.answers.prompt, self.answers.completion)
 
     @property
@@ -144,7 +144,7 @@ class Measurement(Shown):
         return float(np.nanmean(self.matrix.values))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; those of the expected cost until something is asked."""
+        """Return plain values; those of the expected cost until the first request."""
         answers, design = self.answers, self.answers.design
         values: dict[str, Any] = {
             **settings(design, self.model),
@@ -174,7 +174,7 @@ class Measurement(Shown):
     def to_frame(self) -> "pd.DataFrame":
         """Return the mean scores: one row per seed and source, one column per target.
 
-        Until something is asked, one row per task: how its questions are used.
+        Before the first request, one row per task: how its questions are used.
         """
         design, means = self.answers.design, self.answers.means()
         if not self.is_asked:
@@ -185,7 +185,9 @@ class Measurement(Shown):
         return pd.DataFrame(means.reshape(len(index), -1), index, targets)
 
     def page(self) -> Page:
-        """Return what was answered and the strongest source; before anything is asked, the cost."""
+        """Return what was answered and the strongest source, or before the first request, the
+        cost.
+        """
         answers, design = self.answers, self.answers.design
         size = f"{counted(len(design.tasks), 'source')} × {counted(len(design.targets), 'target')}"
         seeds, further = counted(design.seeds, "seed"), list[str]()
@@ -235,7 +237,7 @@ class Measurement(Shown):
             + "."
         ]
         if keep := kept_tasks(len(design.tasks)):
-            models = counted(math.ceil(break_even(design, keep)), "evaluated model")
+            models = counted(repaid_after(design, keep), "evaluated model")
             notes.append(
                 f"Running {keep} of {len(design.tasks)} tasks saves more than this after {models}."
             )
@@ -252,7 +254,7 @@ class Measurement(Shown):
         use = Table("Tasks", [("Task", False), *((name, True) for name in columns)], uses)
         return [
             Section("cost", "Cost", notes, facts=facts),
-            Section("tasks", "Tasks", tables=[use], lines=[f"note: {n}" for n in design.notes]),
+            Section("tasks", "Tasks", tables=[use], lines=[*map(as_note, design.notes)]),
             Section("prompt", "Example prompt", lines=example(design).split("\n")),
         ]
 
@@ -267,7 +269,7 @@ class Measurement(Shown):
         facts = {"Tokens": tokens}
         if run is not None:
             facts["This run"] = f"{counted(run.asked, 'answer')}, {run.seconds:,.0f} s"
-        lines = [f"note: {note}" for note in self.notes]
+        lines = [*map(as_note, self.notes)]
         if self.matrix is not None and self.folder is not None:
             source, mean = self.strongest
             metric = answers.design.metric

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
+from fewbench._progress import OnStep
 from fewbench._types import FloatArray
 from fewbench.errors import Mistakes, ReaderError
 from fewbench.readers.harness import LogRun, Reading
@@ -177,7 +178,7 @@ def join(
     trials: str = "",
     accept_differences: bool = False,
     work: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OnStep | None = None,
 ) -> Reading:
     """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
 
@@ -267,7 +268,7 @@ def _join_task(
     key: str | None,
     trials: str,
 ) -> JoinedTask | None:
-    """Join one task; None if its metric or filter is undecided."""
+    """Join one task. Return None if its metric or filter is undecided."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
     chosen = filters.of(name, named) if named else None
     decided = not named or chosen is not None
@@ -385,8 +386,8 @@ def _reply_kinds(task: JoinedTask) -> list[str]:
 def _named_as(like: Scores | None, scores: Scores) -> Scores:
     """Give equal documents the ids of other scores: by their own ids, or else by position.
 
-    A run with only the second of two equal documents cannot know that there is a first. An item of
-    which it is unknown which document it is gets an id that no other scores have.
+    A run with only the second of two equal documents does not show that there is a first. An item
+    of which it is unknown which document it is gets an id that no other scores have.
     """
     if like is None:
         return scores
@@ -425,7 +426,7 @@ def _address(like: Scores, scores: Scores) -> str | None:
     there = [name for name in ("sample_id", "doc_id")
              if all(name in table.items for table in (like, scores))]  # fmt: skip
     if "sample_id" in there and not _ids_agree(like, scores):
-        there.remove("sample_id")  # they number the samples of each run anew
+        there.remove("sample_id")  # they number each run separately
     return there[0] if there else None
 
 
