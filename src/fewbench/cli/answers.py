@@ -9,7 +9,7 @@ from fewbench._text import say_note
 from fewbench.errors import AnswersError, RangeError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas
-    from fewbench.readers import Columns, Look
+    from fewbench.readers import Columns, FoundFiles
     from fewbench.scores import Scores
 
 
@@ -97,7 +97,7 @@ def read_answers(
 
 
 def _columns_of(
-    found: "Look",
+    found: "FoundFiles",
     model: str | None,
     item: str | None,
     score: str | None,

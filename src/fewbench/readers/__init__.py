@@ -4,12 +4,12 @@ from fewbench.readers.attributes import join_attributes
 from fewbench.readers.frames import Columns
 from fewbench.readers.harness import Reading
 from fewbench.readers.items import are_items, read_items
-from fewbench.readers.reading import FORMS, Look, look, read
+from fewbench.readers.reading import FORMS, FoundFiles, look, read
 
 __all__ = [
     "FORMS",
     "Columns",
-    "Look",
+    "FoundFiles",
     "Reading",
     "are_items",
     "join_attributes",

@@ -12,7 +12,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.readers.frames import TEXT, load_table
-from fewbench.readers.reading import Look
+from fewbench.readers.reading import FoundFiles
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import CLUSTER, WEIGHT
@@ -60,7 +60,7 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
         raise ReaderError(f"{source}: {error.message}", hint=error.hint) from error
 
 
-def are_items(found: Look) -> bool:
+def are_items(found: FoundFiles) -> bool:
     """Whether a file is a table of items without scores: it names items, but no model or score.
 
     Raises

@@ -107,7 +107,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
-class Look:
+class FoundFiles:
     """What files and folders are, looked at once.
 
     Parameters
@@ -141,7 +141,7 @@ class Look:
         return table_columns(self.sources[0])
 
 
-def look(path: Paths, form: str | None = None) -> Look:
+def look(path: Paths, form: str | None = None) -> FoundFiles:
     """Return what files and folders are.
 
     Raises
@@ -161,12 +161,12 @@ def look(path: Paths, form: str | None = None) -> Look:
             raise MissingFileError(f"{source}: no such file or folder")
     files = list_files(sources)
     if form is not None and form not in HARNESSES:
-        return Look(tuple(sources), form, files, [], [])
-    return Look(tuple(sources), form, files, *find_units(files, form))
+        return FoundFiles(tuple(sources), form, files, [], [])
+    return FoundFiles(tuple(sources), form, files, *find_units(files, form))
 
 
 def read(
-    path: Paths | Look,
+    path: Paths | FoundFiles,
     *,
     form: str | None = None,
     columns: Columns | None = None,
@@ -197,7 +197,7 @@ def read(
 
     Parameters
     ----------
-    path : path, sequence of paths, or Look
+    path : path, sequence of paths, or FoundFiles
         Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), .npz
         files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
         other models, other items or both. Of what `look` returns, the form is named already.
@@ -262,7 +262,7 @@ def read(
     ReaderError, ScoresError
         If the kind is unknown, the content is invalid, or an option does not apply.
     """
-    found = path if isinstance(path, Look) else look(path, form)
+    found = path if isinstance(path, FoundFiles) else look(path, form)
     sources, form = [*found.sources], found.form
     if like is not None:
         key = key or key_field_of(like.items)
@@ -303,7 +303,7 @@ def _matches(task: str, patterns: str) -> bool:
     return any(fnmatchcase(task, pattern.strip()) for pattern in patterns.split(","))
 
 
-def _check_found(found: Look, *, has_tables: bool) -> None:
+def _check_found(found: FoundFiles, *, has_tables: bool) -> None:
     """Raise ReaderError if files are not what the user says, or of no known kind.
 
     `has_tables` says whether columns are named, so that a folder may be one of tables.
