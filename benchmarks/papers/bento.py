@@ -140,8 +140,8 @@ def of_models(results: TaskResults, transfer, published, printed: Sequence[str] 
         "BenTo-le has two of the authors' program's three deviations from the printed equations: "
         "the diagonal of S is left out of the Laplacian (Eq. 4), and negative cosines count as 0 "
         "in the coverage (Eq. 5). The third is the number of eigenvectors. The program takes all "
-        f"{len(transfer.tasks)}; then S' is the identity ({likeness_of_all(transfer)}), every choice "
-        "is as good, and rounding made the published list.\n\n"
+        f"{len(transfer.tasks)}; then S' is the identity ({likeness_of_all(transfer)}), every "
+        "choice is as good, and rounding made the published list.\n\n"
         + table_of("NRMSE, k =", [str(k) for k in KS], rows)
     )
 
