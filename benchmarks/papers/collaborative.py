@@ -266,7 +266,10 @@ SECTIONS = (
         "openllm2_math_musr.npz",
         tuple(
             ("collaborative(printed=true)", other)
-            for other in ("collaborative", "collaborative-no-transport")
+            for other in (
+                *("collaborative", "collaborative-no-transport"),
+                "collaborative(low_importance=1000,transport=false)",
+            )
         ),
         (184,),
         "--split random",

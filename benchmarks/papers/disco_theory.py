@@ -92,8 +92,8 @@ def costs(_: Context) -> str:
     ]
     return (
         "Computed from the paper's own numbers; nothing is measured. Outputs are 4 options of "
-        "4 bytes, a signature is 256 components. The paper's storage of a target (Table 5) is that of all 14,042 questions, and "
-        "that of the source models is of 385 models, not 400.\n\n"
+        "4 bytes, a signature is 256 components. The paper's storage of a target (Table 5) is that "
+        "of all 14,042 questions, and that of the source models is of 385 models, not 400.\n\n"
         "| | paper | computed |\n|---|---|---|\n" + "\n".join(rows)
     )
 
