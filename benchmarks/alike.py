@@ -6,9 +6,9 @@ FOLDER holds the tables named below (see docs/results.md). A repeat draws 500 it
 models of a table (or 5 of them, or none), and two programs. Each is compared with an equal program,
 with one that is right on 3% more of the items, with one that is right on 3% more and wrong on 2%
 more, and with another model of the table that agrees with it on 90% of the items or more
-("sibling"). Models that agree so with one of these two are no source models. All run the same share
-of the items, in one folder (later ones follow the first), in folders of their own, or there with
-other seeds.
+("sibling"). Models that agree as closely with one of these two are not source models. All run the
+same share of the items, in one folder (later ones follow the first), in folders of their own, or
+there with other seeds.
 
 A verdict is wrong if the full scores do not differ in that direction. `rank` and `track` judge
 several pairs at once: one wrong verdict among them counts. An interval covers if it contains the
@@ -55,7 +55,7 @@ def programs(
 
 
 def play(evaluation: Evaluation, name: str, answers: np.ndarray) -> None:
-    """Answer what a target is asked."""
+    """Answer a target's items."""
     places = {item: at for at, item in enumerate(evaluation.scores.item_ids)}
     while asked := evaluation.ask(targets=[name]).get(name):
         evaluation.tell(name, {item: answers[places[item]] for item in asked})

@@ -7,7 +7,7 @@ the TailoredBench paper (150 models × 1319 items), or on a table of your own:
 
 With --efficiency, the same comparison runs on one process and on two, with their start: the
 efficiency is the time of one over twice the time of two, at least 0.85. The share of processor time
-that two processes add is told too; it does not depend on what else the machine does.
+that two processes add is printed too; it does not depend on what else the machine does.
 """
 
 import argparse

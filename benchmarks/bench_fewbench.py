@@ -6,8 +6,8 @@ Simulated answers: 400 sources on 14,042 items in 57 tasks (MMLU). One target of
 reading the scores to the calibrated interval, on one core: 6 seconds of processor time, and 2 where
 sources of ten families cannot carry a model, so that all items are a sample. A round by command
 line costs hardly more than on 40 sources and 60 items: the fit is in the evaluation's folder. Then
-100 targets, against 10 seconds on two cores, and one that is asked item by item, against 0.1
-seconds an item.
+100 targets, against 10 seconds on two cores, and one that runs item by item, against 0.1 seconds an
+item.
 """
 
 import resource
@@ -34,7 +34,7 @@ from fewbench.testing import simulate
 BUDGET = 100
 MODEL_LIMIT, SAMPLE_LIMIT, LIMIT, STEP_LIMIT = 6.0, 2.0, 10.0, 0.1
 ROUND_LIMITS = {"ask": 1.5, "tell": 1.5, "estimate": 3.0}
-"""Of the same command on a tiny table."""
+"""For the same command on a tiny table."""
 
 
 def divided(n_sources: int, n_targets: int, n_items: int, n_tasks: int) -> tuple[Scores, Scores]:
@@ -137,7 +137,7 @@ def rounds(path: Path, target: Scores) -> dict[str, float]:
 
 
 def steps(sources: Scores, targets: Scores) -> None:
-    """One target that is asked item by item."""
+    """One target that runs item by item."""
     session = find_method("fewbench(first=5,growth=1)").start(
         sources, BUDGET, 0, targets.model_ids[:1]
     )

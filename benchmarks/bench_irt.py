@@ -8,8 +8,8 @@ for as many epochs as are its default, and its time is scaled by the number of c
 table, as its work in an epoch is linear in them. A tenth of the cells of the slice is held out
 from both, to compare what they predict there, so that speed is not bought with accuracy. Seconds
 are of the processor, on one thread, of the fit alone (not of reading, nor of imports); memory is
-the highest of the whole process. Each fit has a process of its own. py-irt 0.7.1 is no development
-dependency: it needs torch (several GB, with CUDA) and older releases of rich and typer.
+the highest of the whole process. Each fit has a process of its own. py-irt 0.7.1 is not a
+development dependency: it needs torch (several GB, with CUDA) and older releases of rich and typer.
 
 With one ability, girth's twopl_mml fits as many items of a table of one ability, and both must find
 the same difficulties there (correlation above .99). A whole estimate by gp-irt-anchor with its

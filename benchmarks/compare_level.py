@@ -3,7 +3,7 @@
     python benchmarks/compare_level.py FOLDER [--studies 200] [--workers 2]
 
 A study draws models from a population: 4,000 simulated models, or those of openllm2_math_musr.npz
-in FOLDER. A quarter of them are targets, drawn anew for each repeat or fixed, and two methods
+in FOLDER. A quarter of them are targets, drawn again for each repeat or fixed, and two methods
 estimate them from 50 random items: the share of right answers, and ridge regression on the other
 models. Prints how many 90 % intervals contain the population's value (for the share of right
 answers the exact one, else the mean over all studies), and the standard errors over the spread of

@@ -56,7 +56,7 @@ def split(scores, regime, repeat):
 
 
 def play(evaluation, targets, upto):
-    """Answer what is asked until every target has `upto` answers."""
+    """Answer the requested items until every target has `upto` answers."""
     while True:
         asked = {
             name: items[: upto - len(evaluation.record.answered(name))]
@@ -78,7 +78,7 @@ def student(apart, n_items, bound):
 
 
 def row_of(apart, ends):
-    """Return what an interval says of a difference."""
+    """Return the verdict of an interval on a difference."""
     low, high = (float(end) for end in ends)
     sign = (int(low > 0) - int(high < 0)) * int(np.sign(apart))
     covers = low <= apart <= high

@@ -6,8 +6,8 @@ A repeat draws up to 80 models of a table (at most 3,000 items). The first is ev
 sources; each run of 100 items then is a sparse row of the sources of the next. In random order, and
 in rising order: each model about the best so far. All of them are also evaluated without sources.
 Rows of the table: how many runs there were before; coverage of 90 % intervals; their width, their
-Winkler score and the estimate's error over those of exact intervals of as many random items. ± are
-standard errors over repeats of a table.
+Winkler score and the estimate's error over those of exact intervals of the same number of random
+items. ± are standard errors over repeats of a table.
 
 With `--half-width`, runs stop at that width instead. Then `items` are the mean number of items, and
 `items / random` is that over what random items need, at the true score, for as narrow an exact

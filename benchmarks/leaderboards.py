@@ -4,11 +4,11 @@
 
 "tables": models tied with the first, models that may be the best, and pairs told apart, at 90%, of
 the models and on exactly these items. "halves": a table is split into two halves of its items at
-random. Of the pairs that one half tells apart, how many have the other sign on the other half, and
+random. How many pairs that one half distinguishes have the opposite sign on the other half, and
 does the best model on all items count among those that may be the best? "null": equal models, each
 item with its own chance of a right answer, in five shapes; the share of tables in which any pair is
-told apart, and in which the first model is said not to be the best. "time": processor time of
-`rank` for 500 models and 15,000 items.
+distinguished, and in which the first model may not be the best. "time": processor time of `rank`
+for 500 models and 15,000 items.
 """
 
 import argparse

@@ -4,12 +4,11 @@
     python benchmarks/machines.py --methods fewbench clustering --tables mine.parquet --show
 
 The last bits of a sum depend on the order in which it is added, and that order suits a processor.
-OpenBLAS computes as another processor does if OPENBLAS_CORETYPE names it; NumPy and the C library
-do without newer instructions if their settings say so. In one process for each setting, every
-method of the catalogue evaluates held-out targets of every table, and the README's estimate of
-chosen items is printed. Each setting is compared with the first: items that were asked and printed
-text must be equal, estimates and ends of intervals to 1e-6. The exit status is 1 if they are
-not.
+OpenBLAS computes like a different processor if OPENBLAS_CORETYPE names it; settings of NumPy and
+the C library turn newer instructions off. In one process for each setting, every method of the
+catalogue evaluates held-out targets of every table, and the README's estimate of chosen items is
+printed. Each setting is compared with the first: items and printed text must be equal, estimates
+and ends of intervals to 1e-6. The exit status is 1 if they are not.
 
 A setting that this processor cannot run is left out, with a sentence. ARM processors and Apple's
 Accelerate library cannot be tried on an x86 processor.
@@ -119,7 +118,7 @@ def of_method(method: str, sources: Any, targets: Any) -> dict[str, Any]:
 def in_process(
     environment: dict[str, str], paths: Sequence[str], methods: Sequence[str]
 ) -> dict[str, Any] | None:
-    """Return what `evaluate` does in a process of this setting; None where it cannot run."""
+    """Return what `evaluate` does in a process of this setting, or None where it cannot run."""
     words = [sys.executable, __file__, "--here", "--methods", *methods, "--tables", *paths]
     with TemporaryDirectory() as cache:
         environment = os.environ | {"XDG_CACHE_HOME": cache} | environment

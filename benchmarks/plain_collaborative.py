@@ -33,7 +33,7 @@ def eq7(columns, S, alpha):  # type: ignore[no-untyped-def]
 
 
 def select(D, d, size, m, priority, turn):  # type: ignore[no-untyped-def]
-    """Stage 1 for one task: positions in the order they are asked; d is the target's truth."""
+    """Stage 1 for one task: positions in the order of the requests; d is the target's truth."""
     steps = [-(-r * size // m.rounds) for r in range(m.rounds + 1)]
     P: list[int] = []
     for r in range(m.rounds):

@@ -6,7 +6,7 @@
 FOLDER holds the tables of scores (gsm8k_150.npz, openllm2_math_musr.npz, llmub_mmlu.npz, bento/).
 --get fetches public ones that are missing there; --dry-run lists what it would fetch. Each section
 is written when it is done; sections that are not run stay as they are. The command below a table
-gives the same numbers. The second command fills the tables of docs/papers.md.
+gives the same numbers. The second command fills the tables of docs/methods.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Changes that `track` finds on these items, against paired t tests on as many random items.
+"""Changes that `track` finds on these items, against paired t tests on random items.
 
     python benchmarks/tracking.py [FOLDER_OF_TABLES] [--repeats 10] [--out rows.jsonl]
 

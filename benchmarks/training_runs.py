@@ -2,8 +2,8 @@
 
 Real training runs (A 25 checkpoints; B, C and D six each, of other seeds, sizes and data) are the
 source models. Targets are later checkpoints of the same run, or checkpoints of another run. The
-same targets are estimated with the families that the names say, with names that say nothing, and
-without source models.
+same targets are estimated with families from the names, with meaningless names, and without source
+models.
 
     python benchmarks/training_runs.py FOLDER [--seeds 4] [--budgets 50,100,150,200]
     python benchmarks/training_runs.py FOLDER --alike
@@ -50,7 +50,7 @@ def cases(scores: Scores) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def unnamed(scores: Scores) -> Scores:
-    """Return the same scores with names that say nothing."""
+    """Return the same scores with meaningless names."""
     names = [f"model-{at}" for at in range(scores.n_models)]
     return scores.changed(models=scores.models.set_axis(names))
 

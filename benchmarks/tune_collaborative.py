@@ -3,11 +3,11 @@
     python benchmarks/tune_collaborative.py FOLDER [--draws 40] [--targets 6]
                                             [--tables math mmlu ...]
 
-FOLDER holds the tables named below. Of each table three quarters of the models (drawn with a seed,
+FOLDER holds the tables named below. Three quarters of each table's models (drawn with a seed,
 near-copies and checkpoints kept together) are the sources; the others are never looked at. Sources
 take turns as targets. A random search over the settings and then one setting at a time around the
-defaults, both judged by the error of task scores relative to the defaults', one number a table
-and ratio, averaged: below 1 is better than the defaults.
+defaults, both judged by the error of task scores relative to the defaults', one number a table and
+ratio, averaged: below 1 is better than the defaults.
 """
 
 import argparse

@@ -256,7 +256,7 @@ def true_score(shape: str) -> float:
 
 
 def tasks(repeats: int) -> Rows:
-    """Yield whether any task of two runs of one model is told apart."""
+    """Yield whether any task differs between two runs of one model."""
     for n_sources, share in itertools.product((0, 5, 40), (0.3, 0.7, 1.0)):
         n = round(share * ITEMS)
         world = World(n_sources, 1)

@@ -4,8 +4,9 @@
 
 400 simulated sources and one target on 14,042 items in 57 tasks, 100 items asked, in a process of
 its own, on one thread: from a table in memory to the interval, which repeats the method on held-out
-sources. Seconds are of the processor; memory is the most that the process had. With another
-revision's `src` in PYTHONPATH, the same line says what it took before; the estimate must be equal.
+sources. Seconds are of the processor; memory is the most that the process had. With an earlier
+revision's `src` in PYTHONPATH, the same line prints what it took before; the estimate must be
+equal.
 """
 
 import argparse

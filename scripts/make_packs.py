@@ -4,7 +4,7 @@
 
 FOLDER holds scores files (.parquet). `fewbench get` writes NAME.source.json beside each, with the
 license of the results and how to cite them. A file without it, or with a license that is not among
-those of --license, is left out, and the script says so.
+those of --license, is left out, with a message.
 """
 
 import argparse

@@ -2,10 +2,9 @@
 
 python scripts/make_results.py
 
-Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md, of
-docs/papers.md, docs/what-to-expect.md and docs/methods/*.md: the numbers of methods between
-`<!-- numbers: METHOD METHOD … -->` and `<!-- end -->`, and a table of a file by
-`<!-- numbers: FILE | HEADING | FIRST CELL -->`.
+Writes docs/results.md and docs/methods/README.md, and fills the tables of README.md and
+docs/methods/*.md: the numbers of methods between `<!-- numbers: METHOD METHOD … -->` and
+`<!-- end -->`, and a table of a file by `<!-- numbers: FILE | HEADING | FIRST CELL -->`.
 """
 
 import re
@@ -16,7 +15,6 @@ import pandas as pd
 from fewbench.cli.methods import ALL, FIRST
 from fewbench.methods import CATALOGUE
 from fewbench.methods.catalogue import ADVICE, WITH_FILE
-from fewbench.methods.needs import needs_of
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/methods"
@@ -33,73 +31,57 @@ ADVISED = "advice"
 
 METHODS_HEAD = """# Methods
 
-Start with [`fewbench`](fewbench.md), and compare it with others on your table: `fewbench compare
-scores.parquet`. [Results](../results.md) ranks all methods on ten real tables. `fewbench methods
-NAME` prints a method's parts, settings and source; NAME may be a paper's or an author's name, such
-as `DISCO`.
+Start with [`fewbench`](fewbench.md), and compare it with other methods on your table: `fewbench
+compare scores.parquet`. [Results](../results.md) compares all methods on ten real tables. `fewbench
+methods NAME` prints a method's parts, settings and source. The pages below also cover variants: to
+choose items at random, to compare with a paper, or to combine parts. `fewbench methods --all` lists
+them.
 
-## Choose from these
-
-"""
-
-VARIANTS_HEAD = """
-## Variants
-
-Other forms of these methods: to choose items at random, to compare with a paper, or to combine. The
-family's page has a line on each, and `fewbench methods --all` lists them.
-
-| family | variants |
-|---|---|
 """
 
 RESULTS_HEAD = """# Results
 
-This page compares all methods on ten real tables of scores, with the settings of their papers and
-the same models, items and random seeds.
+This page compares methods on ten real tables of scores, with the same models, items and random
+seeds. The pages of the [methods](methods/README.md) have the numbers of their variants.
 
-- The numbers are the method's mean absolute error of the full score, divided by the **expected
-  error of random sampling** with the same number of items; below 1 the method is better. The
-  expectation is exact. `random` is what was drawn: chance moves it around 1, and one in ten of
-  its intervals excludes 1.
-- All numbers are for **50 items**: geometric means over nine tables, with the 90% interval to
-  expect on another table of this kind. Tables that share models (the four HELM tables, the two GLUE
-  tables) count as one.
-- **Worst** names the table with the largest error at 50 items. Your table may be like it: run
-  `fewbench compare`.
+- Each number is a method's mean absolute error of the full score at **50 items**, divided by the
+  **expected error of random sampling** with the same number of items. Below 1, the method is
+  better.
+- The numbers are geometric means over nine tables, with the 90% interval to expect on a further
+  table of this kind. Tables that share models (the four HELM tables, the two GLUE tables) count as
+  one. A single table may be much worse: the methods' pages name the worst one. For your own
+  table, run `fewbench compare`.
 - **Like the source models**: the targets are a random quarter of the models (on llmub_mmlu, whole
   checkpoints). **Stronger**: the targets are the strongest quarter. **Far stronger**: the targets
-  are the strongest 30%, the source models the weakest half.
+  are the strongest 30%, and the source models are the weakest half.
+- `random` differs from 1 by chance; one in ten of its intervals excludes 1.
 
 Most methods learn from source models. They beat random sampling for targets like the source
-models and lose to it for stronger targets.
+models, but not for stronger targets.
 
 """
 
 RESULTS_END = """
-\\* In the repository, `benchmarks/papers/methods`, not in the package.
-
-{not_measured}`flash-helm` spends 50 items on
-few targets and 10 on most. `fewbench` and `fewbench-static` were measured later than the other
-methods, on the same splits. Newer methods with their own code, FAQ, mRMR and SparseEval, are on
-[fewbench beside others](beside-others.md).
+`fewbench` and `fewbench-static` were measured later than the other methods, on the same splits.
+Methods that use texts were not measured: the tables have none. [fewbench beside
+others](beside-others.md) compares newer methods.
 
 ## The tables
 
-Duplicate models are left out. *Near copy* is the share of targets whose answers correlate at .95 or
-more with those of a source model, *above* the share with a higher score than every source model.
-`mmlu_pro_32` has fewer than 15 targets and does not count in the means.
+Duplicate models are left out. `mmlu_pro_32` has fewer than 15 targets and is not included in the
+means. `benchmarks/results/tables.csv` in the repository counts targets, near copies among the
+source models, and targets above all source models.
 
 """
 
 FILES = """
 ## All numbers
 
-In the repository, `benchmarks/results/methods.csv` has the numbers of every table, split, budget
-(10, 20, 30, 50, 100 items) and method: `error` and `random` (the expected error of random
-sampling) in percentage points, `ratio` with its 90% interval from `low` to `high`, Kendall's
-`tau` between estimates and full scores and its gain over random sampling (`tau_gain`), and
-`best`: 1 where the error cannot be distinguished from the lowest error. Rows of the table `all` are
-means over tables.
+`benchmarks/results/methods.csv` in the repository has the numbers of every table, split, budget
+(10, 20, 30, 50, 100 items) and method, also of methods outside the package: `error` and `random`
+(the expected error of random sampling) in percentage points; `ratio` with its 90% interval;
+Kendall's `tau` between estimates and full scores; and `best`, which is 1 if the error cannot be
+distinguished from the lowest error.
 
 `python benchmarks/baselines.py FOLDER` measures all methods again from a folder with the tables,
 and `python scripts/make_results.py` writes this page.
@@ -129,51 +111,27 @@ def worst(rows: pd.DataFrame, split: str, method: str) -> str:
 
 
 def results_page(rows: pd.DataFrame) -> str:
-    """Return the page with one row for each method."""
+    """Return the page with a row for each method to choose from."""
     lines = [f"| method | {' | '.join(REGIMES.values())} |", "|---" * 4 + "|"]
     pages = pages_of_methods()
     for method in rows.loc["all", "random", AT].sort_values("ratio", kind="stable").index:
-        page = pages.get(method)
-        cells = [f"[`{method}`](methods/{page})" if page else f"`{method}` \\*"]
+        if method not in FIRST:
+            continue
+        cells = [f"[`{method}`](methods/{pages[method]})"]
         for split in REGIMES:
             row = rows.loc["all", split, AT, method]
             interval = f"[{bare(row['low'])}, {bare(row['high'])}]"
-            cells.append(f"{bare(row['ratio'])} {interval}<br>worst {worst(rows, split, method)}")
+            cells.append(f"{bare(row['ratio'])} {interval}")
         lines.append(f"| {' | '.join(cells)} |")
-    end = RESULTS_END.format(not_measured=not_measured(rows))
-    return RESULTS_HEAD + "\n".join(lines) + "\n" + end + tables() + FILES
-
-
-def not_measured(rows: pd.DataFrame) -> str:
-    """Say which methods of the catalogue have no numbers, and why."""
-    left = [name for name in CATALOGUE if name not in rows.loc["all", "random", AT].index]
-    by_reason: dict[str, list[str]] = {}
-    for name in left:
-        of_texts = any("text" in need.what for need in needs_of(CATALOGUE[name].method))
-        reason = "the tables have no texts" if of_texts else "added later"
-        by_reason.setdefault(reason, []).append(f"`{name}`")
-    return "".join(
-        f"Not measured: {', '.join(names)} ({reason}). " for reason, names in by_reason.items()
-    )
+    return RESULTS_HEAD + "\n".join(lines) + "\n" + RESULTS_END + tables() + FILES
 
 
 def tables() -> str:
-    """Return what the tables hold, one line a table."""
-    rows = pd.read_csv(DATA / "tables.csv")
-    head = "table | models | items | tasks | targets like / stronger / far stronger"
-    lines = [f"| {head} | near copy | above |", "|---" * 7 + "|"]
-    for name, own in rows.groupby("table", sort=False):
-        of_split = own.set_index("split").loc[list(REGIMES)]
-        first = of_split.iloc[0]
-        shares = (
-            " / ".join(f"{share}%" for share in of_split[column])
-            for column in ("near_twin", "above")
-        )
-        targets = " / ".join(map(str, of_split["targets"]))
-        lines.append(
-            f"| {name} | {first['models']} | {first['items']:,} | {first['tasks']} | {targets} "
-            f"| {' | '.join(shares)} |"
-        )
+    """Return the size of each table, one line a table."""
+    rows = pd.read_csv(DATA / "tables.csv").drop_duplicates("table")
+    lines = ["| table | models | items | tasks |", "|---" * 4 + "|"]
+    for row in rows.itertuples():
+        lines.append(f"| {row.table} | {row.models} | {row.items:,} | {row.tasks} |")
     return "\n".join(lines) + "\n"
 
 
@@ -181,8 +139,7 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
     """Return the table of a page's methods."""
     known = [name for name in methods if name in rows.loc["all", "random", AT].index]
     lines = [
-        "Error relative to random sampling at 10 / 50 / 100 items, mean over tables, and the worst "
-        "table at 50 items ([details](../results.md)).",
+        "Error relative to random sampling at 10 / 50 / 100 items ([details](../results.md)).",
         "",
         "| method | like the source models | stronger than all source models |",
         "|---" * 3 + "|",
@@ -195,7 +152,7 @@ def block(rows: pd.DataFrame, methods: list[str]) -> str:
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     if len(known) < len(methods):
         names = ", ".join(f"`{name}`" for name in methods if name not in known)
-        lines += ["", f"Not measured: {names}. [Results](../results.md) says why."]
+        lines += ["", f"Not measured: {names}. [Results](../results.md) gives the reason."]
     return "\n".join(lines if known else lines[-1:]) + "\n"
 
 
@@ -242,21 +199,13 @@ def filled(text: str, rows: pd.DataFrame, where: str) -> str:
 
 
 def methods_page() -> str:
-    """Return the list of methods: those to choose from, then the others, one line a family."""
+    """Return the list of methods to choose from."""
     at = pages_of_methods() | dict.fromkeys(WITH_FILE, "tasks.md")
     lines = ["| method | what it does |", "|---|---|"]
     for name in FIRST:
         typed = WITH_FILE[name].parts if name in WITH_FILE else name
         lines.append(f"| [`{typed}`]({at[name]}) | {ALL[name].summary} |")
-    families = []
-    for path in pages():
-        title = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
-        names = [
-            f"`{name}`" for name, page in at.items() if page == path.name and name not in FIRST
-        ]
-        if names:
-            families.append(f"| [{title}]({path.name}) | {', '.join(names)} |\n")
-    return METHODS_HEAD + "\n".join(lines) + "\n" + VARIANTS_HEAD + "".join(families)
+    return METHODS_HEAD + "\n".join(lines) + "\n"
 
 
 def pages() -> list[Path]:
@@ -280,8 +229,7 @@ def made() -> dict[Path, str]:
     """Return the text of every page that this script writes or fills."""
     rows = load()
     found = {ROOT / "docs/results.md": results_page(rows), FOLDER / "README.md": methods_page()}
-    others = ("docs/papers.md", "docs/what-to-expect.md", "README.md")
-    for path in [*pages(), *(ROOT / name for name in others)]:
+    for path in [*pages(), ROOT / "README.md"]:
         found[path] = filled(path.read_text(encoding="utf-8"), rows, path.name)
     return found
 

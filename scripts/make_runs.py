@@ -177,7 +177,7 @@ def write_documents(path: Path, documents: list[dict]) -> None:
 
 
 def scripted(model: str, seed: int = 0):
-    """Return a model of lm-eval that answers as `is_right` says, and lists what it was asked."""
+    """Return a model of lm-eval that answers by `is_right`, and lists its requests."""
     from lm_eval.api.model import LM
 
     class Scripted(LM):

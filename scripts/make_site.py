@@ -155,7 +155,7 @@ def explain_once(html: str) -> str:
 
 
 def glossary() -> dict[str, str]:
-    """Return what the glossary says of each term of several words, in all its forms."""
+    """Return the glossary's text for each term of several words, in all its forms."""
     text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
     found = {}
     for term, said in re.findall(r"^([A-Z][^\n]+)\n:   (.+?)(?=\n\n|\Z)", text, re.M | re.S):

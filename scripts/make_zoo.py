@@ -7,8 +7,8 @@ A lineage is one algorithm on one view of the image, with training images in an 
 Its descendants come out one after another. As time goes by the lineages get more training images,
 cleaner labels, more damaged copies to learn from and larger settings, each with some luck, so later
 models tend to be better but need not be. Everything follows from the seed, whatever the number of
-cores. Another release of scikit-learn, or another processor's rounding, may train slightly other
-models: the file was made with the release in `MADE_WITH`.
+cores. A different release of scikit-learn, or the rounding of a different processor, may train
+slightly different models: the file was made with the release in `MADE_WITH`.
 """
 
 import argparse
@@ -257,7 +257,7 @@ def lessons(recipe: Recipe) -> tuple[Floats, Labels, Settings]:
         np.clip(round(_MOST_COPIES * (recipe.progress + rng.normal(-0.2, 0.3))), 0, _MOST_COPIES)
     )
     # A tenth of what the lineage would learn from is left out: siblings never see quite the same.
-    # The first 30 images, three of each digit, stay: every model must know every digit.
+    # The first 30 images, three of each digit, stay: every model must see every digit.
     kept = np.concatenate([np.arange(30), 30 + np.flatnonzero(rng.random(n - 30) < 0.9)])
     images = pools[: copies + 1, kept].reshape(-1, 64)
     wrong = rng.random(len(kept)) < rng.uniform(0.0, 0.3) * (1 - recipe.progress)
@@ -297,7 +297,7 @@ def train(recipe: Recipe) -> NDArray[np.float16]:
     images, labels, settings = lessons(recipe)
     view, build = LINEAGES[recipe.family]
     model = build(settings)
-    # One thread: sums in another order would change last digits, and with them a tie here or there.
+    # One thread: a different order of summation would change last digits, and with them some ties.
     with threadpool_limits(1), warnings.catch_warnings():
         # Cut short on purpose: an unfinished model is a weaker model.
         warnings.simplefilter("ignore", ConvergenceWarning)

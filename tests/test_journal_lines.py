@@ -30,6 +30,18 @@ def test_a_torn_line_is_not_read_and_cut_off(lines):
     assert [number for number, _ in lines.read()] == [1, 2]
 
 
+def test_only_new_lines_are_read_again(lines):
+    other = Lines(lines.path)
+    for line in (b"1", b"2"):
+        other.append(line)
+    assert list(lines.unread()) == [(1, b"1"), (2, b"2")]
+    lines.append(b"3")
+    other.append(b"4")
+    assert list(lines.unread()) == [(4, b"4")]
+    lines.path.write_bytes(b"1\nlonger\n3\n4\n5\n6")  # rewritten: known lines by their number
+    assert list(lines.unread()) == [(5, b"5")]
+
+
 def test_a_line_that_does_not_fit_on_the_disk_is_not_added(lines):
     resource = pytest.importorskip("resource")
     lines.append(b"first")

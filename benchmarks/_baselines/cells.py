@@ -51,7 +51,7 @@ class Record:
 CODE = sha256(
     b"".join(path.read_bytes() for path in sorted(Path(methods.__path__[0]).glob("*.py")))
 ).hexdigest()[:8]
-"""A cell's key knows the package's code; this is that of the papers' own methods."""
+"""A cell's key includes the package's code; this is the code of the papers' own methods."""
 _FIELDS = tuple(one.name for one in fields(Record))
 
 
@@ -180,7 +180,7 @@ def _holds(before: Record, now: Record, plan: Plan) -> bool:
 def read_records(path: Path) -> dict[tuple[str, str, int], Record]:
     """Return the finished cells of a file, the latest of each; a torn line is skipped.
 
-    So is what another version kept without estimates.
+    So is what an earlier version kept without estimates.
     """
     found: dict[tuple[str, str, int], Record] = {}
     if not path.exists():

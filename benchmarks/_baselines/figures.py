@@ -88,11 +88,11 @@ def cells_of(
     Parameters
     ----------
     records : sequence of Record
-        Of this table and split; those that failed are left out.
+        Records of this table and split; those that failed are left out.
     splits : sequence of Split
         The division of every repeat.
     seed : int
-        Of the resampling; tables with one seed would vary together.
+        Seed of the resampling; tables with one seed would vary together.
     """
     found: dict[tuple[str, int], dict[int, FloatArray]] = {}
     for record in records:

@@ -47,7 +47,7 @@ def over_tables(
     Parameters
     ----------
     ratios : sequence of float
-        One per table; NaN and 0 do not count.
+        One per table (NaN and 0 do not count).
     n_targets : sequence of int, optional
         Targets per repeat of each table.
     groups : sequence, optional

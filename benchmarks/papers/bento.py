@@ -384,14 +384,14 @@ def cheaper(transfer, questions: Path) -> str:
         "from the whole measurement. Answers to single questions were not published with the "
         "matrix. For the simulated rows each is right by chance: with the mean of the matrix, and "
         "easier or harder as the same model found the question behind its own task's exemplars, in "
-        "five draws; all sources are asked the same questions. Chance then stands in these "
+        "five draws; all sources get the same questions. Chance then stands in these "
         "distances twice, so that the last row is what can be reached.\n\n"
         + table_of("design", ["cost", "correlation"], rows)
     )
 
 
 def share_right(path: Path) -> list[np.ndarray]:
-    """Of each task, how often the measured model is right on each question, over five draws."""
+    """For each task, how often the measured model is right on each question, over five draws."""
     with np.load(path) as file:
         model = file["models"].tolist().index("llama2_13b")
         right = (file["pred"][model] == file["gold"][:, None]).mean(axis=1)

@@ -414,6 +414,6 @@ PAPER = Paper(
     "Two-stage collaborative filtering: printed figures and those of fewbench",
     SECTIONS,
     "The tables on MATH-hard and MuSR and on a single task, the section of others over models,\n"
-    "and methods.csv are older than the rule which of several optimal plans is taken. It changes the\n"
-    "error of a task in the first division, at 10%, from 2.8535 to 2.8541 pp.",
+    "and methods.csv are older than the rule which of several optimal plans is taken. It changes\n"
+    "the error of a task in the first division, at 10%, from 2.8535 to 2.8541 pp.",
 )

@@ -58,7 +58,7 @@ def numbers(path: Path) -> Any:
         try:
             return _Numbers(str(path), file, ensure_native_byte_order=False).load()
         except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError) as error:
-            raise PublicError(f"{path.name} is no pickle of numbers: {error}") from error
+            raise PublicError(f"{path.name} is not a pickle of numbers: {error}") from error
 
 
 # Open LLM Leaderboard 2: MATH-hard and MuSR

@@ -43,7 +43,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "helm_math": {"name": "helm", "benchmark": "lite", "split": "math"},
     "mmlu_pro_32": {"name": "mmlu-pro"},
 }
-"""File of a table, without its ending, to what `get` is asked."""
+"""File of a table, without its ending, to the arguments of `get`."""
 
 BUILT = bento_files.BUILT | pickled_files.BUILT
 """Files that are built from files of their authors."""
@@ -90,7 +90,7 @@ class Tables:
         """Fetch the tables that are not in the folder, or list them; yield a line for each.
 
         A table that cannot be fetched does not keep the others from being fetched, and a site that
-        does not answer is not asked again.
+        does not answer is not tried again.
         """
         for file in files:
             if place(self.folder, file).exists():
@@ -120,7 +120,7 @@ class Tables:
                 self.reasons[file] = f"not fetched: {error}"
 
     def _silent(self, site: str) -> str | None:
-        """Return why a site does not answer; it is asked once."""
+        """Return why a site does not answer; it is tried once."""
         import requests
 
         if site not in self._unreachable:

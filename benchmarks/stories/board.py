@@ -62,7 +62,7 @@ def _soil(rows: dict[str, np.ndarray], month: int, rng: np.random.Generator) -> 
 def _last(
     world: int, questions: Questions, models: list[Model], rows: dict[str, np.ndarray]
 ) -> Iterator[Found]:
-    """Yield whether copies are named, another range is refused, and the order is right."""
+    """Yield whether copies are named, a wrong range is refused, and the order is right."""
     source = import_table("board.csv")
     found = fewbench("audit", source, "--json").json["findings"]
     named = {name for finding in found if finding["of"] == "models" for name in finding["ids"]}

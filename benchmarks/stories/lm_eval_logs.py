@@ -92,7 +92,8 @@ def _with_nan(rows: Rows, rng: np.random.Generator) -> Rows:
 
 
 def _other_ids(rows: Rows, _: np.random.Generator) -> Rows:
-    """The same texts in a document with another field: another hash of the document."""
+    """The same texts in a document with an additional field, which changes the hash of the
+    document."""
     return [
         row
         | {

@@ -1,8 +1,8 @@
 """Renamed, shuffled and damaged results: each gives the right number, or says something.
 
-Every case has a twin without the fault. A case is silently wrong if a number is not the right one
-and no command says anything that it does not say of the twin. It is said elsewhere if the number
-itself comes without a word, and import, tell or audit had one.
+Every case has a twin without the fault. A case is silently wrong if a number is wrong and no
+command prints a warning that it does not print for the twin. It is "said elsewhere" if the number
+itself comes without a warning, and import, tell or audit had one.
 """
 
 import csv
@@ -48,7 +48,7 @@ def logs(worlds: int) -> Iterator[Found]:
 
 
 def _ranks(imported: Said) -> list[Said]:
-    """Return what import and rank say of the table."""
+    """Return what import and rank print for the table."""
     if imported.code:
         return [imported]
     return [imported, fewbench("audit", "s.parquet"), fewbench("rank", "s.parquet", "--json")]
@@ -57,7 +57,7 @@ def _ranks(imported: Said) -> list[Said]:
 def _judged(
     case: str, world: int, said: dict[str, list[Said]], truth: dict[str, np.ndarray]
 ) -> Iterator[Found]:
-    """Yield whether scores are wrong and nothing is said of it, at all or beside them."""
+    """Yield whether scores are wrong without a warning, at all or beside them."""
     last = said["case"][-1]
     right = {name: scores.mean() for name, scores in truth.items()}
     printed = {} if last.code else {of["target"]: of["score"] for of in last.json["targets"]}

@@ -16,12 +16,12 @@ FACTS = (
     "is new here: it runs the items of",
     "all items count as one task",
 )
-"""What is said of every such run, and is so."""
+"""Warnings that every such run has, rightly."""
 VARIABLE = re.compile(r"'[^']*'|[+-]?\d[\d.,]*%?|run-#/step-#|(?:forest|neighbors)-\w+")
 
 
 def ordinary(worlds: int) -> Iterator[Found]:
-    """Yield what is said of runs in which nothing is wrong."""
+    """Yield the warnings of runs in which nothing is wrong."""
     said: list[tuple[int, set[str]]] = []
     for world in range(worlds):
         rng = np.random.default_rng([80, world])
@@ -46,7 +46,7 @@ def _one(
     world: int, questions: Questions, models: list[Model], at_temperature: bool,
     rng: np.random.Generator,
 ) -> tuple[set[str], list[Found]]:  # fmt: skip
-    """Return what is said of a table, two new models and their comparison, and their estimates."""
+    """Return the warnings on a table, two new models and their comparison, and their estimates."""
     rows = {
         model.name: sampled(model, questions.at, rng)
         if at_temperature

@@ -38,7 +38,7 @@ NEVER = 10**9
 
 
 def outages(worlds: int) -> Iterator[Found]:
-    """Yield estimates after outages, what was paid twice, and what nothing was said of."""
+    """Yield estimates after outages, what was paid twice, and what came without a warning."""
     for world in range(worlds):
         rng = np.random.default_rng([70, world])
         questions = Questions.draw(ITEMS, rng)

@@ -57,7 +57,7 @@ class Said:
 
     @property
     def warnings(self) -> list[str]:
-        """What was said against the result: warnings, notes and errors, wherever printed."""
+        """Warnings, notes and errors on the result, wherever printed."""
         lines = [*self.out.splitlines(), *self.err.splitlines()]
         marked = [line for line in lines if line.startswith(MARKS)]
         return [*marked, *(f"warning: {text}" for text in self._in_json())]

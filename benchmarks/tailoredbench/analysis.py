@@ -56,7 +56,7 @@ class NativeAnalysis:
     Attributes
     ----------
     spread : Spread, optional
-        Of the first repeat; `half` is the mean over repeats.
+        Spread of the first repeat; `half` is the mean over repeats.
     shares, counts, nearness : Performance, optional
         By a random share of the native sources, by the number of nearest sources, by nearness.
     affinity : Affinity, optional
@@ -290,8 +290,8 @@ def _of_counts(of: Performance) -> str:
     tried = of.steps.drop(index=CHOSEN)
     best, every = str(tried["mae"].idxmin()), str(tried.index[-1])
     found = [
-        f"The method finds {_number(of, CHOSEN)} native sources per target: {_at(of, CHOSEN)}. Of "
-        f"the numbers tried, {best} has the lowest error: {_at(of, best)}."
+        f"The method finds {_number(of, CHOSEN)} native sources per target: {_at(of, CHOSEN)}. "
+        f"Among the numbers tried, {best} has the lowest error: {_at(of, best)}."
     ]
     if of.at(best)["mae"] >= of.at(CHOSEN)["mae"]:
         found.append("No number tried has a lower error than the method's.")

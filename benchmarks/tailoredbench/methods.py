@@ -14,7 +14,7 @@ def of_methods(runs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Of `without_family`, with a column `repeat`.
+        Runs of `without_family`, with a column `repeat`.
 
     Returns
     -------

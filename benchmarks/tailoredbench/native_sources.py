@@ -232,8 +232,8 @@ class Affinity:
         One row per family with targets and sources: the same for sources of the own family.
     ratio, low, high : dict of str to float
         Native sources of the own family over those by chance ("chance") and by strength alone
-        ("by_strength") for all targets, and a 90 % interval that resamples repeats and families;
-        NaN with fewer than two families or three repeats.
+        ("by_strength") for all targets, and a 90 % interval that resamples repeats and families
+        (NaN with fewer than two families or three repeats).
     """
 
     pairs: pd.DataFrame
@@ -324,7 +324,7 @@ def without_family(trial: Trial, most: int = MOST, others: Sequence[str] = ()) -
         raise StudyError(
             f"no family has {TARGETS} targets and {SOURCES} sources beside at least {OTHERS}, and "
             "at least as many, other sources",
-            hint="use another split, or name larger groups as families",
+            hint="use a different split, or name larger groups as families",
         )
     of_sources, of_targets = families_of(trial.sources), families_of(trial.targets)
     runs = []

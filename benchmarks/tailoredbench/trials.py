@@ -225,7 +225,7 @@ class Performance:
         targets; `mae` and `kendall_tau`, means over repeats, with 90 % intervals (`…_low`,
         `…_high`); their differences to the step `against` (`…_gap`, `…_gap_low`, `…_gap_high`).
         Intervals resample repeats and targets, the same for all steps (see
-        `fewbench.study.inference`); NaN with fewer than 3 repeats.
+        `fewbench.study.inference`), NaN with fewer than 3 repeats.
     against : str
         The step that the others are compared with.
     runs : DataFrame
@@ -318,7 +318,7 @@ def _weighted(part: pd.DataFrame, weights: FloatArray) -> dict[str, FloatArray]:
 
 
 def _mean(parts: list[FloatArray]) -> FloatArray:
-    """Return the mean of defined values; NaN where nothing is defined."""
+    """Return the mean of defined values, NaN where nothing is defined."""
     values = np.stack(parts)
     known = np.isfinite(values)
     with np.errstate(invalid="ignore"):

@@ -71,7 +71,7 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
 
 
 def read_arrays(path: Path, make: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
-    """Return what is made of an .npz file; None if it is missing, damaged or of something else."""
+    """Return what an .npz file contains, or None if it is missing, damaged or unknown."""
     try:
         with np.load(path, allow_pickle=False) as file:
             return make(dict(file))

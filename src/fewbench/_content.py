@@ -38,7 +38,7 @@ def text_encoding(path: Path) -> str:
 
 
 def why_not_utf8(path: Path) -> tuple[str, str] | None:
-    """Return what keeps a file from being read as UTF-8, and a hint; None if nothing does."""
+    """Return why a file cannot be read as UTF-8, with a hint, or None if it can."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
     with path.open("rb") as file:

@@ -42,6 +42,7 @@ class Lines:
         self.path = path
         self._sync_every, self._synced = sync_every, time.monotonic()
         self._is_held = False
+        self._known = 0, 0  # number of lines read by `unread` or added here, and their end
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -84,6 +85,7 @@ class Lines:
             except BaseException:
                 file.truncate(whole)
                 raise
+        self._known = self._known[0] + 1, whole + len(line) + 1
 
     def cut(self) -> None:
         """Cut off a torn end, as the next line would."""
@@ -105,6 +107,18 @@ class Lines:
         with suppress(FileNotFoundError, NotADirectoryError), self.path.open("rb") as file:
             lines = enumerate(file, start=1)
             yield from ((at, line[:-1]) for at, line in lines if line.endswith(b"\n"))
+
+    def unread(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each whole line, with its number, that was neither read by this nor added here."""
+        n_known, end = self._known
+        with suppress(FileNotFoundError, NotADirectoryError), self.path.open("rb") as file:
+            file.seek(max(0, end - 1))
+            if end and file.read(1) != b"\n":  # the file was rewritten
+                end = file.seek(0) + sum(len(file.readline()) for _ in range(n_known))
+            for line in file:
+                if line.endswith(b"\n"):
+                    n_known, end = self._known = n_known + 1, end + len(line)
+                    yield n_known, line[:-1]
 
     def rewrite(self, change: Callable[[bytes], bytes | None]) -> None:
         """Replace each whole line by what `change` makes of it, None for nothing."""

@@ -16,7 +16,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class _Checked(ModelMetaclass):
-    """Makes FieldError of what pydantic says of the arguments of a call."""
+    """Turns pydantic's errors on the arguments of a call into FieldError."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         try:

@@ -16,7 +16,7 @@ from typing import Any
 SECRET = re.compile(
     r"(^|_)(API_KEY|SECRET_ACCESS_KEY|(ACCESS|AUTH|SESSION|HF|HUB|GITHUB|GH)_TOKEN)$", re.IGNORECASE
 )
-SHORTEST = 8  # characters; shorter ones are no secrets, such as "none", and appear by chance
+SHORTEST = 8  # characters; shorter ones, such as "none", are not secret and appear by chance
 MASK = "(the key)"
 # Control characters but for tabs and ends of lines, marks that reorder text, halves of pairs.
 STEERS = re.compile(

@@ -1,4 +1,4 @@
-"""One thread for numerical libraries: sums in another order could turn ties, and so results."""
+"""One thread for numerical libraries: the order of sums could change ties, and so results."""
 
 import sys
 from contextlib import AbstractContextManager

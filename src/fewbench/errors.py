@@ -3,15 +3,15 @@
 FewbenchError
 ├── ScoresError        a score table that cannot be used as it stands
 │   ├── ColumnError    a column of scores with values that are not numbers
-│   └── RangeError     scores that need another range than the one that was stated
-├── ReaderError        a file that cannot be read, or not as asked
+│   └── RangeError     scores outside the stated range
+├── ReaderError        a file that cannot be read, or not in the requested way
 ├── FieldError         an argument of a record, such as a limit of Stop, that does not fit
 ├── MethodError        an unknown method, a wrong setting, a budget that does not fit
-├── AnswersError       a target's answers that do not fit what was asked
+├── AnswersError       a target's answers that do not fit the requested items
 ├── EvaluationError    an evaluation folder that cannot be opened or continued
 ├── StudyError         a comparison that cannot be made (splits, repeats, targets)
 ├── TransferError      transferability that cannot be measured, or a measurement not continued
-├── ModelError         a language model that cannot be reached or cannot do what is asked
+├── ModelError         a language model that cannot be reached or cannot do what is required
 ├── PublicError        public results that cannot be fetched, or not as asked
 ├── PackError          a pack that cannot be made, or does not contain what is needed
 ├── ClusterError       a cluster that cannot be reached, was lost, or cannot do the work
@@ -91,7 +91,7 @@ class EstimateWarning(UserWarning):
 
 
 def first_line(error: BaseException | str) -> str:
-    r"""Return the first line of an error or a text; an error's type if it says nothing.
+    r"""Return the first line of an error or a text; an error's type if it has no text.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class ColumnError(ScoresError):
 
 
 class RangeError(ScoresError):
-    """Scores that need another range than the one that was stated."""
+    """Scores outside the stated range."""
 
 
 class ReaderError(FewbenchError):
@@ -185,7 +185,7 @@ class MethodError(FewbenchError):
 
 
 class AnswersError(FewbenchError):
-    """A target's answers that do not fit what was asked."""
+    """A target's answers that do not fit the requested items."""
 
 
 class EvaluationError(FewbenchError):
@@ -205,7 +205,7 @@ class TransferError(FewbenchError):
 
 
 class ModelError(FewbenchError):
-    """A language model that cannot be reached, or cannot do what is asked of it."""
+    """A language model that cannot be reached, or cannot do what is required."""
 
 
 class PublicError(FewbenchError):

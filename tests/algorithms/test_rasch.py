@@ -30,7 +30,7 @@ def test_an_item_that_no_model_ran_is_as_easy_as_its_task():
     kept = (items != 0) & (items != 50)
     found = fit_rasch(models[kept], items[kept], answers[kept], 30, task_of).curves
     assert found.intercept[0] > 0.5 > -0.5 > found.intercept[50]
-    assert found.covariance[0, 0] > found.covariance[0, 1]  # and less is known of it
+    assert found.covariance[0, 0] > found.covariance[0, 1]  # and less is known about it
 
 
 def test_without_models_all_items_have_one_curve():

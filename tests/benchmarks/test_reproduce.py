@@ -229,11 +229,11 @@ def test_every_number_of_a_claim_stands_in_the_record(heading):
     """Times and whole numbers too; at most four sections have all numbers of a claim."""
     from papers.record import sections_of
 
-    docs = (BENCHMARKS.parent / "docs/papers.md").read_text(encoding="utf-8")
+    claimed = (BENCHMARKS / "results/claims.md").read_text(encoding="utf-8")
     record = (BENCHMARKS / f"results/{PAGES[heading]}.md").read_text(encoding="utf-8")
     figures = {title: figures_of(text) for title, text in sections_of(record).items()}
     pairs = [tuple(map(float, pair)) for pair in PAIR.findall(record)]
-    section = docs.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    section = claimed.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     claims = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:1] == "|"]
     assert len(claims) > 10
     checked = 0
@@ -258,7 +258,7 @@ def test_every_number_of_a_claim_stands_in_the_record(heading):
 def test_the_list_has_every_table_and_figure_and_names_sections_of_the_record():
     from papers import PAPERS
 
-    page = (BENCHMARKS.parent / "docs/papers-list.md").read_text(encoding="utf-8")
+    page = (BENCHMARKS.parent / "docs/all-results.md").read_text(encoding="utf-8")
     for heading, (tables, drawn) in NUMBERED.items():
         part = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
         rows = [line.split("|")[1:-1] for line in part.splitlines() if line[:1] == "|"]

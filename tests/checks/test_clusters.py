@@ -1,4 +1,4 @@
-"""Items that hang together: what audit names, and the error of verdicts on models."""
+"""Items that belong together: what audit names, and the error of verdicts on models."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_audit_names_a_column_of_clusters() -> None:
     assert audit(unnamed).of_kind("clusters") is None
     stated = audit(in_clusters(passages(0.7), "passage_id")).of_kind("clusters")
     assert stated is not None
-    assert stated.what == "200 items in 40 clusters of items that hang together"
+    assert stated.what == "200 items in 40 clusters of items that belong together"
 
 
 def test_a_column_that_makes_no_clusters_is_refused() -> None:

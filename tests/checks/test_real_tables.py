@@ -1,4 +1,4 @@
-"""What is known of real tables is found in them, with nothing tuned to find it."""
+"""What is known about real tables is found in them, with nothing tuned to find it."""
 
 import re
 

@@ -39,5 +39,5 @@ def test_files(cli, started, scores, command, said):
 def test_a_program(cli, scores):
     said = cli("run", "command", scores, "-m", "random", "-n", 5, "-o", "c", "--", *PRINTS)
     assert said.code == 2
-    assert "which is no answer" in said.err
+    assert "which is not an answer" in said.err
     assert len(said.err) < 500

@@ -172,7 +172,7 @@ def test_open_questions_are_asked_as_they_stand(cli, plain, table, tmp_path, wor
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "all 12 replies are empty: check how the model is asked"),
+        (None, "all 12 replies are empty: check how the model is called"),
         ("It is the fox", "all 12 replies are the same: 'It is the fox'"),
     ],
 )
@@ -216,7 +216,7 @@ class Broken(Replying):
     ("kind", "said"),
     [
         ("error", "the server sent no reply: GPU 3 is on fire"),
-        ("page", "the server's reply is no JSON: check the path of --url"),
+        ("page", "the server's reply is not JSON: check the path of --url"),
         ("pause", "Error code: 429 - GPU 3 is on fire"),
         ("drip", "attempt_timeout '1' exceeded"),
     ],
@@ -238,9 +238,9 @@ def test_a_broken_server_ends_the_run_with_its_words(cli, tmp_path, kind, said):
     ("url", "said"),
     [
         ("http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1: no server there: Connection refused"),
-        ("ftp://127.0.0.1/v1", "'ftp://127.0.0.1/v1' is no address of a server"),
-        ("localhost:8000", "is no address of a server"),
-        ("http://127.0.0.1:port/v1", "is no address of a server"),
+        ("ftp://127.0.0.1/v1", "'ftp://127.0.0.1/v1' is not the address of a server"),
+        ("localhost:8000", "is not the address of a server"),
+        ("http://127.0.0.1:port/v1", "is not the address of a server"),
     ],
 )
 def test_an_address_without_a_server_is_refused_before_any_request(cli, tmp_path, url, said):
@@ -300,7 +300,7 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
         "unknown field 'choices'": first(choices=["a"]),
         "the answer 'C' is none of the 2 options": first(answer="C"),
         "no question of task 'task-0'": [one for one in whole if of[one["id"]] != "task-0"],
-        "1 item of 5 are no sample of task 'task-0': 'item-0'": whole[1:],
+        "1 item of 5 not found in task 'task-0': 'item-0'": whole[1:],
     }
     given = ("-m", "random", "-n", 8, "-o", "run", "--model", MODEL, "--url", url)
     for said, case in cases.items():
@@ -309,13 +309,13 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
         assert (found.code, said in found.err) == (2, True), found.err
     written(tmp_path / "items.jsonl", whole)
     found = cli("run", "endpoint", scores, "items.jsonl", *given)
-    assert "with another text than in the scores" in found.err
+    assert "whose text differs from the scores" in found.err
     for words, said in (
         (("--scorer", "exact"), "scorer exact, but"),
         (("--scorer", "pattern"), "needs a pattern"),
         (("--pattern", "x"), "no other scorer takes one"),
-        (("--scorer", "pattern", "--pattern", "("), "is no regular expression"),
-        (("--model", "m"), "'m' is no name of a model in Inspect"),
+        (("--scorer", "pattern", "--pattern", "("), "is not a regular expression"),
+        (("--model", "m"), "'m' is not the name of a model in Inspect"),
         (("-t", "a", "-t", "b"), "2 target names for 1 models"),
         (("--", "task.py"), "the questions are in the file"),
         (("--", "--limit", "3"), "fewbench chooses the samples"),

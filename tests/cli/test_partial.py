@@ -42,7 +42,7 @@ def test_a_wrong_answer_is_corrected_and_the_old_one_kept(
     items = asked()["target"]
     ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE)
     other = answers({items[0]: 0})
-    assert "already has another score" in cli("tell", "run", other, *ONE).err
+    assert "already has a different score" in cli("tell", "run", other, *ONE).err
     assert "corrected 1 answer" in ok("tell", "run", other, *ONE, "--correct")
     assert estimate(ok)["target"]["score"] < 1
     written = (tmp_path / "run" / "answers.jsonl").read_text(encoding="utf-8")

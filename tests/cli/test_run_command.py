@@ -49,7 +49,7 @@ def test_another_program_in_the_same_folder_is_refused(cli, scores):
     assert "no tokens reported" in run(cli, scores, *few).err
     said = run(cli, scores, *few, program=PROGRAM + "#")
     assert said.code == 2
-    assert "python ran in another way: program is " in said.err
+    assert "python ran differently: program is " in said.err
     assert run(cli, scores, *few, "--accept-changes", program=PROGRAM + "#").code == 0
 
 
@@ -63,7 +63,7 @@ def test_a_rerun_says_that_nothing_was_run_and_a_fresh_one_keeps_the_old_folder(
     assert "nothing was run" not in first.out
     again = " ".join(run(cli, scores, *few, "--accept-changes").out.split())
     assert (
-        "warning: nothing was run: 20 answers came from an earlier run; to start anew, pass --fresh"
+        "warning: nothing was run: 20 answers came from an earlier run; to start over, pass --fresh"
         in again
     )
     assert "answers are wrong" in again
@@ -102,7 +102,7 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     assert "ended with exit code 3, twice in a row" in " ".join(said.out.split())
     said = run(cli, scores, "-n", 20, "-o", "b", program="import sys; print('hi'); input()")
     assert said.code == 2
-    assert "printed 'hi', which is no answer" in said.err
+    assert "printed 'hi', which is not an answer" in said.err
     interrupted = "import json, os, signal, sys\nfor line in sys.stdin:\n"
     interrupted += " item = json.loads(line)['item']\n"
     interrupted += " print(json.dumps({'item': item, 'score': 1}), flush=True)\n"
@@ -333,6 +333,4 @@ def test_another_script_is_named_without_hashes_of_its_file(cli, scores):
     assert cli(*few, sys.executable, "one.py").code == 0
     program = shlex.quote(sys.executable)
     said = cli(*few, sys.executable, "two.py").err
-    assert (
-        f"run: new ran in another way: program is {program} two.py, was {program} one.py (" in said
-    )
+    assert f"run: new ran differently: program is {program} two.py, was {program} one.py (" in said

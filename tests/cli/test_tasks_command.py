@@ -327,7 +327,7 @@ def test_results_may_be_losses_of_any_range(ok, wrong, loose):
     losses = ("model-losses.csv", "--lower-is-better")
     found = json.loads(ok(*words, *losses, "--questions", 50, "--json"))["judgement"]
     assert max(row["full"] for row in found["models"]) > 1
-    assert found["random_questions"] is None  # nothing is known of losses on single questions
+    assert found["random_questions"] is None  # nothing is known about losses on single questions
     exp = json.loads(ok(*words, *losses, "--transform", "exp", "--json"))["judgement"]
     assert exp["nrmse"] != pytest.approx(found["nrmse"])
     assert max(row["full"] for row in exp["models"]) < 1

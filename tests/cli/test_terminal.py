@@ -11,7 +11,8 @@ from replying import Replying, serving
 
 import fewbench
 from fewbench.errors import EvaluationError
-from fewbench.runners.batches import Batches
+from fewbench.evaluation.journal import Ran
+from fewbench.runners.batches import check_facts, masked_facts
 from fewbench.testing import simulate
 
 KEY = "sk-0123456789abcdef"
@@ -79,13 +80,13 @@ def test_keys_that_programs_repeat_are_masked(cli, scores, monkeypatch, tmp_path
     assert not [text for text in texts if KEY in text]
 
 
-def test_a_key_among_the_facts_does_not_keep_a_run_from_going_on(monkeypatch, tmp_path):
+def test_a_key_among_the_facts_does_not_keep_a_run_from_going_on(monkeypatch):
     monkeypatch.setenv("MY_API_KEY", KEY)
-    facts = {"program": f"./answer --key {KEY}"}
+    facts = masked_facts({"program": f"./answer --key {KEY}"})
+    kept = [Ran(target="new", facts=facts)]
+    assert KEY not in repr(kept)
     for is_new in (True, False):
-        found = Batches(tmp_path).check_facts("new", facts, is_new=is_new, accept=False)
-        assert found is None
-    assert KEY not in (tmp_path / "run.jsonl").read_text()
+        assert check_facts(kept, "new", facts, is_new=is_new, accept=False) is None
 
 
 class Repeats(Replying):
@@ -113,7 +114,7 @@ def test_keys_that_servers_repeat_are_masked(cli, scores, table, monkeypatch, tm
     with serving(Repeats) as url:
         said = cli(*command, "--url", url, *given)
     assert said.code == 0, said.err
-    assert "(the key)" in (tmp_path / "run" / "run.jsonl").read_text()
+    assert "(the key)" in (tmp_path / "run" / "answers.jsonl").read_text()
     own = [one.read_text("utf-8") for one in (tmp_path / "run").iterdir() if one.is_file()]
     assert not [text for text in (said.out, said.err, *own) if KEY in text]
 

@@ -61,7 +61,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
         (("follow", told(1)), "the checkpoint of the answers is not named"),
         (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
         (("follow", "--steps", "7"), "NAME=NUMBER"),
-        (("follow", "--steps", "last=soon"), "is no number"),
+        (("follow", "--steps", "last=soon"), "is not a number"),
         (("follow", "--add", "x", "--steps", "x=7"), "--steps: no effect with --add"),
         (
             ("follow", "--add", "x", "--level", "0.8", "--report", "x.md"),

@@ -79,7 +79,7 @@ def test_steps_are_read_from_names(names, steps):
         (["step-1-step-2", "step-3"], None, "has two steps, 1 and 2"),
         (["a-7b", "b-13b"], None, "no step in the name"),
         (["step1000x", "step-1_000"], None, "no step in the name of 'step1000x'"),
-        (["step-1", "b"], {"step-1": 1.0, "c": 2.0}, "no checkpoint"),
+        (["step-1", "b"], {"step-1": 1.0, "c": 2.0}, "not a checkpoint"),
         (["a", "b"], {"a": 1.0, "b": np.nan}, "the step of 'b' is nan"),
     ],
 )

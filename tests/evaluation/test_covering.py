@@ -36,7 +36,7 @@ def divided(n_sources, n_targets, n_items, seed, average="micro", **kind):
 
 
 def widths(estimates):
-    """Return the intervals' widths over those of as many random items."""
+    """Return the intervals' widths over those of the same number of random items."""
     return [
         (one.interval.high - one.interval.low) / (2 * one.random.half_width) for one in estimates
     ]
@@ -149,7 +149,7 @@ def test_targets_beyond_the_sources_are_covered_or_warned_of(method):
     assert (np.array(covered) | warned).mean() >= 0.8
     assert warned.mean() > 0.5
     ratios = np.array(widths(found))[warned]
-    assert ratios.mean() > 0.9, "at least as wide as that of as many random items"
+    assert ratios.mean() > 0.9, "at least as wide as that of the same number of random items"
 
 
 @pytest.mark.parametrize(("method", "half_width"), [("random", 0.1), ("fewbench", 0.08)])

@@ -110,7 +110,7 @@ def test_tell_counts_what_is_left(sources):
         ("model-13", {0: float("inf")}, AnswersError, "outside 0..1"),
         ("model-13", {0: "right"}, AnswersError, "not a number"),
         ("model-13", {0: None}, AnswersError, "not a number"),
-        ("model-13", {-1: 1.0}, AnswersError, "was not asked"),
+        ("model-13", {-1: 1.0}, AnswersError, "was not requested"),
         ("model-13", {"nope": 1.0}, ScoresError, "'nope'"),
     ],
 )
@@ -134,7 +134,7 @@ def test_an_answer_told_twice_must_be_the_same(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
     evaluation.tell("model-13", {item: 1.0})
-    with pytest.raises(AnswersError, match=r"already has another score.*--correct"):
+    with pytest.raises(AnswersError, match=r"already has a different score.*--correct"):
         evaluation.tell("model-13", {item: 0.0})
     evaluation.tell("model-14", {item: 0.0})
 

@@ -138,5 +138,5 @@ def test_what_cannot_follow_is_refused():
     with pytest.raises(EvaluationError, match="is a source model already"):
         first.follow(TABLE.model_ids[0])
     own = play(Evaluation(sources(30), "fluid", 20, ["second"]), "second", SECOND)
-    with pytest.raises(AnswersError, match="was asked other items than first"):
+    with pytest.raises(AnswersError, match="already has items other than those of first"):
         own.follow("second", other=first)

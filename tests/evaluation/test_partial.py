@@ -134,7 +134,7 @@ def test_corrections_and_new_answers_come_together(sources):
     asked = evaluation.ask()["new"]
     evaluation.tell("new", dict.fromkeys(asked[:2], 1.0))
     table = from_arrays([[0.0, 1.0, 1.0]], models=["new"], items=asked[:3])
-    with pytest.raises(AnswersError, match="already has another score"):
+    with pytest.raises(AnswersError, match="already has a different score"):
         evaluation.tell_table(table)
     taken = evaluation.tell_table(table, correct=True)
     assert (taken.answers, taken.corrected, taken.answers_before) == (1, 1, 1)

@@ -10,6 +10,7 @@ import pytest
 import fewbench
 from fewbench import Evaluation, Stop, from_arrays, run, versus
 from fewbench.errors import AnswersError, RunError
+from fewbench.evaluation.journal import Ran
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.scores import Scores, from_long
@@ -76,7 +77,7 @@ def test_a_second_answer_is_told_by_its_number(tmp_path: Path) -> None:
     with pytest.raises(AnswersError, match="has no first answer"):
         evaluation.tell("new", ones, repeat=2)
     evaluation.tell("new", ones)
-    with pytest.raises(AnswersError, match="already has another score") as caught:
+    with pytest.raises(AnswersError, match="already has a different score") as caught:
         evaluation.tell("new", zeros)
     assert "--repeat 2" in str(caught.value.hint)
     for _ in range(2):  # telling the same again changes nothing
@@ -228,5 +229,5 @@ def test_told_answers_are_paid_once_and_unknown_prices_are_the_mean() -> None:
     assert spent() == 20
     evaluation.tell("new", dict.fromkeys(asked[10:15], 1.0))  # of no known cost
     assert spent() == 30
-    evaluation.reported_costs["new"] = 60.0  # of a runner, for its answers
+    evaluation.note_run(Ran(target="new", cost=60.0))  # of a runner, for its answers
     assert spent() == 80

@@ -28,7 +28,7 @@ def test_a_contradiction_from_another_process_is_refused(tmp_path):
     item = first.ask()[NAME][0]
     second.ask()
     first.tell(NAME, {item: 1.0})
-    with pytest.raises(AnswersError, match="another score"):
+    with pytest.raises(AnswersError, match="a different score"):
         second.tell(NAME, {item: 0.0})
     with pytest.raises(AnswersError, match="cannot be skipped"):
         second.skip(NAME, [item])

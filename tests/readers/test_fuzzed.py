@@ -260,7 +260,7 @@ SAME = (with_mark, with_returns)  # if they are read, then as what they say
 
 
 def hold(case: Case, change: Callable[[bytes, random.Random], bytes], seed: str, folder: Path):
-    """Change a case and hold what is known of the answer against it."""
+    """Change a case and hold what is known about the answer against it."""
     answer = answered(case, lambda data: change(data, random.Random(seed)), folder)
     whole, _ = untouched(case)
     is_text = case.file.suffix not in (".parquet", ".xlsx", ".eval")

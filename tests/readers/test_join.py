@@ -292,7 +292,7 @@ class TestOptionsInAnotherOrder:
             read(logs.root)
         reading = read(logs.root, accept_differences=True)
         assert reading.scores.probabilities is None
-        assert noted(reading, "models had their options in another order in task 't'")
+        assert noted(reading, "models had their options in a different order in task 't'")
 
 
 class TestPrompts:

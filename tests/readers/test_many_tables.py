@@ -87,7 +87,7 @@ def test_answers_of_one_model_in_several_files_are_repeated_answers(tmp_path):
     for n, path in enumerate(paths):
         path.write_text(json.dumps({"llm": "a", "id": "q", "ok": n}))
     columns = Columns("llm", "id", "ok")
-    with pytest.raises(ScoresError, match=r"2 files.*1 row repeats a cell with another score"):
+    with pytest.raises(ScoresError, match=r"2 files.*1 row repeats a cell with a different score"):
         read(paths, columns=columns)
     scores = read(paths, columns=columns, trials="mean").scores
     assert scores.values.tolist() == [[0.5]]

@@ -49,7 +49,7 @@ def test_saved_scores_keep_their_scale(tmp_path):
     percent = from_arrays([[50.0, 100.0]], models=["a"], scale=Scale(0, 100))
     path = save_scores(percent, tmp_path / "s.parquet")
     assert read(path, scale=Scale(0, 100)).scores.equals(percent)
-    with pytest.raises(ReaderError, match="saved with another range"):
+    with pytest.raises(ReaderError, match="saved with a different range"):
         read(path, scale=Scale(0, 10))
 
 

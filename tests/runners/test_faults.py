@@ -15,7 +15,7 @@ import pytest
 import fewbench
 from fewbench.errors import AnswersError, EstimateWarning, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.runners.batches import BATCHES
+from fewbench.evaluation.journal import ANSWERS, Journal
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.runners.run import Run
@@ -248,10 +248,13 @@ def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
         assert run.result().spent.cost == 2.5
         assert other not in run.next("target")
-    path = tmp_path / BATCHES
+    path = tmp_path / ANSWERS
     path.write_text(path.read_text() + "broken\n")
-    with pytest.raises(fewbench.FewbenchError, match=r"run\.jsonl: line 3 is damaged"):
+    with pytest.raises(fewbench.FewbenchError, match=r"answers\.jsonl: line 5 is damaged"):
         Run.open(SOURCES, "random", Stop(items=9), tmp_path)
+    assert Journal(tmp_path).repair() == 1
+    with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
+        assert run.result().spent.cost == 2.5
 
 
 def test_answers_are_recorded_before_their_batch_ends(tmp_path, monkeypatch):

@@ -82,7 +82,7 @@ def edited_amid_a_run(scores, folder, monkeypatch):
     monkeypatch.delenv("NUMERIC")
     run(scores, folder, method="random")
     path = folder / "answers.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:8]))
     monkeypatch.setenv("NUMERIC", "1")
     run(scores, folder, method="random")
 
@@ -306,7 +306,7 @@ class TestChecksBeforeAnythingIsSpent:
             ([], {"task": "nothing"}, r"Inspect: .*nothing"),
             ([], {"model": "scripted"}, r"Inspect: "),
             ([], {"metric": "f1"}, r"task 'quiz': no 'f1'; its scorers give 'match'"),
-            ([], {"scores": replace(scores, items=plain)}, r"30 items of 30 are no sample of"),
+            ([], {"scores": replace(scores, items=plain)}, r"30 items of 30 not found in"),
         ):
             given = {"scores": scores, "folder": tmp_path / "run"} | settings
             with pytest.raises(RunError, match=what):
@@ -460,7 +460,7 @@ class TestFaults:
         name = "scripted/new-9"
         first = run(scores, tmp_path / "run", method="random")
         path = tmp_path / "run" / "answers.jsonl"
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:8]))
         assert len(told(tmp_path / "run")) == 3
         again = run(scores, tmp_path / "run", method="random")
         assert len(asked()) == 8
@@ -605,7 +605,7 @@ class TestWithoutSources:
     def test_what_is_refused(self, scores, tmp_path, asked, monkeypatch):
         run(None, tmp_path / "run")
         path = tmp_path / "run" / "answers.jsonl"
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:8]))
         asked_before = len(asked())
         began = "task 'quiz' has changed since this run began"
         for arguments, what in (

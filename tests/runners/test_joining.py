@@ -131,7 +131,7 @@ def test_a_target_keeps_its_model_and_all_keep_the_settings(go, tmp_path):
     folder = tmp_path / "run"
     go("command", SOURCES, "ckpt-1", folder)
     go("command", SOURCES, "ckpt-2", folder)  # another program: another model
-    with pytest.raises(RunError, match="ckpt-2 ran in another way: program is"):
+    with pytest.raises(RunError, match="ckpt-2 ran differently: program is"):
         go("command", SOURCES, "ckpt-2", folder, model="ckpt-3")
     for change, said in (
         ({"stop": 30}, "limits: at most 40 items, now at most 30 items"),
@@ -159,7 +159,7 @@ def test_settings_that_differ_between_targets_are_refused(tmp_path):
 
     run("a", 5)
     assert list(run("b", 5).targets) == ["b"]
-    with pytest.raises(RunError, match="b ran in another way: num_fewshot is 0, was 5"):
+    with pytest.raises(RunError, match="b ran differently: num_fewshot is 0, was 5"):
         run("c", 0)
     assert list(run("a", 5, targets=["a"]).targets) == ["a"]
     run("d", 0, accept_changes=True)

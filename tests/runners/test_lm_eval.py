@@ -375,7 +375,9 @@ def test_what_is_so_anyway_is_no_difference(scores, zoo, tasks, change):
     change(tasks)
     result, _ = run(scores, tasks)
     assert result.estimates["new"].score == expected.estimates["new"].score
-    assert not any("another way" in one for one in result.estimates["new"].warnings)
+    assert not any(
+        "different prompts or scoring" in one for one in result.estimates["new"].warnings
+    )
     assert not any("compared" in note for note in result.notes)
 
 
@@ -540,7 +542,7 @@ def test_a_task_that_was_edited_amid_a_run_is_refused(scores, tasks, tmp_path, r
     for change in (WRONG_ANSWER, PATTERN, edited("made_sums", "Question: ", "Q: ")):
         change(tasks)
         model = made.scripted(NEW)
-        with pytest.raises(RunError, match=r"in another way than in the logs of this run: .*sums"):
+        with pytest.raises(RunError, match=r"differ from the logs of this run: .*sums"):
             run(scores, tasks, 12, "random", model, batch=4, folder=folder)
         assert not model.asked
         path.write_text(text)
@@ -581,7 +583,7 @@ def test_a_table_that_says_nothing_of_prompts_and_filters(zoo, scores, tmp_path)
         run(bare, zoo, 5, "random", model=model, folder=folder)
     assert not model.asked
     assert not folder.exists()
-    warning = "the scores do not say how the source models were asked"
+    warning = "the scores do not record the source models' prompts"
     with pytest.warns(EstimateWarning, match=warning):
         result, _ = run(bare, zoo, 5, "random", folder=folder, filter="strict-match")
     assert result.targets["new"].items_run == 5
@@ -651,7 +653,7 @@ def test_another_model_of_the_same_name_gets_no_old_answers(zoo, scores, tmp_pat
     with pytest.raises(RunError, match="--use_cache is not accepted: the weights of 'new' cannot"):
         run(scores, zoo, more=("--use_cache", str(tmp_path / "answers")))
     score(1, cached=False, folder=tmp_path / "run")
-    with pytest.raises(RunError, match="new ran in another way: it has other weights"):
+    with pytest.raises(RunError, match="new ran differently: it has other weights"):
         score(0, cached=False, folder=tmp_path / "run")
     run(scores, zoo, folder=tmp_path / "unseen")
     with pytest.warns(EstimateWarning, match="nothing was run: 12 answers came from an earlier"):
@@ -802,7 +804,7 @@ def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
     result, model = run(scores, zoo, 10, folder=tmp_path / "run")
     assert result.targets["new"].items_run == 10
     assert not model.asked
-    with pytest.raises(RunError, match="another way: num_fewshot is 1, was not set"):
+    with pytest.raises(RunError, match="ran differently: num_fewshot is 1, was not set"):
         run(scores, zoo, 10, folder=tmp_path / "run", more=["--num_fewshot", "1"])
 
 

@@ -154,11 +154,11 @@ MADE = {
     "rank": lambda of: fewbench.rank(of, models=SCORES.model_ids[:3], history=True),
     "gate": lambda of: fewbench.gate((of, "a"), at_least=0.45, not_below=(of, "b")),
     "track": lambda of: tracked(),
-    "plan": lambda of: fewbench.plan(SCORES, budget=20, repeats=3),
+    "plan": lambda of: fewbench.plan(SCORES, budget=20, methods="greedy-ridge", repeats=3),
     "plan without sources": lambda of: fewbench.plan(fewbench.Benchmark(SCORES.items), budget=20),
     "pack": lambda of: fewbench.pack(SCORES, "greedy-ridge", 10, name="x"),
     "compare": lambda of: fewbench.compare(
-        SCORES, ["random", "random-ridge"], [10, 20], sources=[20, 30], repeats=3
+        SCORES, ["random", "random-ridge"], [10, 20], sources=[20], repeats=3
     ),
     "audit": lambda of: fewbench.audit(SCORES),
 }

@@ -254,7 +254,7 @@ def test_processes_survive_too(tmp_path, monkeypatch):
     [
         ("spark://host:1", "unknown executor 'spark://host:1'"),
         (-1, "-1 workers are too few"),
-        ("dask://10.0.0.1", "dask://10.0.0.1 is no address"),
+        ("dask://10.0.0.1", "dask://10.0.0.1 is not an address"),
         ("dask://127.0.0.1:PORT", "nothing answers there"),
         ("ray://127.0.0.1:PORT", "nothing answers there"),
     ],

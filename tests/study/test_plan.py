@@ -11,8 +11,10 @@ from fewbench import plan, versus
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError
 from fewbench.methods import find_method
+from fewbench.methods.adaptive.fewbench import FewbenchSession
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import SplitSettings, make_split
+from fewbench.study.backtest import Backtest
 from fewbench.study.cell import Cell, run_cell
 from fewbench.study.inference import expected_random_mae
 from fewbench.study.plan import CHOOSING
@@ -384,3 +386,18 @@ def test_where_nothing_is_clear_the_plan_is_what_a_run_does_by_default():
     assert "by default, runs use fewbench" in forecast.reason
     (forecast,) = plan(few, methods="fewbench", **settings).forecasts
     assert forecast.method == "random"
+
+
+def test_one_run_of_a_method_predicts_at_each_budget_as_runs_of_its_own(monkeypatch):
+    backtest = Backtest(TABLE, SplitSettings("random", most=4), range(1), 0)
+    cells = backtest.cells(["fewbench"], [80, 70])
+    started = []
+    start = FewbenchSession.__init__
+    monkeypatch.setattr(
+        FewbenchSession, "__init__", lambda self, *how: started.append(start(self, *how))
+    )
+    together = [run_cell(TABLE, cell, "") for cell in cells]
+    assert len(started) == 1
+    alone = [run_cell(TABLE, replace(cell, ladder=()), "") for cell in cells]
+    assert [one.estimate for one in together] == [one.estimate for one in alone]
+    assert together[0].estimate != together[1].estimate

@@ -354,7 +354,7 @@ GALLERY = [
     (HalfOfBudget, EVERY, (BUDGET, 7), "4 items, the budget is 7"),
     (TwiceTheBudget, EVERY, (BUDGET, 7), "14 items, the budget is 7"),
     (OwnBudget, EVERY, (BUDGET, 40), "7 items, the budget is 40"),
-    (SeedByProcessor, EVERY, (THREADS,), "is asked other items"),
+    (SeedByProcessor, EVERY, (THREADS,), "gets other items"),
     (CountsItsAsks, (ADAPTIVE,), (RECORD,), "another session asks other items"),
     (KeepsItsAnswers, EVERY, (RECORD,), "another session predicts other scores"),
     (NeedsEveryAnswer, EVERY, (PART,), "from a part of the answers is not finite"),

@@ -79,7 +79,7 @@ MEASURED = (
 
 
 def paper_method(text: str) -> Method | None:
-    """Return the method of this package that a row names; None for one of fewbench's."""
+    """Return the method of this package that a row names, or None for one of fewbench's."""
     if text in METHODS:
         return METHODS[text]
     first, *others = split(text)

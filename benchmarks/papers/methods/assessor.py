@@ -1,17 +1,18 @@
 """A generic assessor: one logistic regression for the success of any model on any item.
 
 Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need" (arXiv 2409.03563),
-Section 3: one classifier over all (model, item) pairs predicts success from what is known of the
+Section 3: one classifier over all (model, item) pairs predicts success from what is known about the
 item and from the model's answers on a few reference items. Here the log odds of the other models
 describe an item. Then the classifier is
 
     logit P(m right on i) = intercept + slope × log odds(i, m) + Σ_r weight_r (a_mr - mean_r)
 
-No pair sees its own label: log odds leave out the model, and reference items are no training pairs.
-The authors describe items by embeddings of their prompts; the other sources' scores need no text
-and tell more of an item's difficulty. Their partial cross products of similarity and success are
-left out. The authors' program has the penalty 1; here the one that best predicts held-out sources'
-mean scores is chosen: with 1, the error on GSM8K at 100 items would be 12.6 instead of 2.2 pp.
+No pair sees its own label: log odds leave out the model, and reference items are not training
+pairs. The authors describe items by embeddings of their prompts; the other sources' scores need no
+text and tell more of an item's difficulty. Their partial cross products of similarity and success
+are left out. The authors' program has the penalty 1; here the one that best predicts held-out
+sources' mean scores is chosen: with 1, the error on GSM8K at 100 items would be 12.6 instead of 2.2
+pp.
 
 Loss, gradient and second derivatives are sums over rows and columns of the models × items table.
 """
@@ -45,7 +46,7 @@ class GenericAssessor:
     costly: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", 2, "it is trained on how sources compare", required=True),
-        Need("independent sources", 20, "few sources to learn what an answer says of a model"),
+        Need("independent sources", 20, "few sources to learn how answers and models are related"),
     )
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:

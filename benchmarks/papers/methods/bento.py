@@ -58,7 +58,7 @@ class OtherDistance(Similarity):
 
 @dataclass(frozen=True)
 class BentoByDistance(BentoSim):
-    """BenTo-sim by another distance."""
+    """BenTo-sim by a different distance."""
 
     distance: str = "cosine"
 

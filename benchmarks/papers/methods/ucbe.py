@@ -138,7 +138,7 @@ class UcbeSession(Session):
         return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0))
 
     def _uncertain(self, target: str, left: int) -> IntArray:
-        """Return the most uncertain items that the target was not asked."""
+        """Return the most uncertain items that the target does not have yet."""
         asked = self.record.asked(target)
         _, spread = self._expected(target)
         spread[asked] = -1.0

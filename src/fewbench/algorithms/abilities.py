@@ -167,8 +167,8 @@ class Abilities:
     ) -> tuple[float, float]:
         """Return the share of models that do as well as a target or better, and as badly or worse.
 
-        Of the sources and the target itself, by the share of right answers or by ability, whichever
-        is the more extreme. Parameters as for `fit_p_values`.
+        Among the sources and the target itself, by the share of right answers or by ability,
+        whichever is more extreme. Parameters as for `fit_p_values`.
         """
         every = np.vstack([theirs, answers])
         each = np.column_stack([every.mean(axis=1), self.posterior(items, every) @ self.grid])

@@ -77,7 +77,7 @@ class SampleErrors:
     Attributes
     ----------
     influence : ndarray, shape (items,)
-        What each answer adds to the error, up to a factor; NaN for items outside the sample.
+        What each answer adds to the error, up to a factor (NaN for items outside the sample).
     chances : ndarray, shape (items,)
         Each item's chance to be in the sample.
     item_share : float
@@ -136,8 +136,8 @@ def assisted(
     residuals = answers - tuned * predicted
     totals = np.maximum(loads.sum(axis=1), 1e-12)
     estimates = answered + tuned * expected + loads @ residuals
-    # About their mean, not about 0: with weights in proportion to 1 / chance their sum is fixed, so
-    # a common shift of the residuals is no error.
+    # About their mean, not about 0: if weights are proportional to 1 / chance, their sum is fixed,
+    # so a common shift of the residuals causes no error.
     about = residuals - (loads @ residuals / totals)[:, None]
     relative = (counts[:, None] * loads / totals[:, None]) ** 2
     observed = (relative * about**2).sum(axis=1)

@@ -18,7 +18,7 @@ STEPS = 12
 MOST_GROUPS = 100
 """More models than this are joined by ability, as binomial counts."""
 FIRST_VARIANCE = 100.0
-"""Of the intercepts' prior, before their own variance is known."""
+"""For the intercepts' prior, before their own variance is known."""
 SLOPE_PRECISION = 3.0
 INTERCEPT_SHRINKAGE = 0.3
 LEAST = 1e-3

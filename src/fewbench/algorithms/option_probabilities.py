@@ -1,4 +1,4 @@
-"""What models' option probabilities say of items: disagreement, and which option is right.
+"""Models' option probabilities: disagreement on items, and which option is right.
 
 Disagreement is that of DISCO (Rubinstein et al. 2025), Eq. 1 and Proposition 1. Functions read one
 model at a time, so memory holds a few arrays of shape (items, options) for any number of models.

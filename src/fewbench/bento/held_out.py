@@ -28,7 +28,7 @@ ridge_on_means = partial(Regression, Ridge(), TaskMeans())
 
 @dataclass(frozen=True, eq=False)
 class HeldOutTasks:
-    """Past scores in parts; everything for a part is learned from the other parts.
+    """Source scores in parts; everything for a part is learned from the other parts.
 
     Parameters
     ----------

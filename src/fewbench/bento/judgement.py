@@ -1,4 +1,4 @@
-"""Models' scores on tasks, and the error of chosen tasks beside random tasks and questions.
+"""Models' scores on tasks, and the error of chosen tasks against random tasks and questions.
 
 Errors are NRMSE over models, sqrt(sum (Q - P)²) / sqrt(sum P²), as in the code of BenTo's authors;
 the printed equation (Eq. 7) lacks the second square.
@@ -152,7 +152,7 @@ class ErrorsByChance:
         Error of the chosen tasks minus `mean`, with a 90% interval by two-way resampling of draws
         and models: `mean`, `low`, `high`.
     questions : int or None
-        Questions of the chosen tasks; None if numbers of questions are not known.
+        Questions of the chosen tasks, or None if unknown.
     """
 
     mean: float
@@ -183,10 +183,10 @@ class Judgement:
     low, high : float
         90% interval of `nrmse`; models are resampled (Appendix C), families as one.
     random_tasks : ErrorsByChance
-        Of as many random tasks, drawn without replacement.
+        For the same number of random tasks, drawn without replacement.
     random_questions : ErrorsByChance, optional
-        Of as many random questions; None if numbers of questions, or losses on single questions,
-        are not known.
+        For the same number of random questions, or None if numbers of questions, or losses on
+        single questions, are unknown.
     models : tuple of JudgedModel
     """
 
@@ -291,7 +291,7 @@ def question_estimates(
 
     If single questions are known, all models answer the same ones. Otherwise each model's right
     answers among the questions of a task are hypergeometric, independent of other models. Scores
-    that are no counts of right answers are rounded to counts, which is conservative.
+    that are not counts of right answers are rounded to counts, which is conservative.
     """
     rng, table = np.random.default_rng(seed), results.questions
     if table is not None:

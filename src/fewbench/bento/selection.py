@@ -75,8 +75,8 @@ class Noise(Frozen):
     """How much sources differ beyond seed noise.
 
     `ratio` is the variance between sources (of the mean over seeds, within a target) not explained
-    by seeds over the explained variance; None if seeds do not differ. `p_value` is that of sources
-    that do not differ, by shuffling them within each seed.
+    by seeds over the explained variance, or None if seeds do not differ. `p_value` is that of
+    sources that do not differ, by shuffling them within each seed.
     """
 
     ratio: float | None
@@ -118,7 +118,7 @@ class TaskSelection(Frozen):
     - `clusters`: Each task's spectral cluster.
     - `coverage`: Coverage of the choice.
     - `models`: The source models that tasks were compared by, with a digest of each one's scores.
-    - `formula`: Of source scores: the full score from scores on the chosen tasks.
+    - `formula`: For source scores: the full score from scores on the chosen tasks.
     - `estimator` ("mean", "ridge"): Whether the estimate is the plain score on the chosen tasks, or
       the formula.
     - `plan`: If only some questions of the chosen tasks are run: how many, and why.
@@ -223,7 +223,7 @@ def select_tasks(
     - `k`: From 1 to the number of tasks.
     - `seed`: Random seed.
     - `bootstraps`: Repetitions, 0 for none; by default 100, and 20 for more than 200 tasks.
-    - `weigh_tasks`: Of a measurement: whether the full score is the mean over tasks instead of
+    - `weigh_tasks`: For a measurement: whether the full score is the mean over tasks instead of
       questions.
 
     Raises MethodError if `k` is out of range, or the matrix or a setting cannot be used.
@@ -300,7 +300,7 @@ def model_digest(scores: Mapping[str, float]) -> str:
     >>> model_digest({"a": 0.5, "b": 0.25}) == model_digest({"b": 0.25, "a": 0.5 + 1e-12})
     True
     """
-    # To six digits: the same answers, added up in another order, differ in the last ones.
+    # To six digits: the order of sums changes the last ones.
     lines = "\n".join(f"{task}\t{scores[task]:.6f}" for task in sorted(scores))
     return hashlib.sha256(lines.encode()).hexdigest()[:12]
 

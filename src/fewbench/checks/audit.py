@@ -254,7 +254,7 @@ def _answer_alike(scores: Scores) -> Finding | None:
         f"the {counted(scores.n_models, 'model')} answer more alike than unrelated models do, as "
         "checkpoints of one training run would",
         "if they are relatives, name their families (fewbench import … --models models.csv with a "
-        "column family): intervals may be too narrow for a model that is no relative",
+        "column family): intervals may be too narrow for an unrelated model",
     )
 
 

@@ -1,4 +1,4 @@
-"""Findings on items that hang together, such as several questions on one passage."""
+"""Findings on items that belong together, such as several questions on one passage."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ MOST_SHARE = 0.7
 TOGETHER = 1.2
 """From here on, items of a cluster make the variance of a difference so many times as large."""
 MOST_MODELS = 200
-"""Models that say whether items hang together; more say no more."""
+"""Number of models that show whether items belong together; more would not help."""
 NOT_CLUSTERS = (
     *COLUMNS,
     CLUSTER,
@@ -39,7 +39,7 @@ def cluster_findings(scores: Scores) -> list[Finding | None]:
     if (stated := scores.cluster_of) is not None:
         sizes = np.bincount(stated)
         what = f"{counted(scores.n_items, 'item')} in {counted(int((sizes > 0).sum()), 'cluster')}"
-        return [Finding("clusters", "fact", f"{what} of items that hang together")]
+        return [Finding("clusters", "fact", f"{what} of items that belong together")]
     columns = {str(name): _codes_of(scores, str(name)) for name in scores.items.columns}
     candidates = {name: codes for name, codes in columns.items() if codes is not None}
     residuals, rows = _residuals(scores) if candidates else np.empty((0, 0)), []
@@ -97,7 +97,7 @@ def _residuals(scores: Scores) -> FloatArray:
 
 
 def _codes_of(scores: Scores, name: str) -> IntArray | None:
-    """Return the clusters that a column makes; None if it cannot be one of clusters."""
+    """Return the clusters that a column makes, or None if it cannot be a column of clusters."""
     column = scores.items[name]
     if name in NOT_CLUSTERS or pd.api.types.is_float_dtype(column.dtype):
         return None

@@ -87,7 +87,7 @@ def kinship(scores: Scores) -> Kinship:
 
 
 def _plain_name(name: str) -> str:
-    """Return a model's name without what says nothing of the model.
+    """Return a model's name without the parts that do not identify it.
 
     Case, white space, `__` for `/` (as harnesses write it in file names), and a number after `#`.
 

@@ -1,4 +1,4 @@
-"""Findings on models on another range, that ignore difficulty, or always choose one option."""
+"""Findings on models on a different range, that ignore difficulty, or always choose one option."""
 
 import numpy as np
 

@@ -112,7 +112,7 @@ def _conditions(scores: Scores) -> list[Finding | None]:
             "other-conditions",
             "problem",
             what,
-            "import models that were asked and scored alike: a difference between them may be one "
+            "import models with the same prompts and scoring: a difference between them may be one "
             "of prompts, settings or keys; every estimate from this table carries a warning",
         )
         for what in disagreements(scores)

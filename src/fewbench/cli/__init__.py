@@ -19,7 +19,7 @@ INTERRUPTED = 130
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 PASSED_ON = re.compile(r"(^|\s)--\s.*")
 """Words after --, which are not options of fewbench."""
-# In the reason that Python or pydantic gives for what is no number.
+# In the reason that Python or pydantic gives if a value is not a number.
 PERCENTAGE = re.compile(r"\bfloat\b.*'([\d.]+)%'", re.DOTALL)
 FULL = {errno.ENOSPC, errno.EDQUOT}
 

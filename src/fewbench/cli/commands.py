@@ -91,7 +91,7 @@ class Call:
     def typed_for(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return what is typed for a function's parameters, without arguments and defaults.
 
-        A command that calls another function instead of its own hands these on, or refuses them:
+        A command that calls a function other than its own passes these on, or refuses them:
         `refuse` the rest.
         """
         parameters = inspect.signature(function).parameters
@@ -156,7 +156,7 @@ class Call:
         return self._opened[key]
 
     def scores(self, path: Path, *, items: bool = False) -> Scores | None:
-        """Read scores; None if evaluations were opened with them. `items` as for `load`."""
+        """Read scores, or None if evaluations were opened with them. `items` as for `load`."""
         return None if self._opened else load(path, self.given.get("average"), items=items)
 
 
@@ -299,13 +299,15 @@ def _numbered(text: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError as error:
-        raise FewbenchError(f"{text}: {number!r} is no number", hint="write NAME=NUMBER") from error
+        raise FewbenchError(
+            f"{text}: {number!r} is not a number", hint="write NAME=NUMBER"
+        ) from error
 
 
 def _shared(
     function: Callable[..., Any], names: set[str], report: bool, details: bool
 ) -> list[inspect.Parameter]:
-    """Return the options that are no parameters of the function."""
+    """Return the options that are not parameters of the function."""
     parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
     options = []
     if hints.get("scores") in (Scores, Scores | Benchmark):

@@ -143,7 +143,7 @@ def _rank(call: Call, *, average: Average | None = None) -> Ranking:
     Parameters
     ----------
     average
-        Of a scores file: mean over items (micro) or over task scores (macro).
+        For a scores file: mean over items (micro) or over task scores (macro).
     """
     names = call.given["evaluations"]
     if average is not None and not any(os.path.isfile(name) or is_source(name) for name in names):
@@ -202,7 +202,7 @@ def _track(
     wrong
         Table of answers: texts for the worst score, such as FAIL.
     average
-        Of a scores file: mean over items (micro) or over task scores (macro).
+        For a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:
@@ -315,7 +315,7 @@ def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -
     unasked = table.n_items - len(evaluation.record.answered(name))
     if not taken and unasked:
         raise AnswersError(
-            f"none of the {table.n_items:,} items was asked of {name}, or all are recorded already",
+            f"none of the {table.n_items:,} items was requested from {name}, or all are recorded",
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if unasked > 0:

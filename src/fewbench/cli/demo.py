@@ -134,7 +134,7 @@ def _saved(outcome: "Comparison", zoo: Scores, split: str, whose: str) -> str:
 
 
 def _answer(evaluation: Evaluation, newcomer: "Newcomer") -> None:
-    """Run the new classifier on what is asked."""
+    """Run the new classifier on the requested items."""
     for target, items in evaluation.ask().items():
         right, options = newcomer.answer(items)
         evaluation.tell(

@@ -134,7 +134,7 @@ def option_parameter(
 
 
 def documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return a docstring's text above its parameters, and what it says of each."""
+    """Return a docstring's text above its parameters, and the text of each."""
     text, _, rest = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")
     rest = re.split(r"\n\n\w+\n-+\n", rest)[0]
     texts = {}

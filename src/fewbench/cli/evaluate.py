@@ -153,7 +153,7 @@ def start(
         evaluation.save(output, scores_path)
     first = asked.get(evaluation.targets[-1]) or next(iter(asked.values()))
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
-        say(f"note: with {method}, targets wait for one another before they are asked again")
+        say(f"note: with {method}, targets wait for one another before they get more items")
     if check:
         with at_work("measuring the method's error on the source models (--no-check skips this)"):
             warnings = evaluation.warnings(workers=workers, executor=cluster)
@@ -429,7 +429,7 @@ def view(
 def repair(folder: Folder, *, remove: str | None = None) -> None:
     """Drop damaged answers of an evaluation, or remove a target.
 
-    Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers are asked again. If
+    Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers run again. If
     a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
     fewbench transfer measure.
 
@@ -455,7 +455,7 @@ def repair(folder: Folder, *, remove: str | None = None) -> None:
     if dropped:
         echo(
             f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
-            "answers.jsonl.damaged. Items of dropped answers are asked again. If a dropped line "
+            "answers.jsonl.damaged. Items of dropped answers run again. If a dropped line "
             "corrected an answer, the earlier answer counts: correct it again."
             + ("" if measured else f" Next: fewbench ask {folder}")
         )

@@ -15,7 +15,7 @@ KINDS = {
 }  # fmt: skip
 """What is typed for a type, as typer writes it in <>."""
 NAMED = {"budget": "ITEMS", "budgets": "ITEMS", "method": "METHOD", "methods": "METHODS"}
-"""What is typed for a parameter, if its name says more than its type."""
+"""What is typed for a parameter, if its name is clearer than its type."""
 TYPE = re.compile(r"<(?:list\[)?([^<>\]]*?)\]?>$")
 
 
@@ -54,7 +54,7 @@ class PlainCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; a usage error for two methods where there can be one.
 
-        Of other options given twice the last holds, as in most programs.
+        If other options are given twice, the last one counts, as in most programs.
         """
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         if [option.name for option in given].count("method") > 1:

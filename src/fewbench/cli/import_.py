@@ -71,7 +71,7 @@ def _import(
     keep_model
         Long table: column to keep with the models, such as role. Repeatable.
     by
-        Column of the items that says which of them hang together, such as the passage of several
+        Column of the items that says which of them belong together, such as the passage of several
         questions. Verdicts on models then count no item by itself. The column may be in --items.
     models
         Table with one row per model: column model (the id), and any of date, family, role and

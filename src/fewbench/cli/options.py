@@ -44,7 +44,7 @@ ItemsOf = Annotated[
     typer.Option(
         metavar="RUN",
         autocompletion=completion.runs,
-        help="Ask the items of another run first, so that the two can be compared item by item: "
+        help="Run the items of an earlier run first, so that the two can be compared item by item: "
         "its folder, or FOLDER:TARGET.",
     ),
 ]
@@ -176,7 +176,7 @@ def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
-    """Read --range LOW,HIGH; None if neither option was given."""
+    """Read --range LOW,HIGH, or None if neither option was given."""
     from fewbench.scores import Scale
 
     if text is None:
@@ -192,5 +192,5 @@ def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":
 
 
 def split_texts(typed: list[str] | None) -> list[str]:
-    """Split the values of an option that can be repeated at commas; none if it is not given."""
+    """Split the values of an option that can be repeated at commas (empty if it is not given)."""
     return split_names(",".join(typed)) if typed else []

@@ -30,13 +30,13 @@ def check_outputs(
     Parameters
     ----------
     *outputs : Path or None
-        Files to write; None is skipped.
+        Files to write (None is skipped).
     inputs : iterable of Path or None
         Files and folders that the command reads. They are never replaced.
     force : bool
         Whether to replace other files.
     formats : sequence of str
-        How the files' names may end; none for any.
+        How the files' names may end (empty: any).
 
     Raises
     ------

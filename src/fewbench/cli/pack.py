@@ -67,7 +67,7 @@ Later:  fewbench start scores.parquet --subset subset.json -o run
 
 
 class _MakesByDefault(ListedGroup):
-    """A group in which a first argument that is no command is the scores file of `make`."""
+    """A group in which a first argument that is not a command is the scores file of `make`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in self.commands:

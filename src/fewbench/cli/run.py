@@ -47,9 +47,9 @@ def lm_eval(
     groups and tags, and documents are drawn from all of them. The full score is then the mean over
     documents; in a group with weight_by_size: false, each task counts the same. With SCORES, the
     tasks are those of the scores. Before it runs the model, fewbench compares documents and prompts
-    with the source models' logs; what the scores do not record, or another harness recorded, makes
-    a warning that stays with the estimate. Logs in lm-eval's own form
-    are written to DIR/lm_eval. Rerun the command to resume. Needs the extra lm-eval.
+    with the source models' logs. What the scores do not record, or a different harness recorded,
+    causes a warning that stays with the estimate. Logs in lm-eval's own form are written to
+    DIR/lm_eval. Rerun the command to resume. Needs the extra lm-eval.
 
     \b
     fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X --tasks gsm8k

@@ -92,7 +92,7 @@ class RunOptions:
     retry_skipped
         Run the items again that failed and were skipped.
     fresh
-        Start anew; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
+        Start over; with --target, only these targets. The earlier run is kept in DIR.1, DIR.2, …
     seed
         Random seed.
     """
@@ -150,7 +150,7 @@ class RunOptions:
         return scores
 
     def stop(self, scores: Scores | None) -> Stop | None:
-        """Return the limits; None for those of the run whose items are asked.
+        """Return the limits, or None for those of the run that is followed.
 
         RunError if there are none, or one is not possible.
         """
@@ -264,7 +264,7 @@ def print_result(
         opened = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
         write(result.page(opened, source=source), result, options.report)
-    more = f". Again, or at another level: fewbench estimate {options.output} --level 0.95"
+    more = f". Again, or at a different level: fewbench estimate {options.output} --level 0.95"
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:
         say("Rerun the command to resume.")

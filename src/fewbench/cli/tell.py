@@ -68,9 +68,9 @@ def tell(
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
-    or --filter. The target must be asked and scored like the source models: with the same prompts,
-    settings (few-shot examples, generation arguments, …), right answers, filters and metrics. A
-    table with a column task must have the same tasks.
+    or --filter. The target must have the source models' prompts, settings (few-shot examples,
+    generation arguments, …), right answers, filters and metrics. A table with a column task must
+    have the same tasks.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def tell(
 
 
 def _moved(evaluation: "Evaluation", answers: "Scores") -> str:
-    """Say which documents of a log are not those of the sources at the same position."""
+    """Name documents of a log that differ from the sources' at the same position."""
     from fewbench.runners import moved_documents
 
     pending = {item for items in evaluation.ask().values() for item in items}
@@ -262,7 +262,7 @@ def _say_taken(
 
 
 def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:
-    """Yield the tasks with another metric or filter than the sources'."""
+    """Yield the tasks whose metric or filter differs from the sources'."""
     for column in ("metric", "filter"):
         of_sources, of_answers = (
             {} if column not in table.items else _by_task(table, column)

@@ -68,7 +68,7 @@ def benchmark() -> DigitImages:
 
 
 def training_images() -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return the 797 clean images (797, 64) that are no items, and their digits; read-only."""
+    """Return the 797 clean images (797, 64) that are not items, and their digits; read-only."""
     images, labels = _shuffled_digits()
     held_out = ITEMS_PER_TASK * len(TASKS)
     return images[held_out:], labels[held_out:]
@@ -162,7 +162,7 @@ class Newcomer:
         scores : ndarray of shape (n,)
             1 where the most probable digit is right, else 0.
         probabilities : ndarray of shape (n, 10)
-            Of the digits 0 to 9; every row sums to 1.
+            Probabilities of the digits 0 to 9; every row sums to 1.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class TrainingRun:
     checkpoints : tuple of Checkpoint
     steps : ndarray, shape (checkpoints,)
     evaluations : dict of str to Evaluation
-        Of each checkpoint that did not run all items.
+        Evaluation of each checkpoint that did not run all items.
     silent : tuple of str
         Checkpoints without answers, which are left out.
     """
@@ -124,7 +124,7 @@ def read_run(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise EvaluationError(
-            f"two checkpoints are called {twice!r}", hint="give each checkpoint another name"
+            f"two checkpoints are called {twice!r}", hint="give each checkpoint a different name"
         )
     silent = tuple(checkpoint.name for checkpoint in checkpoints if not len(checkpoint.items))
     checkpoints = [checkpoint for checkpoint in checkpoints if len(checkpoint.items)]

@@ -78,7 +78,7 @@ class Check(Frozen):
     is_decidable : bool
         Whether all items would decide it if the value stays as it is.
     questions_needed : int or None
-        If not: about how many questions like these would; None if more than 100 times as many.
+        If not: about how many questions like these would, or None if more than 100 times as many.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="constants")
@@ -279,7 +279,7 @@ def gate(
         Judge the score on exactly these items, of this run, and not the model.
     next_items : int, optional
         With `ask`: number of further items to ask for, even above the budget. A baseline that is
-        estimated is asked the same ones. All answers are kept.
+        estimated gets the same ones. All answers are kept.
     ask : bool
         With `next_items`: ask for these items. fewbench ask DIR then lists them.
 

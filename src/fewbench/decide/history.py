@@ -24,7 +24,7 @@ class Dated(Frozen):
     score, interval
         On the scale of the scores; the interval is of this score alone.
     change, change_interval
-        The difference from the model before; None of the first.
+        The difference from the model before (None for the first).
     """
 
     target: str
@@ -38,7 +38,7 @@ class Dated(Frozen):
 def history_of(
     sides: Sequence[Operand], scores: Scores, level: float, *, fixed_items: bool = False
 ) -> tuple[Dated, ...]:
-    """Return the models that have a date, the oldest first; none if all have the same.
+    """Return the models that have a date, the oldest first (empty if all dates are equal).
 
     Models of the same date, such as the targets of one evaluation, stay in the order of `sides`.
     """

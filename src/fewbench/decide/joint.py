@@ -1,8 +1,8 @@
 """All differences of several scores at once: which are sure together, and which model may be best.
 
 Errors of all scores are drawn from a normal distribution whose differences have the given standard
-errors. A pair is told apart if its difference, in standard errors, exceeds what the largest of all
-pairs reaches by errors alone; pairs that are told apart then leave, and the others are judged again
+errors. A pair is distinguished if its difference, in standard errors, exceeds what the largest of
+all pairs reaches by error alone. Distinguished pairs are removed, and the others are tested again
 (max-t, step-down: Romano & Wolf 2005, Econometrica 73(4)). A model may be the best unless another
 one leads by more than the largest lead over it reaches by errors alone (multiple comparisons with
 the best: Hsu 1981, Annals of Statistics 9(5)).
@@ -55,7 +55,7 @@ class Errors:
     projection : ndarray, shape (models, models)
         On the space in which the errors lie.
     dimensions : int
-        Of this space.
+        Dimensions of this space.
     """
 
     root: FloatArray
@@ -154,7 +154,7 @@ def joint_verdicts(
 
     Examples
     --------
-    Of a single pair, a difference of 2 standard errors is sure at 90%; of three pairs it is not,
+    For a single pair, a difference of 2 standard errors is sure at 90%; for three it is not,
     though the lower two are surely not the best.
 
     >>> errors = 0.05 * (1 - np.eye(3))

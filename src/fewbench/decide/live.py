@@ -76,7 +76,7 @@ def run_versus(
     seed : int
         Random seed.
     on_progress : callable, optional
-        Called with (run, target) after each batch.
+        Called with (run, target) as a run goes on.
 
     Raises
     ------
@@ -120,6 +120,8 @@ def run_versus(
         nonlocal seen
         if on_progress is not None:
             on_progress(run, target)
+        if run.is_amid_batch(target):
+            return
         evaluation = run.evaluation
         ended[:] = [evaluation]
         reached = _reached(evaluation, (a, b), budget)

@@ -25,7 +25,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
     chose the items so far. If the items of one of the targets are a sample, it goes on for all.
-    Items that were asked and not answered come first.
+    Open items, requested but not answered, come first.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def ask_items(targets: Sequence[Operand], items: Sequence[str]) -> None:
 def extend(evaluation: Evaluation, targets: Sequence[str], n: int) -> None:
     """Ask targets of an evaluation for further items, even above the budget.
 
-    Targets that were asked the same items get the same further ones. All answers are kept.
+    Targets with the same items get the same further ones. All answers are kept.
 
     Parameters
     ----------

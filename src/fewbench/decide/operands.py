@@ -55,7 +55,7 @@ ONE_LOOK = (
     "this interval holds for one look at the results. If you run more items and look again, pass "
     "--sequential at every look"
 )
-"""Of a result whose items are asked for."""
+"""For a result whose items are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Operand:
 
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
-        """The task scores; None where nothing is known of one."""
+        """The task scores, or None where a score is unknown."""
         full, score = self.score, self.scored
         if self.evaluation is None or score is None or not isinstance(full, Uncertainty):
             return [float(estimate) for estimate in self.estimates[1:]]
@@ -130,7 +130,7 @@ class Operand:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether an item waits for its answer that was asked before an answered one.
+        """Whether an item still lacks its answer although a later one is answered.
 
         Not where the width of the interval ends a run: it may end within a batch.
         """
@@ -168,9 +168,9 @@ def contrast(
 ) -> Contrast:
     """Return the difference of the full scores of two operands.
 
-    Of the models, on questions like these and if they run again, or with `fixed_items`, on exactly
-    these items. With `sequential`, for checks after 10, 20, 40 … answers up to the budget that end
-    at a verdict at this level.
+    For the models in general, on questions like these and in a new run, or with `fixed_items`, on
+    exactly these items. With `sequential`, for checks after 10, 20, 40 … answers up to the budget
+    that end at a verdict at this level.
     """
     wider = looks_factor((one, other), level, fixed_items=fixed_items) if sequential else 1.0
     questions: Questions | None = None
@@ -199,7 +199,7 @@ def score_interval(
 ) -> tuple[float, float] | None:
     """Return the interval of a full score or a task score, of the model or on exactly these items.
 
-    None if nothing is known of the task.
+    None if nothing is known about the task.
     """
     score = side.score if task is None else side.tasks[task]
     if score is None:
@@ -235,8 +235,8 @@ def looks_factor(
 ) -> float:
     """Return how much wider the interval of a difference is for one of several looks.
 
-    It is the larger factor of the two sides. Of a target that is ahead of the other one, at most
-    `AHEAD` times as large a share of its budget counts: its further answers hardly change the
+    It is the larger factor of the two sides. If a target is ahead of the other one, at most `AHEAD`
+    times the other one's share of its budget counts: its further answers hardly change the
     difference. 1 for models of the sources, and with `fixed_items` if both scores are known: after
     all items only a verdict on the models has an error that earlier looks add to.
 
@@ -269,7 +269,7 @@ def _looked_at(sides: Sequence[Operand], *, fixed_items: bool) -> list[Operand]:
 def task_contrasts(
     one: Operand, other: Operand, *, fixed_items: bool = False
 ) -> "list[Contrast | None]":
-    """Return the difference of every task; None where nothing is known of one."""
+    """Return the difference of every task, or None where it is unknown."""
     correlation, pairs = _correlation(one, other), _paired_by_task(one, other)
     errors = _in_common(one, other).of_tasks(fixed_items=fixed_items)
     return [
@@ -548,7 +548,7 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     score = Scored.of(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
     n_open = len(evaluation.record.open(target))
-    # Otherwise the width decides, or the open items are too expensive to be asked.
+    # Otherwise the width decides, or the open items are too expensive to run.
     if n_open and evaluation.stop.half_width is None and not evaluation.is_limited(target):
         notes = (
             *notes,

@@ -16,7 +16,7 @@ from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.questions import nearest, variance_of
 
 MOST = 100.0
-"""Times as many questions as there are items, from which their number says nothing."""
+"""Beyond this multiple of the items, a number of questions is not informative."""
 
 
 class RandomPairs(Frozen):
@@ -39,7 +39,7 @@ class RandomPairs(Frozen):
 def random_pairs(
     one: Operand, other: Operand, made: Contrast, scores: Scores, level: float
 ) -> RandomPairs | None:
-    """Return what random sampling would give; None if nothing was run for this difference.
+    """Return what random sampling would give, or None if nothing was run for this difference.
 
     How far the items' differences vary is guessed from pairs of the source models that are closest
     to the two, of those that ran most items. Checkpoints of one model disagree less: no more than
@@ -100,7 +100,7 @@ def items_needed(
     distance : float
     n, n_items : int
     wider : callable, optional
-        Of several looks: how much wider the interval is than that of one look, by the number of
+        For several looks: how much wider the interval is than that of one look, by the number of
         items.
     of_questions : float
         The half width that is left after all items, at one look.
@@ -194,7 +194,7 @@ def items_to_decide(
 
 
 def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:
-    """Return how many items give another half width if n of them give this one.
+    """Return how many items give a wanted half width if n of them give this one.
 
     Examples
     --------

@@ -58,9 +58,9 @@ def rank(
 
     The result is the order, each model's interval, range of ranks and probability of being the
     best, which models may be the best, and which are not clearly different. All ranges hold
-    together: a pair is told apart if its difference exceeds what the largest of all pairs reaches
-    by errors alone (max-t, step-down). Of evaluations, the result also says which targets need more
-    items.
+    together: a pair is distinguished if its difference exceeds what the largest of all pairs
+    reaches by error alone (max-t, step-down). For evaluations, the result also shows which targets
+    need more items.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def rank(
         Evaluations, all of whose targets with answers are ranked, or single targets. Or a table of
         scores, whose models are ranked. Models that ran less than half of the items are left out.
     models : sequence of str
-        Of evaluations: source models to rank as well, which ran all items. Of a table: the models
+        For evaluations: source models to rank as well, which ran all items. For a table: the models
         to rank (default: all).
     top : int
         Number of best models that you want to find.
@@ -77,15 +77,15 @@ def rank(
     level : float
         Level of the rank ranges, all together, and of each interval.
     sequential : bool
-        Of evaluations: allow for checks after 10, 20, 40, … answers up to the budget, until the
+        For evaluations: allow for checks after 10, 20, 40, … answers up to the budget, until the
         best `top` are settled: the ranges are valid for all of these checks together.
     fixed_items : bool
         Rank the scores on exactly these items, of these runs, and not the models.
     history : bool
-        Of evaluations of one model's versions: also show the scores in the order of the runs'
+        For evaluations of one model's versions: also show the scores in the order of the runs'
         dates, with the change from one run to the next.
     next_items : int, optional
-        Of evaluations: number of further items to distribute over the targets so that they settle
+        For evaluations: number of further items to distribute over the targets so that they settle
         the best `top`.
     ask : bool
         With `next_items`: ask for these items. fewbench ask DIR then lists them.

@@ -36,7 +36,7 @@ class Place(Frozen):
     target : str
     score, interval
         The score on the user's scale, and the interval of this score by itself: None if too
-        little is known of a task.
+        little is known about a task.
     rank : int
         1 is best.
     rank_low, rank_high : int

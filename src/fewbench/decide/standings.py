@@ -23,7 +23,7 @@ class Standings:
     names : list of str
     estimates : ndarray, shape (models,)
     intervals : list of (float, float) or None
-        Of each score by itself; None if too little is known of a task.
+        For each score by itself, or None if too little is known about a task.
     items_run : ndarray of int, shape (models,)
     errors, p_values : ndarray, shape (models, models)
         Standard errors of the differences, infinite if unknown, and two-sided p values, each by

@@ -51,7 +51,7 @@ def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -
     for name, step in numbers.items():
         if name not in names:
             raise EvaluationError(
-                f"a step is given for {name!r}, which is no checkpoint",
+                f"a step is given for {name!r}, which is not a checkpoint",
                 hint=did_you_mean(name, names),
             )
         if not math.isfinite(step) or step < 0:

@@ -33,7 +33,7 @@ CONTENDERS = 25
 POWER = 0.8
 """Share of changes of the wanted size that are found, for the number of items."""
 SCANT = 10
-"""Fewer answers than this say little."""
+"""Fewer answers than this are not informative."""
 
 Tracked = Scores | Evaluation | Sequence[Evaluation] | str | os.PathLike[str]
 """A table with the run's models, evaluations of checkpoints, or a folder of them."""
@@ -267,7 +267,7 @@ class _Tracker:
         ]
         if scant:
             texts.append(
-                f"{some(scant)}: fewer than {SCANT} answers. The estimate says little; run more "
-                "items"
+                f"{some(scant)}: fewer than {SCANT} answers. The estimate is not reliable yet; "
+                "run more items"
             )
         return tuple(texts)

@@ -28,7 +28,7 @@ def is_tracked(folder: Path) -> bool:
 def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
     """Open the evaluations of a run's folder, or of one evaluation.
 
-    Of two of one checkpoint, the one with more answers. EvaluationError if there are none.
+    If a checkpoint has two, the one with more answers. EvaluationError if there are none.
     """
     if (folder / HEADER).is_file():
         return [Evaluation.open(folder, scores)]
@@ -52,7 +52,7 @@ def add_checkpoint(
     Parameters
     ----------
     folder : path
-        Of at least one evaluation; or an evaluation, which the checkpoint joins.
+        Folder of at least one evaluation, or an evaluation that the checkpoint joins.
     name : str
     scores : Scores, optional
         The source models if their file was moved.
@@ -80,7 +80,7 @@ def add_checkpoint(
                 hint="choose a name that differs in more than its punctuation",
             )
         return evaluation
-    # Of every evaluation there: that of some items stays beside that of all.
+    # For every evaluation there: one of some items stays beside one of all.
     starts = [evaluation for evaluation in _opened_in(root, scores) if not _is_whole(evaluation)]
     if not starts:
         raise EvaluationError(

@@ -51,9 +51,9 @@ class Change(Frozen):
     difference, interval
         The interval is of this change alone.
     p_value, p_adjusted : float or None
-        Two-sided, by itself and adjusted by Holm for the number of changes; None if both ran all of
-        exactly these items. For the best checkpoint against the last one it is times the number of
-        those that could have been the best.
+        Two-sided, by itself and adjusted by Holm for the number of changes, or None if both ran all
+        of exactly these items. For the best checkpoint against the last one it is times the number
+        of those that could have been the best.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """

@@ -181,8 +181,8 @@ def _result(
     if difference.kind == "held-out" and random is not None and of_random < NARROWER * half:
         width = Unit(scale).points(random.half_width)
         warnings.append(
-            f"as many random items would give a narrower interval (±{width}), because {a} and {b} "
-            "answer alike: run both with -m random"
+            f"the same number of random items would give a narrower interval (±{width}), because "
+            f"{a} and {b} answer alike: run both with -m random"
         )
     return Versus(
         scale=scores.scale,

@@ -32,10 +32,10 @@ class TaskDifference(Frozen):
     ----------
     task : str
     difference, interval
-        A minus B. The interval is of this task alone; None if too little is known of the task.
+        A minus B. The interval is of this task alone, or None if too little is known.
     p_value, p_adjusted : float or None
-        Two-sided, by itself and adjusted for the number of tasks; None without an
-        interval, or if both ran all of exactly these items.
+        Two-sided, by itself and adjusted for the number of tasks, or None without an interval, or
+        if both ran all of exactly these items.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -84,7 +84,7 @@ class Versus(Shown, Frozen):
         the interval is within ±margin, and not worse if it is above -margin. Else undecided.
     margin : float or None
     not_worse, equivalent : bool or None
-        Whether A is worse by less than the margin, and whether they differ by less; None without
+        Whether A is worse by less than the margin, and whether they differ by less, or None without
         a margin.
     kind, sources
         What the interval rests on, of the less sure side (see `Estimate.interval_kind`); answers if
@@ -106,7 +106,7 @@ class Versus(Shown, Frozen):
     is_decidable : bool
         Whether all items, run by both, would decide it if the difference stays as it is.
     questions_needed : int or None
-        If not: about how many questions like these would; None if more than 100 times as many.
+        If not: about how many questions like these would, or None if more than 100 times as many.
     next_items : tuple of str
         Items that both run next to decide it, the most informative first: as many as `items_needed`
         says, at most 200. Targets only: a source model has run all.
@@ -121,7 +121,7 @@ class Versus(Shown, Frozen):
     is_limited : bool
         Whether a limit on cost leaves no further items.
     repeats : RunNoise or None
-        How far the difference on the common items varies from run to run; None unless both
+        How far the difference on the common items varies from run to run, or None unless both
         answered items several times.
     warnings : tuple of str
     """

@@ -212,7 +212,7 @@ class _Run:
         return latest
 
     def conditions(self, target: str) -> "pd.DataFrame":
-        """Return how items were asked and scored, as far as it is known: one row per item."""
+        """Return the known prompts and scoring of items: one row per item."""
         by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
         for entry in self.told[target]:
             for name, texts in entry.conditions.items():
@@ -265,7 +265,7 @@ def _with_run(
         if at is None and name in table.models.index:
             raise EvaluationError(
                 f"{run.place}: the table has a model {name!r} already, from another source",
-                hint=f"give the target another name: --name {run.place_of(target)}=NAME "
+                hint=f"give the target a different name: --name {run.place_of(target)}=NAME "
                 f"(in Python names={{{run.place_of(target)!r}: NAME}})",
             )
         repeats = _repeats_of(table, answered_items, told)
@@ -294,7 +294,7 @@ def _with_run(
 
 
 def _left_out(table: Scores, run: _Run) -> Iterator[str]:
-    """Say of how many answers the table has no item."""
+    """Report how many answers belong to items that the table lacks."""
     for target in run.targets:
         answers = run.last(target, "scores")
         others = pd.Index(list(answers)).difference(table.items.index, sort=False)

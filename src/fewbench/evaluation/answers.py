@@ -14,7 +14,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Skipped, Told
+from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Ran, Skipped, Told
 from fewbench.methods import Answers, Record
 from fewbench.methods.record import Lead
 from fewbench.scores import Scale, Scores
@@ -55,7 +55,7 @@ class Taken(NamedTuple):
     unskipped_items : tuple of str
         Items that a target had skipped and has answered now.
     renamed : dict of str to str
-        Targets whose answers the table has under another name, and that name.
+        Targets whose answers have a different name in the table, and that name.
     corrected : int
         Number of earlier answers that new ones replaced.
     """
@@ -159,7 +159,7 @@ class AnswerBook:
                 )
             if at not in asked:
                 raise AnswersError(
-                    f"{name} was not asked", hint="give answers only to items that ask lists"
+                    f"{name} was not requested", hint="give answers only to items that ask lists"
                 )
             if repeat > 1 and np.isnan(first[at]):
                 raise AnswersError(
@@ -168,9 +168,9 @@ class AnswerBook:
                 )
             if not correct and not np.isnan(before[at]) and before[at] != score:
                 raise AnswersError(
-                    f"{name} already has another score",
-                    hint="pass --correct to replace the answer (in Python correct=True); or, for "
-                    "another answer beside it, --repeat 2 (in Python repeat=2)",
+                    f"{name} already has a different score",
+                    hint="pass --correct to replace the answer (in Python correct=True); or, for a "
+                    "second answer, --repeat 2 (in Python repeat=2)",
                 )
 
     def odd_replies(
@@ -216,7 +216,7 @@ class AnswerBook:
         return Answers(positions, np.array([told.scores]), options, *spread_of(told))
 
     def from_table(self, table: Scores, row: int, target: str) -> Answers:
-        """Return a table row's answers to the items that a target was asked."""
+        """Return a table row's answers to a target's items."""
         positions = self._sources.items.index.get_indexer(table.items.index)
         asked = self._record.asked(target)
         columns = np.flatnonzero(np.isin(positions, asked) & ~np.isnan(table.cells[row]))
@@ -239,7 +239,7 @@ class AnswerBook:
     ) -> Answers:
         """Return answers by item id on the scale of the sources as positions, in [0, 1].
 
-        AnswersError for a score that is no number, or an answer without probabilities.
+        AnswersError for a score that is not a number, or an answer without probabilities.
         """
         options = None
         if probabilities is not None:
@@ -265,7 +265,9 @@ class AnswerBook:
         return Answers(self._sources.positions(answers), unit, options)
 
     def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
-        """Return option probabilities, shape (1, items, options); None if the sources have none."""
+        """Return option probabilities, shape (1, items, options), or None if the sources have
+        none.
+        """
         if self._sources.probabilities is None:
             return None
         width = self._sources.probabilities.shape[2]
@@ -289,7 +291,7 @@ class AnswerBook:
         return padded
 
     def check_skipped(self, target: str, items: IntArray, again: Collection[int] = ()) -> None:
-        """Raise AnswersError unless the items are open, or are asked `again`."""
+        """Raise AnswersError unless the items are open, or run `again`."""
         left = set(self._record.open(target).tolist()) | set(again)
         wrong = [str(self._sources.item_ids[at]) for at in items.tolist() if at not in left]
         if wrong:
@@ -301,7 +303,9 @@ class AnswerBook:
     def compare(
         self, table: Scores, matched: Mapping[str, int], *, accept_differences: bool
     ) -> Compared:
-        """Compare how answers were asked and scored; AnswersError if that may not differ."""
+        """Compare prompts and scoring of answers; AnswersError for differences that are not
+        accepted.
+        """
         used: dict[str, None] = {}
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
@@ -311,12 +315,12 @@ class AnswerBook:
         if compared.differences and not accept_differences:
             whose = "the source models" if self._sources.n_models else "the benchmark"
             raise AnswersError(
-                f"answers were asked or scored in another way than those of {whose}: "
+                f"prompts or scoring differ from those of {whose}: "
                 + "; ".join(compared.differences),
                 hint=f"run the items like {whose}, or pass --accept-differences to use "
                 "these answers anyway (in Python accept_differences=True)",
             )
-        if not self._sources.n_models:  # nobody was asked before
+        if not self._sources.n_models:  # no earlier answers
             return replace(compared, doubts=(), notes=(), uncompared={})
         if is_recorded(table) and not is_recorded(self._sources):
             harness = str(next(iter(table.items.get("harness", [""]))))
@@ -325,11 +329,11 @@ class AnswerBook:
         return compared
 
     def _known_to_sources(self, items: Iterable[str]) -> list[str]:
-        """Return the items but those that no source ran and of which nothing is recorded."""
+        """Return the items except those that no source ran and that have no records."""
         asked = list(items)
         recorded = self._sources.items.columns.intersection([PROMPTS, KEYS, SETTINGS])
         if not len(recorded):
-            return asked  # a note says so
+            return asked  # with a note
         texts = self._sources.items.loc[asked, recorded].fillna("")
         blank = [item for item, row in zip(asked, texts.to_numpy(), strict=True) if not any(row)]
         cells = self._sources.columns(self._sources.positions(blank))
@@ -348,8 +352,8 @@ class AnswerBook:
             at = differ[0]
             where = "the sources" if self._sources.n_models else "the benchmark"
             yield (
-                f"{len(differ)} of {counted(len(ours), 'item')} of another task than in {where}, "
-                f"such as {ours.index[at]!r}: {ours.iloc[at]!r} in the answers, "
+                f"{len(differ)} of {counted(len(ours), 'item')} have a different task than in "
+                f"{where}, such as {ours.index[at]!r}: {ours.iloc[at]!r} in the answers, "
                 f"{theirs.iloc[at]!r} in {where}"
             )
 
@@ -362,6 +366,8 @@ class AnswerBook:
         for target in targets:
             if target not in self._record.targets:
                 raise AnswersError(f"{target!r} is not a target")
+        if isinstance(entry, Ran):
+            return
         if isinstance(entry, Asked):
             items = self._sources.positions(entry.items)
             for target in targets:  # unless two processes asked the same
@@ -384,7 +390,7 @@ class AnswerBook:
             self._record.tell(entry.target, answers, entry.repeat)
 
     def from_led(self, led: Led) -> Lead:
-        """Return the run of an entry whose items another target is asked first, by position."""
+        """Return the run that a target follows, by position."""
         scores = np.full(self._sources.n_items, np.nan)
         scores[self._sources.positions(list(led.scores))] = list(led.scores.values())
         rounds = tuple(self._sources.positions(items) for items in led.rounds)

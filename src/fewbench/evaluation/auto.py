@@ -46,7 +46,7 @@ ALPHA = 0.1
 LOOKS = (10, 20, 40, 80)
 """Numbers of items at which methods are judged, at most half of the table's."""
 SEED = 0
-"""Of every backtest, so that one table has one answer."""
+"""For every backtest, so that one table has one answer."""
 TINY = 1e-9
 
 
@@ -118,7 +118,7 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
     budget : int
         Number of items to run. The choice does not depend on it.
     extends : bool
-        Choose only among methods that need not know the number of items beforehand.
+        Choose only among methods that do not need the number of items beforehand.
 
     Returns
     -------

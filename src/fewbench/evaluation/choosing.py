@@ -96,9 +96,8 @@ class Opened:
     def of(cls, header: Header, method: Method | None) -> "Opened":
         """Return the settings of a saved evaluation; `method` for one outside the catalogue."""
         provenance = header.provenance
-        stop = header.stop or Stop(items=provenance.budget)
         return cls(
-            method or provenance.method, stop, provenance.seed,
+            method or provenance.method, header.limits, provenance.seed,
             header.subset, header.reason, provenance,
         )  # fmt: skip
 
@@ -113,17 +112,11 @@ class Choosing:
     settings : Opened
     ledger : Ledger
         What was asked and answered. Rounds that the method asks for are noted there.
-
-    Attributes
-    ----------
-    reported_costs : dict of str to float
-        What the runner reported to have spent on each target.
     """
 
     def __init__(self, scores: Scores, settings: Opened, ledger: Ledger) -> None:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
-        self.reported_costs: dict[str, float] = {}
         self._waiting: list[str] = []
 
     @cached_property
@@ -220,7 +213,7 @@ class Choosing:
         return self._waiting
 
     def _is_on_record(self) -> bool:
-        """Whether every target has open items or a given subset, and what was asked is noted."""
+        """Whether every target has open items or a given subset, and all requests are recorded."""
         subset, record = self.settings.subset, self.ledger.record
         n_given = self.scores.n_items + 1 if subset is None else len(subset.items)
         return all(
@@ -261,7 +254,7 @@ class Choosing:
         return items[spent + cumulated <= most * (1 + 1e-9)]
 
     def cost(self, target: str) -> Cost | None:
-        """Return what a target cost; None if no cost is known."""
+        """Return what a target cost, or None if no cost is known."""
         if (costs := self._costs(target)) is None:
             return None
         spent, each = costs
@@ -277,7 +270,7 @@ class Choosing:
         )
 
     def _costs(self, target: str) -> tuple[float, FloatArray] | None:
-        reported = self.reported_costs.get(target, 0.0)
+        reported = self.ledger.reported_cost(target)
         reported += self.ledger.told_cost(target, is_all=not reported)
         return expected_costs(self.scores, self._calls(target), reported)
 

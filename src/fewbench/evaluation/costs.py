@@ -13,22 +13,16 @@ Annals of Statistics 4(5)). Where costs are known only after an item ran, the la
 and the mean is off by about cov(score, cost) / (mean cost · n).
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
-from fewbench._journal import Lines
-from fewbench._json import Frozen, loads
+from fewbench._json import Frozen
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 from fewbench.evaluation.opening import COST, costs_of
 from fewbench.scores import Scores
 from fewbench.scores.costs import amount
-
-BATCHES = "run.jsonl"
-"""File in the folder of a run: what its batches cost, and which items failed."""
 
 
 class Cost(Frozen):
@@ -96,17 +90,3 @@ def expected_costs(
     if each is None or not each @ calls > 0:
         each = np.ones(scores.n_items)
     return reported, each * (reported / (float(each @ calls) or 1.0))
-
-
-def reported_costs(folder: Path) -> Mapping[str, float]:
-    """Return what the runner of a run in the folder reported, by target.
-
-    Damaged lines, of which `Run.open` tells, are left out.
-    """
-    costs: dict[str, float] = {}
-    for _, line in Lines(folder / BATCHES).read():
-        with suppress(ValueError, TypeError, AttributeError):
-            batch = loads(line)
-            target = batch.get("target", "")
-            costs[target] = costs.get(target, 0.0) + float(batch.get("cost", 0.0))
-    return costs

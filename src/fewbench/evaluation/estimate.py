@@ -36,8 +36,8 @@ class Estimate(Shown, Frozen):
         Interval of the score on questions like these and if the model runs again. None in old
         files.
     tasks, task_intervals
-        Estimated score of every task, and its interval; None where too little is known of the task.
-        The score is the tasks' mean, weighted as the average says.
+        Estimated score of every task, and its interval, or None where too little is known about the
+        task. The score is the tasks' mean, weighted as the average says.
     rank, ranked_among, rank_interval
         Rank among the sources and the target (1 is best on any scale), the number of these
         models, and the ranks at the ends of the interval. The sources' scores count as exact.
@@ -48,12 +48,12 @@ class Estimate(Shown, Frozen):
         Number of items run, and of all items.
     answers_mean, answers_right
         Mean of the answers, on the user's scale, and the number of right ones (None if they are not
-        right or wrong). They say nothing about the full score if items were chosen by difficulty.
+        right or wrong). They do not show the full score if items were chosen by difficulty.
     task_items
         Number of items run per task; 0 means that the task's score is predicted from the other
         tasks. Empty in old files.
     expected_error
-        Expected absolute error; None if unknown.
+        Expected absolute error, or None if unknown.
     interval_kind, interval_sources
         Kind of interval (exact, betting, sampled, held-out, random; see `intervals.Uncertainty`),
         and the number of independent source models behind it if there are any.
@@ -63,9 +63,9 @@ class Estimate(Shown, Frozen):
         After `refresh_pack`: the score by the sources that the run was started with, None if they
         give none.
     cost
-        What running the target cost; None if no cost is known.
+        What running the target cost, or None if unknown.
     repeats
-        How far the mean of the answers varies from run to run; None unless items were answered
+        How far the mean of the answers varies from run to run, or None unless items were answered
         several times.
     warnings
         Reasons to doubt the estimate.

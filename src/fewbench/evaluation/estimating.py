@@ -44,7 +44,7 @@ OPPOSITE = (
 
 
 class Estimating:
-    """Makes estimates of targets, with what is known of the method's errors.
+    """Makes estimates of targets, with what is known about the method's errors.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class Estimating:
         waiting, key = list[str](), tuple(names)
         with suppress(OSError):  # new items cannot be noted in a folder that can only be read
             waiting = choosing.advance()
-        state = (level, len(self._ledger.entries))
+        state = (level, self._ledger.n_changes)
         if (kept := self._kept.get(key)) is not None and kept[0] == state:
-            return Estimates(kept[1])  # nothing was asked or told since
+            return Estimates(kept[1])  # no requests or answers since
         prediction = choosing.predict(names, tasks=True)
         stop, scores = choosing.settings.stop, choosing.scores
         past, estimates = past_scores(scores.whole), Estimates()
@@ -133,7 +133,7 @@ class Estimating:
             if not general and not uncertainty.warnings and _random_is_better(estimate):
                 unit = Unit(estimate.scale)
                 worse = (
-                    f"for this target, as many random items would give a lower error "
+                    f"for this target, the same number of random items would give a lower error "
                     f"({unit.points(estimate.random.expected_error)}) and a narrower interval "
                     f"(±{unit.points(estimate.random.half_width)}): run it with -m random"
                 )
@@ -313,7 +313,9 @@ def progress_notes(
             )
         )
     elif method.whole_budget and asked < budget:
-        notes.append(f"only {asked} of {budget} items were asked: the others were lost or changed")
+        notes.append(
+            f"only {asked} of {budget} items were requested: the others were lost or changed"
+        )
     if skipped:
         notes.append(
             f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "
@@ -346,7 +348,7 @@ def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
     if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
         notes.append(
             f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "
-            "is known of the target there"
+            "is known about the target there"
         )
     asked = record.asked(target)
     asked = asked[np.isin(asked, skipped, invert=True)]

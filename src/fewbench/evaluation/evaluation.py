@@ -16,9 +16,9 @@ from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.choosing import Choosing, Opened
-from fewbench.evaluation.costs import Cost, reported_costs
+from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Header, Journal
+from fewbench.evaluation.journal import Header, Journal, Ran
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     Stop,
@@ -70,7 +70,7 @@ class Evaluation:
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
     opened : Opened, optional
-        Of a saved evaluation; `open` reads them.
+        Parts of a saved evaluation, which `open` reads.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class Evaluation:
         self._choosing = Choosing(scores, settings, self._ledger)
         self._estimating: Estimating | None = None
         if opened is None:
-            _ = self._choosing.session  # a method that cannot run says so now
+            _ = self._choosing.session  # a method that cannot run raises its error now
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -137,9 +137,9 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which method `auto` chose; models that are no sources; whether the method has changed.
+        """Which method `auto` chose; models not used as sources; whether the method has changed.
 
-        Models whose `role` is target are no source models. Of an evaluation that was opened, the
+        Models whose `role` is target are not source models. For an evaluation that was opened, the
         folder has the reason of the choice.
         """
         chosen = []
@@ -217,8 +217,8 @@ class Evaluation:
     ) -> "Evaluation":
         """Open a saved evaluation with all items asked and answers recorded so far.
 
-        If a release changed the method, the evaluation continues with the new one and `notes` says
-        so.
+        If a release changed the method, the evaluation continues with the new one, with a note in
+        `notes`.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Evaluation:
         ------
         EvaluationError
             If the folder contains no evaluation, the scores differ, a file is damaged, or `stop`
-            has another number of items or half width.
+            has a different number of items or half width.
         """
         journal = Journal(Path(folder))
         header = journal.header()
@@ -248,7 +248,6 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
-        evaluation.reported_costs.update(reported_costs(journal.folder))
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(scores)
@@ -258,7 +257,7 @@ class Evaluation:
         return evaluation
 
     def _go_on_to(self, stop: Stop, journal: Journal, method: Method | None) -> None:
-        """Record another cost, number of tokens or time in the folder."""
+        """Record a new limit on cost, tokens or time in the folder."""
         if stop.kept != self.stop.kept:
             raise EvaluationError(
                 f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
@@ -297,7 +296,7 @@ class Evaluation:
         Parameters
         ----------
         at_most : int, optional
-            Most items per target; the rest is asked later.
+            Most items per target; the rest follows later.
         targets : sequence of str, optional
             Targets to ask (default: all).
         """
@@ -331,7 +330,7 @@ class Evaluation:
     def ask_more(self, items: Mapping[str, Sequence[str]]) -> None:
         """Ask targets for further items, in addition to those that the method chooses.
 
-        `ask` lists them, and `tell` takes their answers. Items that were asked already are left
+        `ask` lists them, and `tell` takes their answers. Items that the target already has are left
         out. The mean of a random sample (method `random`) stays right only if these items are drawn
         at random, as `versus` and `rank` do.
 
@@ -361,8 +360,8 @@ class Evaluation:
     ) -> None:
         """Ask a target the items of another one first, so that their answers make pairs.
 
-        A target of a new name joins the evaluation. What it is asked after these items, the method
-        chooses by its own answers. Items of a sample keep their chances: they depend on the other
+        A target of a new name joins the evaluation. After these items, the method chooses by the
+        new target's own answers. Items of a sample keep their chances: they depend on the other
         target's answers, not on this one's. `fewbench` leaves items that it chose for the other
         target if the first 10 answers are unlike.
 
@@ -380,7 +379,7 @@ class Evaluation:
             If the two evaluations differ in more than their limits, or the method chooses the items
             of several targets together.
         AnswersError
-            If the target was asked other items already.
+            If the target already has other items.
 
         Examples
         --------
@@ -401,7 +400,7 @@ class Evaluation:
         if not self.method.targets_apart and most > 1:
             raise EvaluationError(
                 f"{self.provenance.method} chooses the items of its targets together",
-                hint="name all targets when you start, or use another method",
+                hint="name all targets when you start, or use a different method",
             )
         if target not in self.targets:
             check_targets(self.scores, [target])
@@ -436,13 +435,20 @@ class Evaluation:
         return [target for target in self.targets if target not in more]
 
     def cost(self, target: str) -> Cost | None:
-        """Return what running a target cost so far, and all items; None if no cost is known."""
+        """Return what running a target cost so far, and all items, or None if no cost is known."""
         return self._choosing.cost(target)
 
     @property
-    def reported_costs(self) -> dict[str, float]:
-        """What a runner reported to have spent on each target; the column `cost` counts else."""
-        return self._choosing.reported_costs
+    def ran(self) -> Sequence[Ran]:
+        """The batches that runs of these targets recorded."""
+        return self._ledger.ran
+
+    def note_run(self, entry: Ran) -> None:
+        """Record what a batch of a run cost, and which of its items failed.
+
+        A limit on cost counts what was reported; without any, the items' column `cost`.
+        """
+        self._ledger.note_run(entry)
 
     def is_narrow(self, target: str) -> bool:
         """Whether a target's interval is so narrow that the limit on its half width is reached."""
@@ -502,8 +508,8 @@ class Evaluation:
         Raises
         ------
         AnswersError
-            If an item was not asked, or a score is out of range, differs from an earlier one, or
-            is a fraction where the sources have none; or for such a reply if `strict`.
+            If an item was not requested, or a score is out of range, differs from an earlier one,
+            or is a fraction where the sources have none; or for such a reply if `strict`.
         ScoresError
             If an item is not in the scores.
         """
@@ -548,8 +554,8 @@ class Evaluation:
         texts : mapping of item id to str, optional
             As in `tell`.
         accept_differences : bool
-            Accept answers that were asked or scored in another way than the sources', or of other
-            tasks, as far as the logs or the table record that. Estimates then carry a warning.
+            Accept answers whose prompts, scoring or tasks differ from the sources', as far as the
+            logs or the table record that. Estimates then carry a warning.
         accept_fractions, correct, strict, repeat
             As in `tell`. A table with several answers to an item brings all of them at once.
 
@@ -561,9 +567,8 @@ class Evaluation:
         Raises
         ------
         AnswersError
-            If answers were asked or scored in another way than the sources', or are of other
-            tasks; if a target has answers of another model and `target` is not given; or for the
-            reasons in `tell`.
+            If prompts, scoring or tasks of the answers differ from the sources'; if a target has
+            answers of another model and `target` is not given; or for the reasons in `tell`.
         """
         matched = match_models(table, self.targets, target)
         self._ledger.check_table(table, matched, is_named=target is not None)
@@ -581,8 +586,8 @@ class Evaluation:
     def skip(self, target: str, items: Iterable[str]) -> int:
         """Record that a target cannot answer some asked items; return its number of open items.
 
-        An answer that is recorded later counts. Raises AnswersError if an item was not asked, or
-        is answered.
+        An answer that is recorded later counts. Raises AnswersError if an item was not requested,
+        or is answered.
         """
         self._ledger.check_target(target)
         at = self.scores.positions(list(items))
@@ -638,7 +643,7 @@ class Evaluation:
         for name in (level, targets):
             if isinstance(name, str):
                 raise EvaluationError(
-                    f"{name!r} is no list of targets", hint=f"use estimate(targets=[{name!r}])"
+                    f"{name!r} is not a list of targets", hint=f"use estimate(targets=[{name!r}])"
                 )
         check_level(level)
         names = list(targets) if targets is not None else self._answering()

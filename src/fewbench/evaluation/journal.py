@@ -1,8 +1,9 @@
 """The folder of an evaluation: how it was opened, and every ask and answer in order.
 
-`evaluation.json` is written at the start, and anew for another limit. `answers.jsonl` only grows
+`evaluation.json` is written at the start, and again for a new limit. `answers.jsonl` only grows
 (see `fewbench._journal`): one line for each round of items asked, each tell, items that were
-skipped or taken up again, and each target that is asked the items of another one.
+skipped or taken up again, each target that is asked the items of another one, and each batch that
+was run: at what cost, which items failed, and how the model was run.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -41,9 +42,14 @@ class Header(Frozen):
     reason: str | None = None
     """Why this method, where `auto` chose it."""
 
+    @property
+    def limits(self) -> Stop:
+        """When the evaluation stops asking."""
+        return self.stop or Stop(items=self.provenance.budget)
+
 
 class Asked(Frozen):
-    """One round of items that targets were asked to be run on."""
+    """One round of items requested from targets."""
 
     targets: tuple[str, ...]
     items: tuple[str, ...]
@@ -52,17 +58,16 @@ class Asked(Frozen):
 class Told(Frozen):
     """Answers of one target, scores in [0, 1].
 
-    `differences` says how answers were asked or scored in another way than those of the sources,
-    where the user accepted that, `doubts` why that may be so. `replies` are the kinds of replies
-    that deserve a warning, by item (see `fewbench.scores.replies`), `texts` the beginnings of
-    replies, where a runner has them.
+    `differences` lists differences in prompts or scoring from the sources that the user accepted,
+    `doubts` why that may be so. `replies` are the kinds of replies that deserve a warning, by item
+    (see `fewbench.scores.replies`), `texts` the beginnings of replies, where a runner has them.
     `model` is the model that the answers' table names, where the user did not say whose they are.
-    `corrects` marks answers that replace earlier ones of the same items. Unknown
-    probabilities are null in the file. `conditions` say how the items were asked and scored, as
-    far as the answers' table does (see `fewbench.scores.conditions`): column → value → places in
-    `items`. `repeat` is 2 for second answers to items, beside the first ones; a line without it has
-    first answers. `counts` and `variances` say how many answers each score is the mean of, and how
-    far they vary (see `fewbench.scores.repeats`).
+    `corrects` marks answers that replace earlier ones of the same items. Unknown probabilities are
+    null in the file. `conditions` are the prompts and scoring of the items, as far as the answers'
+    table has them (see `fewbench.scores.conditions`): column → value → places in `items`. `repeat`
+    is 2 for second answers to items, beside the first ones; a line without it has first answers.
+    `counts` and `variances` say how many answers each score is the mean of, and how far they vary
+    (see `fewbench.scores.repeats`).
     """
 
     target: str
@@ -100,7 +105,7 @@ def kept_replies(told: Iterable[Told]) -> dict[str, str]:
 
 
 class Skipped(Frozen):
-    """Items that a target cannot answer; or, with `again`, that it is to be asked again."""
+    """Items that a target cannot answer; or, with `again`, that are to be requested again."""
 
     target: str
     items: tuple[str, ...]
@@ -108,7 +113,7 @@ class Skipped(Frozen):
 
 
 class Led(Frozen):
-    """A run whose items another target is asked first; see `fewbench.methods.record.Lead`."""
+    """A run that a target follows; see `fewbench.methods.record.Lead`."""
 
     rounds: tuple[tuple[str, ...], ...]
     scores: dict[str, float]
@@ -126,7 +131,7 @@ class Led(Frozen):
 
 
 class Followed(Frozen):
-    """A target, which may be new, is asked the items of another run first.
+    """A target, which may be new, follows a run.
 
     `of` names that run. Its answers are kept here, as they decide the chances of a sample's items.
     """
@@ -136,10 +141,30 @@ class Followed(Frozen):
     lead: Led
 
 
-Entry = Asked | Told | Skipped | Followed
+class Ran(Frozen):
+    """What a batch of a run cost, and which of its items failed.
+
+    `counts` is False where the model failed as a whole, which is no fault of the items. Earlier
+    failures of the items in `again` do not count either. An entry with `facts` says how the model
+    was run from there on. `seconds` and `own` are the time since the entry before, and the part of
+    it that fewbench itself took.
+    """
+
+    target: str
+    facts: dict[str, str] | None = None
+    failed: dict[str, str] = Field(default_factory=dict)
+    counts: bool = True
+    again: tuple[str, ...] = ()
+    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    tokens: int = Field(default=0, ge=0)
+    seconds: float = 0.0
+    own: float = 0.0
+
+
+Entry = Asked | Told | Skipped | Followed | Ran
 # No two have the same fields, so the first that fits is the one.
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(
-    Annotated[Told | Asked | Skipped | Followed, Field(union_mode="left_to_right")]
+    Annotated[Told | Asked | Skipped | Followed | Ran, Field(union_mode="left_to_right")]
 )
 
 
@@ -160,7 +185,6 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lines = Lines(folder.absolute() / ANSWERS)  # the working directory may change
-        self._n_known = 0  # lines read or written here
 
     def create(self, header: Header) -> None:
         """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
@@ -207,7 +231,6 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
         self._lines.append(entry.model_dump_json(exclude_defaults=True).encode())
-        self._n_known += 1
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other processes from adding entries until the block ends."""
@@ -218,10 +241,7 @@ class Journal:
 
         A torn last line is skipped.
         """
-        for number, line in self._lines.read():
-            if number <= self._n_known:
-                continue
-            self._n_known = number
+        for number, line in self._lines.unread():
             try:
                 yield _parse(line)
             except ValueError as error:
@@ -234,7 +254,7 @@ class Journal:
     def forget(self, target: str) -> None:
         """Remove a target with all its answers; another target stays.
 
-        Targets that were asked its items first keep them.
+        Targets that follow it keep its items.
         """
         header = self.header()
         left = [name for name in targets_of(header, self.fresh()) if name != target]
@@ -273,6 +293,11 @@ class Journal:
                 f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
             ) from error
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
+
+
+def has_evaluation(folder: str | Path | None) -> bool:
+    """Whether there is an evaluation in a folder."""
+    return folder is not None and (Path(folder) / HEADER).exists()
 
 
 def folder_and_target(name: str) -> tuple[Path, str | None] | None:

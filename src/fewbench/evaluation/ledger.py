@@ -1,4 +1,4 @@
-"""What an evaluation asked and was told: in memory, and in its folder once it has one."""
+"""Requests and answers of an evaluation: in memory, and in its folder once it has one."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ from fewbench.evaluation.journal import (
     Entry,
     Followed,
     Journal,
+    Ran,
     Skipped,
     Told,
     kept_replies,
@@ -31,7 +32,7 @@ from fewbench.scores.replies import describe_alike, describe_replies, replies_of
 
 
 class Ledger:
-    """Every round of items asked, answer told and item skipped, in order.
+    """Every round of items asked, answer told, item skipped and batch run, in order.
 
     Parameters
     ----------
@@ -46,12 +47,15 @@ class Ledger:
     book : AnswerBook
         Checks answers before they are recorded.
     entries : list of Entry
+    ran : list of Ran
+        Those of them that are batches of runs.
     """
 
     def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
         self.record = Record(tuple(targets), scores.n_items)
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
+        self.ran: list[Ran] = []
         self._item_ids = scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
@@ -85,7 +89,7 @@ class Ledger:
                     f"evaluation: {error.message}",
                     hint="the file was changed by hand; restore it from a backup",
                 ) from error
-            self.entries.append(entry)
+            self._add(entry)
             for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
                 self._noted[name] = len(self.record.rounds(name))
 
@@ -102,7 +106,17 @@ class Ledger:
     def _note(self, entry: Entry) -> None:
         if self._journal is not None:
             self._journal.append(entry)
+        self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
+        if isinstance(entry, Ran):
+            self.ran.append(entry)
+
+    @property
+    def n_changes(self) -> int:
+        """Number of entries that estimates may depend on."""
+        return len(self.entries) - len(self.ran)
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -157,7 +171,7 @@ class Ledger:
                 self.record.tell(target, answers, repeat)
 
     def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
-        """Raise AnswersError for another scale, another model, or ids in another Unicode form.
+        """Raise AnswersError for a different scale or model, or ids in a different Unicode form.
 
         `matched` are the table's rows by target; with `is_named` the user said whose they are.
         """
@@ -171,7 +185,7 @@ class Ledger:
         if (pair := same_text(sorted(others), self._item_ids)) is not None:
             raise AnswersError(
                 f"the answers name the item {pair[1]!a}, which is {pair[0]!a} in the sources: the "
-                "same text in another Unicode form",
+                "same text in a different Unicode form",
                 hint="write the ids of answers as ask lists them",
             )
         for target, row in matched.items() if not is_named else ():
@@ -253,9 +267,9 @@ class Ledger:
             self.record.skip(target, items.tolist())
 
     def follow(self, target: str, lead: Lead, of: str) -> None:
-        """Record that a target, which may be new, is asked the items of another run first.
+        """Record that a target, which may be new, follows a run.
 
-        AnswersError if it was asked items already, other than these.
+        AnswersError if it already has items other than these.
         """
         with self.alone():
             rounds = self.record.rounds(target) if target in self.record.targets else []
@@ -269,8 +283,8 @@ class Ledger:
                 return
             if rounds:
                 raise AnswersError(
-                    f"{target!r} was asked other items than {of}",
-                    hint="use another name for the target, or another folder",
+                    f"{target!r} already has items other than those of {of}",
+                    hint="use a different name for the target, or a different folder",
                 )
             self._note(Followed(target=target, of=of, lead=self.book.to_led(lead)))
             self.record.follow(target, lead)
@@ -278,7 +292,7 @@ class Ledger:
     def lead_itself(self, target: str, budget: int) -> None:
         """Record that the rounds of a target so far were chosen for this largest number of items.
 
-        Those that it was asked because another target was need no entry.
+        Those that it got together with other targets need no entry.
         """
         rounds, lead = self.record.rounds(target), self.record.lead(target)
         if len(rounds) > (0 if lead is None else lead.followed(rounds)):
@@ -286,13 +300,22 @@ class Ledger:
             self._note(Followed(target=target, of=target, lead=self.book.to_led(lead)))
 
     def unskip(self, target: str, items: IntArray) -> None:
-        """Record that those of these items that were skipped are to be asked again."""
+        """Record that those of these items that were skipped are to be requested again."""
         with self.alone():
             again = [at for at in items.tolist() if at in self.record.given_up(target)]
             if again:
                 ids = tuple(self._item_ids[again])
                 self._note(Skipped(target=target, items=ids, again=True))
                 self.record.unskip(target, again)
+
+    def note_run(self, entry: Ran) -> None:
+        """Record what a batch cost, and which of its items failed."""
+        with self.alone():
+            self._note(entry)
+
+    def reported_cost(self, target: str) -> float:
+        """Return what runs reported to have spent on a target."""
+        return sum(entry.cost for entry in self.ran if entry.target == target)
 
     def told(self, target: str) -> list[Told]:
         """Return the entries with answers of a target."""
@@ -317,7 +340,8 @@ class Ledger:
     def notes(self, target: str, *, is_compared: bool = False) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts.
 
-        That all answers are right is said of estimates, and not again where targets are compared.
+        The warning that all answers are right belongs to estimates and is not repeated in
+        comparisons.
         """
         entries = self.told(target)
         odd = describe_replies(kept_replies(entries), len(self.record.answered(target)))
@@ -333,7 +357,7 @@ class Ledger:
             difference for entry in entries for difference in entry.differences
         )
         accepted = (
-            f"accepted answers that were asked or scored in another way: {difference}"
+            f"accepted answers with different prompts or scoring: {difference}"
             for difference in differences
         )
         doubts = dict.fromkeys(doubt for entry in entries for doubt in entry.doubts)

@@ -147,7 +147,7 @@ class Stop(Frozen):
         ScoresError
             If `cost` is given and the items have no costs.
         EvaluationError
-            If `half_width` is no narrower than the scale.
+            If `half_width` is not narrower than the scale.
         """
         n_items, widest = scores.n_items, scores.scale.span / 2
         if self.half_width is not None and self.half_width >= widest:
@@ -196,7 +196,8 @@ def count_items(budget: int | str, scores: Scores | None) -> int:
     Raises
     ------
     MethodError
-        If the text is no number and no share above 0% and up to 100%, or the items are unknown.
+        If the text is neither a number nor a share above 0% and up to 100%, or the items are
+        unknown.
 
     Examples
     --------
@@ -228,7 +229,7 @@ def count_items(budget: int | str, scores: Scores | None) -> int:
 
 
 def share_note(budget: int | str, scores: Scores) -> str | None:
-    """Return how many items a share is, and why; None for a number of items.
+    """Return how many items a share is, and why, or None for a number of items.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def check_budget(budget: int, n_items: int) -> None:
 
 
 def check_subset(subset: Subset, wanted: Provenance) -> None:
-    """Raise EvaluationError if a subset has another budget, scores or method.
+    """Raise EvaluationError if the budget, scores or method of a subset differ.
 
     The user's own subset has no provenance.
     """
@@ -281,7 +282,7 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
 
 
 def check_followed(own: Provenance, leads: Provenance, method: Method, place: str) -> None:
-    """Raise EvaluationError unless a run can be asked the items of another one first.
+    """Raise EvaluationError unless one run can follow the other.
 
     Only their limits may differ, and of a method that does not extend its choice not even the
     number of items. `place` names the other run.
@@ -320,7 +321,7 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
     if present:
         raise EvaluationError(
             f"{some(present)} is a source model already",
-            hint="give the target another name (-t NAME); the score of a source model is known",
+            hint="give the target a different name (-t NAME); the score of a source model is known",
         )
 
 
@@ -350,7 +351,7 @@ def started_scores(
     ----------
     folder : Path
     made : Provenance
-        Of the evaluation.
+        Provenance of the evaluation.
     path : Path, optional
         Where the evaluation says that they are.
     scores : Scores, path or str, optional

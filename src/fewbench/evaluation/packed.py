@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def provenance_of(origin: Origin, n_items: int) -> Provenance:
     """Return the method, budget and seed that a pack was made with.
 
-    Raises PackError if this fewbench does not know the method, or the budget does not fit.
+    Raises PackError if this version of fewbench lacks the method, or the budget does not fit.
     """
     try:
         provenance = Provenance.model_validate(dict(origin.provenance))
@@ -46,7 +46,7 @@ def provenance_of(origin: Origin, n_items: int) -> Provenance:
 
 
 def subset_of(origin: Origin) -> Subset | None:
-    """Return a pack's chosen items; None if its method chooses items as answers arrive."""
+    """Return a pack's chosen items, or None if its method chooses items as answers arrive."""
     if origin.subset is None:
         return None
     try:
@@ -89,7 +89,7 @@ def check_settings(
 
 
 def known_errors(scores: Scores, method: Method, made: Provenance) -> "HeldOut | None":
-    """Return the errors that a pack holds; None for other scores.
+    """Return the errors that a pack holds, or None for other scores.
 
     Raises PackError if they do not fit together.
     """

@@ -48,7 +48,7 @@ def estimates_page(
     source : str
         Name of the scores.
     folder : str
-        Of the evaluation (default: where it is saved).
+        Folder of the evaluation (default: where it is saved).
     history : mapping of str to sequence of dict, optional
         Earlier estimates by target: `step` (answered items), `score`, `low`, `high`.
     """
@@ -164,7 +164,8 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     notes = ["fewbench versus says which of two targets is better."]
     if any(estimate.rank is not None for estimate in ranked):
         text = (
-            "Random sampling: the half width with as many random items at this score. Rank: among "
+            "Random sampling: the half width with the same number of random items at this score. "
+            "Rank: among "
         )
         notes.insert(0, f"{text}the source models.")
     else:  # without source models, the items are a random sample themselves
@@ -321,14 +322,14 @@ def _middles(estimate: Estimate, scores: Scores) -> list[dict[str, Any]]:
 
 
 def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section:
-    """Return the items that were asked: the answers, and what was to be expected.
+    """Return the items so far: the answers, and the expected scores.
 
     Expected is the method's own expectation, or, of methods that have none, the mean score of the
     source models.
     """
     table = evaluation.items(target)
     table = table[table["status"] != ""]
-    if evaluation.is_limited(target):  # no item is asked any more
+    if evaluation.is_limited(target):  # no more items will run
         table = table.replace({"status": {"open": "beyond the cost limit"}})
     by_method = bool(table["expected"].notna().any())
     if not by_method:
@@ -344,12 +345,12 @@ def _items(target: str, tab: str, unit: Unit, evaluation: Evaluation) -> Section
             [str(item), score, *(off if is_compared else []), str(row["task"]), row["status"]]
         )
     head = [("Item", False), ("Score", True)]
-    notes = ["What was asked and answered."]
+    notes = ["The items and their answers."]
     if is_compared:
         head += [("Expected" if by_method else "Source mean", True), ("Difference", True)]
         beside = "what the method expects" if by_method else "the mean score of the source models"
         notes = [
-            f"What was asked and answered, beside {beside}. The items that differ most come first."
+            f"The items and their answers, beside {beside}. The items that differ most come first."
         ]
     head += [("Task", False), ("Status", False)]
     if len(table) > len(rows):

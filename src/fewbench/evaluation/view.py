@@ -2,7 +2,7 @@
 
 The server listens on the loopback address alone, answers only to a random token in the address,
 takes nothing but GET, and refuses other host names, so that no web page can read it by tricks with
-DNS. It knows two addresses, the page and its state, and no files.
+DNS. It serves two addresses, the page and its state, and no files.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def view(
     Parameters
     ----------
     folder : path
-        Of an evaluation or a run, at work or not.
+        Folder of an evaluation or a run, at work or not.
     scores : Scores, path or str, optional
         The scores it was started with, or where they are now (default: read from their file).
     level : float

@@ -29,7 +29,7 @@ def open_pool(executor: Executor = None, workers: int = 1) -> Iterator[Pool]:
     Parameters
     ----------
     executor : Executor
-        Where to run; None for processes of this machine.
+        Where to run. None means processes of this machine.
     workers : int
         Number of processes for None, `dask-local` and `ray-local`; 1 and None is this process.
 

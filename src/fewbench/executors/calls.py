@@ -229,7 +229,7 @@ _HELD: dict[str, Any] = {}
 def packed_call(function: Callable[[Any, Any], Any], item: Any) -> bytes:
     """Return a call as it travels, with the code of what the user's script defines.
 
-    A worker that cannot unpack it then says so, where a library's own packing ends the worker.
+    A worker that cannot unpack it then reports this; a library's own packing would end the worker.
     """
     from joblib.externals.loky.backend.reduction import dumps
 
@@ -292,12 +292,14 @@ def differences(found: Any, made_by: dict[str, str] | None = None) -> str:
 def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = False) -> None:
     """Raise ClusterError if nothing listens at HOST:PORT; `start` says how to start a cluster.
 
-    `speaks_first` waits for the first byte: clients may wait for ever for a server of another kind.
+    `speaks_first` waits for the first byte: clients may wait forever for a server of the wrong
+    kind.
     """
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
         raise ClusterError(
-            f"{scheme}://{place} is no address", hint=f"write {scheme}://HOST:PORT, PORT a number"
+            f"{scheme}://{place} is not an address",
+            hint=f"write {scheme}://HOST:PORT, PORT a number",
         )
     try:
         with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as there:

@@ -52,7 +52,7 @@ class Processes(Pool):
         raise ClusterError("processes end as soon as they start", hint="use one worker")
 
     def reason(self, error: BaseException) -> str:
-        """Return the exit code, which loky tells in a further line of its message."""
+        """Return the exit code, which loky puts in a second line of its message."""
         code = re.search(r"\{(.+?)\}", str(error))
         how = f"exit {code[1]}" if code else first_line(error)[:80]
         return how + (", as for lack of memory" if "SIGKILL" in how else "")

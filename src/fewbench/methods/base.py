@@ -10,8 +10,8 @@ with a `Session` that chooses items as answers arrive. Users see no difference:
             session.tell(target, Answers(items, ...))
     session.predict(targets)                          # a Prediction, one row per target
 
-`scores` holds the source models only. A session knows only a target's answers. Randomness comes
-from `seed` alone.
+`scores` holds the source models only. A session has only a target's answers. Randomness comes from
+`seed` alone.
 """
 
 from abc import ABC, abstractmethod
@@ -57,12 +57,12 @@ class Prediction:
     tasks : ndarray, shape (targets, tasks), optional
         Task scores, or None if not requested.
     items : ndarray, shape (targets, items), optional
-        Expected score of each item, clipped to [0, 1]; None if the method has none. `scores` may be
-        computed before clipping.
+        Expected score of each item, clipped to [0, 1], or None if the method has none. `scores` may
+        be computed before clipping.
     outside : ndarray of bool, shape (targets,), optional
         Whether a target is unlike all sources, so that a method that cannot extrapolate is off.
     notes : tuple of str
-        What a user should know of all these predictions.
+        Notes for the user on all these predictions.
     spread : ndarray, shape (targets,), optional
         Standard error of each score if the method has one. Intervals are calibrated in units of
         it; without it, in units of the standard error of random sampling.
@@ -159,9 +159,9 @@ class Predictor(Protocol):
 class Session(ABC):
     """One run of a method for some targets.
 
-    A subclass chooses the next items and predicts from `record` alone, what each target was asked
-    and answered. It keeps no other state of a target. So a session with an earlier record
-    continues where that record stopped, and `predict` works at any time.
+    A subclass chooses the next items and predicts from `record` alone: each target's items and
+    answers. It keeps no other state of a target. So a session with an earlier record continues
+    where that record stopped, and `predict` works at any time.
     """
 
     subset: Subset | None = None
@@ -187,12 +187,12 @@ class Session(ABC):
             for name, items in chosen.items():
                 if len(items) and np.isin(items, record.asked(name)).all():
                     raise MethodError(
-                        f"the method chose items for {name!r} that were asked before",
+                        f"the method chose items for {name!r} a second time",
                         hint="choose must leave out a target that needs nothing more",
                     )
                 if len(items):
                     record.add_round(name, items)
-            # Items that were answered before they were asked are not asked for again.
+            # Items that were answered before the method chose them are not requested again.
             answered = [name for name in chosen if len(chosen[name]) and not len(record.open(name))]
             if not answered:
                 break
@@ -204,7 +204,7 @@ class Session(ABC):
         self.record.tell(target, answers)
 
     def next_led(self, target: str) -> IntArray:
-        """Return the next round of the run whose items a target is asked first; empty after it."""
+        """Return the next round of the run that a target follows; empty after its end."""
         lead, rounds = self.record.lead(target), self.record.rounds(target)
         if lead is None or not lead.followed(rounds) == len(rounds) < len(lead.rounds):
             return np.empty(0, dtype=np.intp)
@@ -225,7 +225,7 @@ class Session(ABC):
 class Method(ABC):
     """A published or user-written method to estimate full scores from a few answers.
 
-    The properties declare what fewbench must know of a method; a class attribute of the same name
+    The properties declare what fewbench needs from a method; a class attribute of the same name
     overrides the default.
     """
 

@@ -86,7 +86,8 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         f"fewer than {FEW} independent source models",
         ("fewbench", "aipw", "random"),
-        "few source models say little about how items relate: the items are a random sample, and "
+        "few source models show only roughly how items are related: the items are a random "
+        "sample, and "
         "the estimate relies more on the target's own answers",
         below=FEW,
     ),
@@ -385,7 +386,7 @@ SHORTEST = 3
 SHORT_FORMS = {"cf": "collaborative", "sands": "sortandsearch"}
 """What nothing in a name or source spells."""
 BESIDE = re.compile(r"\b(as|so) in\b.*")
-"""The part of a source that names another method, or where a method was used."""
+"""The part of a source that names a further method, or where a method was used."""
 NOT_NAMES = re.compile(r"\bet al\b\.?|\b(19|20)\d\d\b|[^a-z0-9]")
 """What neither tells apart nor hides a published name: authors' company, years, punctuation."""
 
@@ -444,8 +445,8 @@ def find_method(text: str) -> Method:
     Raises
     ------
     MethodError
-        If a name or setting is unknown, or parts are out of order; for `auto`, which is no method
-        but chooses one.
+        If a name or setting is unknown, or parts are out of order; for `auto`, which chooses a
+        method and is not one itself.
 
     Examples
     --------
@@ -482,7 +483,7 @@ def find_method(text: str) -> Method:
 
 
 def _unknown(name: str) -> MethodError:
-    """Return the error for a name that is no method: perhaps a part, or a published name."""
+    """Return the error for an unknown method name, which may be a part or a published name."""
     part = name.partition("(")[0]
     stage = next((stage for stage in STAGES if part in STAGES[stage]), None)
     if stage is None:

@@ -79,7 +79,7 @@ def kept(
     Parameters
     ----------
     scores : Scores
-        The sources. Another table, or another average, has fits of its own.
+        The sources. A different table or average has fits of its own.
     name : str
         Kind of the fit; a later one of the same kind and sources replaces it.
     settings : tuple

@@ -40,7 +40,7 @@ NEEDS = (
     Need(
         "independent sources",
         FEW,
-        "few sources say little: items are a random sample",
+        "too few sources to choose items: they are a random sample",
     ),
 )
 
@@ -55,8 +55,7 @@ def source_model(
     """Fit what there is: the models of sources that ran most items, or curves of all cells.
 
     Where fewer than 20 independent models ran most items and others ran some, or there are fewer
-    than 2 models, items are a sample, assisted by what all cells say of them. Parameters as for
-    `source_kriging`.
+    than 2 models, items are a sample, assisted by all cells. Parameters as for `source_kriging`.
     """
     if learns_from_whole(scores):
         return source_kriging(scores.whole, seed, asked, include, sources)
@@ -91,8 +90,8 @@ def source_kriging(
 ) -> KrigingModel:
     """Fit the sources for the full score and every task.
 
-    `asked` is the number of items that are asked, `include` are items that may be, and `sources` is
-    the number of independent sources by which items are chosen (default: that of `scores`).
+    `asked` is the number of items in the run, `include` are items that may join it, and `sources`
+    is the number of independent sources by which items are chosen (default: that of `scores`).
     """
     if scores.n_models < 2:
         raise MethodError(

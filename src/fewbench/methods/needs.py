@@ -103,7 +103,7 @@ def for_sources(part: _Part, scores: Scores) -> _Part:
 
 
 def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | None:
-    """Return why a method or part cannot run, as the error to raise; None if it can.
+    """Return why a method or part cannot run, as the error to raise, or None if it can.
 
     Without `scores`, only missing packages are found.
 

@@ -147,7 +147,7 @@ def describe(selector: Selector, predictor: Predictor) -> str:
 
 
 def parts_of(*whole: Any) -> list[tuple[str | None, Any]]:
-    """Return the parts of a selector and a predictor with their names; None for your own parts."""
+    """Return the parts of a selector and a predictor with their names, or None for others."""
     pieces = _pieces(*whole) if len(whole) == 2 else list(whole)
     return [(_NAMES.get(type(piece)), piece) for piece in pieces]
 
@@ -166,6 +166,6 @@ def _pieces(selector: Selector, predictor: Predictor) -> list[Any]:
 
 
 def _write(part: Any) -> str:
-    if hasattr(part, "describe"):  # parts of your own that are no plain dataclasses
+    if hasattr(part, "describe"):  # parts of your own that are not plain dataclasses
         return str(part.describe())
     return write(_NAMES.get(type(part), type(part).__name__), part)

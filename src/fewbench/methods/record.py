@@ -1,4 +1,4 @@
-"""What each target was asked and answered."""
+"""The items and answers of each target."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """A run whose items another target is asked first.
+    """A run that a target follows: the target runs the same items first.
 
     - `rounds`: Positions of its items, round by round.
-    - `scores`, shape (items,): Its answers, by which its later rounds were chosen; NaN elsewhere.
-    - `budget`: The most items that it may be asked.
-    - `lead`: The run whose items it was asked first itself.
+    - `scores`, shape (items,): Its answers, by which its later rounds were chosen (NaN elsewhere).
+    - `budget`: The largest number of its items.
+    - `lead`: The run that it followed itself.
     """
 
     rounds: tuple[IntArray, ...]
@@ -53,7 +53,7 @@ class Lead:
 
 
 class Record:
-    """What each target was asked, round by round, and answered; items are positions.
+    """Each target's items, round by round, and its answers; items are positions.
 
     A session computes its next items and its predictions from the record alone, so a reopened
     evaluation needs no replay.
@@ -85,7 +85,7 @@ class Record:
             self.add(target)
 
     def add(self, target: str) -> None:
-        """Add a target that was asked nothing yet."""
+        """Add a target without items."""
         self._rounds[target], self._options[target], self._skipped[target] = [], {}, set()
         self._asked[target] = np.empty(0, dtype=np.intp)
         self._scores[target] = np.full(self._n_items, np.nan)
@@ -97,11 +97,11 @@ class Record:
         return tuple(self._rounds)
 
     def rounds(self, target: str) -> list[IntArray]:
-        """Return the items that a target was asked, one array per round."""
+        """Return a target's items, one array per round."""
         return self._rounds[target]
 
     def asked(self, target: str) -> IntArray:
-        """Return all items that a target was asked, in order, each once."""
+        """Return all items of a target, in order, each once."""
         return self._asked[target]
 
     def open(self, target: str) -> IntArray:
@@ -129,7 +129,7 @@ class Record:
     def scores(self, target: str) -> FloatArray:
         """Return a target's scores, shape (items,), NaN where it gave no answer.
 
-        Of an item that was answered several times, the mean.
+        The mean, if an item was answered several times.
         """
         return self._scores[target]
 
@@ -190,11 +190,12 @@ class Record:
         )
 
     def lead(self, target: str) -> Lead | None:
-        """Return the run whose items a target was asked first."""
+        """Return the run that a target follows."""
         return self._leads.get(target)
 
     def as_lead(self, target: str, most: int, budget: int) -> Lead:
-        """Return a target's rounds, of at most so many items, and its answers, for another one.
+        """Return a target's rounds, up to a number of items, and answers, for a target that
+        follows.
 
         `budget` is its own.
         """
@@ -207,13 +208,13 @@ class Record:
         )
 
     def follow(self, target: str, lead: Lead) -> None:
-        """Record that a target, which may be new, is asked the items of another run first."""
+        """Record that a target, which may be new, follows a run."""
         if target not in self._rounds:
             self.add(target)
         self._leads[target] = lead
 
     def add_round(self, target: str, items: IntArray) -> None:
-        """Record that a target was asked these items."""
+        """Record that these items were requested from a target."""
         self._rounds[target].append(items)
         self._note_asked(target)
 
@@ -262,9 +263,9 @@ class Record:
             self._options[target].pop(at, None)
 
     def skip(self, target: str, items: Sequence[int]) -> None:
-        """Record that a target cannot answer these items; they are not asked again."""
+        """Record that a target cannot answer these items, so that they are not requested again."""
         self._skipped[target].update(items)
 
     def unskip(self, target: str, items: Sequence[int]) -> None:
-        """Record that these items are to be asked again."""
+        """Record that these items are to be requested again."""
         self._skipped[target].difference_update(items)

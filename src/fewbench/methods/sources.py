@@ -23,13 +23,13 @@ COMPARED = 2000
 RELIABLE = 0.5
 """Reliability below which sources do not show how a better model answers."""
 NEARLY_COMPLETE = 0.05
-"""A model that lacks up to this share of the full score is judged by what it ran. Of 5% of the
-cells, drawn at random or the harder ones, the full scores of four real tables moved by .16 to .48
-percentage points (root mean square); methods err by 2 to 5."""
+"""A model that lacks up to this share of the full score is judged by what it ran. With 5% of the
+cells missing, drawn at random or the harder ones, the full scores of four real tables moved by .16
+to .48 percentage points (root mean square); methods err by 2 to 5."""
 ALIKE, MOST_ALIKE, FEWEST_ALIKE = 0.012, 200, 20
 """Mean share of variance in common, beyond items' difficulty, from which source models are taken
-for relatives; most models that are compared, and fewest. Of 1,680 samples of 20 to 40 models of
-seven leaderboards one reaches it; 25 checkpoints of a training run reach .023
+for relatives; most models that are compared, and fewest. One of 1,680 samples of 20 to 40 models of
+seven leaderboards reaches it; 25 checkpoints of a training run reach .023
 (benchmarks/results/training_runs.md)."""
 CHANCE, FEWEST_OTHERS, FEWEST_ANSWERS = 0.01, 5, 20
 """How often answers that have nothing to do with the items' easiness are taken for opposed to it;
@@ -158,7 +158,7 @@ def carrying_sources(scores: Scores) -> int:
 def are_alike(scores: Scores) -> bool:
     """Return whether models that no family joins answer more alike than unrelated models do.
 
-    As checkpoints of one training run do: errors on some of them say little of another model.
+    As checkpoints of one training run do: errors on some of them are a poor guide to other models.
     Models of families are not compared: their likeness is known.
     """
 
@@ -199,7 +199,7 @@ def are_opposed(answers: FloatArray, easiness: FloatArray) -> BoolArray:
         return np.zeros(n_models, dtype=bool)
     ours, theirs = (x - x.mean(axis=-1, keepdims=True) for x in (answers, easiness))
     spread = np.sqrt((ours**2).sum(axis=-1) * (theirs**2).sum(axis=-1))
-    # Of answers without any relation, sqrt(n - 1) times the correlation is about standard normal.
+    # For unrelated answers, sqrt(n - 1) times the correlation is about standard normal.
     return np.asarray(
         np.sqrt(n - 1) * (ours * theirs).sum(axis=-1) < ndtri(CHANCE / n_models) * spread
     )

@@ -135,7 +135,7 @@ class StaticSession(Session):
         self._fitted: dict[tuple[int, ...], FittedPredictor] = {}
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the subset for every target that was not asked it."""
+        """Return the subset for every target that did not get it yet."""
         record, n = self.record, len(self._items)
         return {name: self._items for name in targets if len(record.asked(name)) < n}
 

@@ -47,10 +47,10 @@ class Subset(Frozen):
         Each item's share of the estimate, 0 or more, with the sum 1. By default the items' weights
         in the full score.
     chances : tuple of float or None, optional
-        The probability, above 0 and at most 1, with which each item was drawn; None for an item
+        The probability, above 0 and at most 1, with which each item was drawn, or None for an item
         that was chosen. By default all were chosen.
     notes : tuple of str
-        What a user should know of the choice.
+        Notes for the user on the choice.
     provenance : Provenance, optional
         Set by fewbench.
 
@@ -92,7 +92,7 @@ class Subset(Frozen):
         return np.array(self.weights)
 
     def chances_over(self, scores: Scores) -> FloatArray | None:
-        """Return every item's chance to be drawn, shape (items,); None if some were chosen."""
+        """Return every item's chance to be drawn, shape (items,), or None if some were chosen."""
         if not self.is_sample:
             return None
         chances = np.full(scores.n_items, np.nan)

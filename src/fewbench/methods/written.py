@@ -119,7 +119,7 @@ def check_words(part: Any) -> None:
 
 
 def check_number(setting: str, value: float | None, low: float, high: float | None = None) -> None:
-    """Raise MethodError if a number is not from low to high; None means not set.
+    """Raise MethodError if a number is not from low to high (None means not set).
 
     Without `high`, any finite number from `low` passes. NaN never passes.
 
@@ -135,7 +135,7 @@ def check_number(setting: str, value: float | None, low: float, high: float | No
 
 
 def check_hash(what: object, found: str | None, wanted: str | None) -> None:
-    """Raise MethodError if content has another hash than the setting `hash` says."""
+    """Raise MethodError if the hash of the content differs from the setting `hash`."""
     if wanted not in (None, found):
         raise MethodError(
             f"{what}: the content has hash {found or 'none'}, not {wanted}",

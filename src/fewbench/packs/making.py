@@ -83,7 +83,7 @@ def pack(
     """Make a pack of a few items of a benchmark.
 
     A pack has the chosen items and everything needed to estimate full scores. Every model runs the
-    same items, unless you name an adaptive method: the pack then has no fixed items, and says so.
+    same items, unless you name an adaptive method: the pack then has no fixed items.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class _Maker:
         if not abs(again - expected) <= SAME:
             raise PackError(
                 f"a pack with {self.made.method} would estimate {again} in place of {expected}",
-                hint="use another method, and report this",
+                hint="use a different method, and report this",
             )
         return part
 
@@ -328,7 +328,7 @@ def _trial(
     seed: int = 0,
     subset: Subset | None = None,
 ) -> float:
-    """Return the estimate of a target that is right on every second item that it is asked."""
+    """Return the estimate of a target that is right on every second of its items."""
     evaluation = Evaluation(scores, method, items, [_TRIAL], seed, subset=subset)
     while asked := evaluation.ask():
         answers = {item: float(scores.scale.from_unit(_is_right(item))) for item in asked[_TRIAL]}

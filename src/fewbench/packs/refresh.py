@@ -14,6 +14,7 @@ from fewbench.evaluation.journal import (
     Followed,
     Header,
     Journal,
+    Ran,
     Told,
     kept_replies,
     targets_of,
@@ -116,7 +117,7 @@ def _after(
             )
             evaluation.tell(name, answers, replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
-    # It predicts from answers to any items, in the rounds in which they were asked.
+    # It predicts from answers to any items, in their original rounds.
     with tempfile.TemporaryDirectory() as place:
         evaluation.save(place)
         journal = Journal(Path(place))
@@ -138,6 +139,8 @@ def _of_items(entries: list[Entry], ids: set[str], named: tuple[str, ...]) -> li
         if isinstance(entry, Followed):
             lead = entry.lead.of_items(ids)
             taken += [entry.model_copy(update={"lead": lead})] * (entry.target in named)
+            continue
+        if isinstance(entry, Ran):  # what answers cost is not asked here
             continue
         kept = [at for at, item in enumerate(entry.items) if item in ids]
         items = tuple(entry.items[at] for at in kept)

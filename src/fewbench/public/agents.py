@@ -110,7 +110,7 @@ def _best_form(paths: list[Path]) -> list[Path]:
 
 
 def _system(path: Path) -> dict[str, Any]:
-    """Return what metadata.yaml says of a submission."""
+    """Return a submission's metadata from metadata.yaml."""
     import yaml
 
     with laid_out(path):

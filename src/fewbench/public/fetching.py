@@ -66,7 +66,7 @@ class Remote:
     path : str
         Where the file goes, below the cache folder of its source.
     size : int, optional
-        Bytes if the host's listing says so.
+        Bytes, if the host lists them.
     digest : str
         `sha256:HEX` or `md5:HEX`; "" if unknown.
     is_at_hub : bool
@@ -183,7 +183,7 @@ class Fetcher:
         from urllib3.util import Retry
 
         self._pooch = pooch
-        # What fails in the end is said once. pooch's logger is its own, unknown to logging.
+        # What fails in the end is reported once. pooch's logger is its own, unknown to logging.
         names = ("urllib3.connectionpool", "huggingface_hub")
         for logger in (pooch.get_logger(), *map(logging.getLogger, names)):
             logger.setLevel("ERROR")
@@ -364,7 +364,7 @@ class Fetcher:
         is_whole = part.stat().st_size == remote.size
         if not is_whole or (digest and self._pooch.file_hash(part, kind) != digest):
             part.unlink()
-            raise ValueError("the file has another size or checksum than promised")
+            raise ValueError("the file's size or checksum differs from the listing")
         part.replace(target)
 
 
@@ -380,7 +380,7 @@ def laid_out(path: Path | str) -> Iterator[None]:
         yield
     except (FewbenchError, MemoryError):
         raise
-    except Exception as error:  # whatever JSON or YAML of another form makes a reader trip over
+    except Exception as error:  # malformed JSON or YAML can raise any of these
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the disk
         reason = f"{type(error).__name__}: {first_line(error)}"

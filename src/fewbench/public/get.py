@@ -87,7 +87,7 @@ class PublicFiles:
 
     @property
     def n_bytes(self) -> int | None:
-        """Bytes of all files; None if the source does not state the size of each."""
+        """Bytes of all files, or None if the source does not state the size of each."""
         sizes = [file.size for file in self.found.files if file.size is not None]
         return sum(sizes) if len(sizes) == len(self.found.files) else None
 

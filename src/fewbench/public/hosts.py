@@ -45,7 +45,7 @@ class Listing:
 
 
 def commit_of(said: object) -> str:
-    """Return a commit as a host says it, which names URLs and folders; PublicError if it is none.
+    """Return a host's commit hash, for URLs and folders; PublicError if it is not one.
 
     Examples
     --------

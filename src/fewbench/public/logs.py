@@ -50,7 +50,7 @@ def _read_logs(
         filter=ask.filter,
         damaged="skip",
         same_model="newest",
-        accept_differences=True,  # nobody can run them again; notes and estimates say so
+        accept_differences=True,  # nobody can run them again, as notes and estimates report
         workers=ask.workers,
         executor=ask.executor,
     )

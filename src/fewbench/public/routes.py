@@ -30,12 +30,13 @@ class Route:
         lm-eval or inspect: items get the names that they have there. Another harness: its logs,
         whose items keep their names.
     task : str
-        The harness's name of a task; `{task}` is the source's, with `_` for spaces. Of another
-        harness's logs, the beginning of the names of the tasks that `order` is of.
+        The harness's name of a task; `{task}` is the source's, with `_` for spaces. For logs of a
+        different harness, the beginning of the names of the tasks of `order`.
     key : str
         Field of a document that the source names items by.
     order : {"", "lighteval", "helm"}
-        Order of the source's rows, confirmed by content. Without one, rows are no document numbers.
+        Order of the source's rows, confirmed by content. Without one, rows are not document
+        numbers.
     size : int
         Documents of the data set that `order` is of.
     metric, filter : str

@@ -63,7 +63,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Index:
-    """Files to fetch, and what the listing says of them.
+    """Files to fetch, with their listing.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class Source:
     routes: tuple[Route, ...] = ()
 
     def route(self, benchmark: str | None) -> Route | None:
-        """Return how a table of a benchmark is run; None if no harness is known to run it."""
+        """Return how a table of a benchmark is run, or None if no harness is known to run it."""
         return next((one for one in self.routes if one.benchmark in ("", benchmark)), None)
 
     def advice(self, commit: str) -> str:
@@ -337,7 +337,7 @@ def from_rows(
     if models is not None:
         rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
     columns = ["task", *item_columns]
-    for name in columns:  # sources repeat what they say of an item with every answer
+    for name in columns:  # sources repeat an item's data with every answer
         first = rows.groupby("item", sort=False)[name].transform("first")
         differs = (first != rows[name]) & rows[name].notna()
         if names := sorted({str(item) for item in rows["item"][differs]}):
@@ -361,7 +361,7 @@ def from_rows(
 
 
 ROW_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading a row of another form raises."""
+"""Errors from reading a malformed row."""
 
 
 def few(count: int) -> int:
@@ -377,7 +377,7 @@ def parsed(
 ) -> tuple[list[T], tuple[str, ...]]:
     """Return what `parse` returns of each entry, and a note on entries that cannot be read.
 
-    Texts and numbers among objects are no results and are left out; objects only if they are few.
+    Texts and numbers among objects are not results and are left out; objects only if they are few.
 
     Raises Misread if they are more, or nothing is left.
     """

@@ -225,7 +225,7 @@ NAMES_OF_SUBJECT = ("display_name", "name", "subject_name", "model", "hub_repo")
 
 
 def find_measurement(ask: Ask, fetcher: Fetcher) -> Index:
-    """List responses of a benchmark, and what is known of it: in its folder or the registry."""
+    """List responses of a benchmark, and what is known about it: in its folder or the registry."""
     listing = list_files(fetcher, MEASURED, ask.revision, str(ask.benchmark))
     by_kind = {_kind(file): file for file in listing.files}
     if "response" not in by_kind:
@@ -275,7 +275,7 @@ def read_measurement(ask: Ask, found: Index, folder: Path) -> Reading:
         named = rows["test_condition"].astype(object)
         conditions = named.where(named.notna(), "").astype(str)
         models = rows["subject_id"].astype(str).map(names)
-        # A model under another condition, such as another prompt, is another model.
+        # A model under a different condition, such as a different prompt, is a different model.
         models = models.where(conditions == "", models + " (" + conditions + ")")
         rows = rows.assign(
             model=models,
@@ -492,7 +492,7 @@ def find_tailoredbench(ask: Ask, fetcher: Fetcher) -> Index:
 def read_tailoredbench(ask: Ask, found: Index, folder: Path) -> Reading:
     """Read the arrays of source models and targets, models × items, in the repository's order.
 
-    Of ARC and HellaSwag, they are options' probabilities, and a score is whether the most probable
+    For ARC and HellaSwag, they are options' probabilities, and a score is whether the most probable
     option is the right one, as the authors' `get_dataset_specific_scores` has it.
     """
     paths = {role: _ending(found, folder, f"/{role}_") for role in ROLES}
@@ -508,7 +508,8 @@ def read_tailoredbench(ask: Ask, found: Index, folder: Path) -> Reading:
         items = [f"{ask.benchmark}-{at + 1:04d}" for at in range(n_items)]
         tasks = [str(ask.benchmark)] * n_items
         if whole.dtype == object or whole.ndim == 3:
-            # Of two files of labels the authors' program reads the one with a longer name.
+            # If there are two files of labels, the authors' program reads the one with the longer
+            # name.
             right = _array(_ending(found, folder, "/gt_label")).astype(np.intp)[:n_items]
             options, n_options = _padded(whole[:, :n_items])
             values = (options.argmax(axis=2) == right).astype(np.float64)

@@ -148,7 +148,8 @@ def _column(column: "pd.Series[Any]", name: str) -> "pd.Series[Any]":
 
 
 def in_clusters(scores: Scores, by: str) -> Scores:
-    """Return scores whose items hang together by a column; ReaderError if it does not say so.
+    """Return scores whose items belong together by a column; ReaderError if it is not such a
+    column.
 
     Examples
     --------
@@ -167,7 +168,7 @@ def in_clusters(scores: Scores, by: str) -> Scores:
     if (clusters := clustered.cluster_of) is None or len(np.unique(clusters)) < 2:
         what = "the same" if clusters is not None else "different"
         raise ReaderError(
-            f"column {by!r} is {what} for all items, so it does not say which hang together",
+            f"column {by!r} is {what} for all items, so it does not say which belong together",
             hint="name a column with one value for each group of items",
         )
     return clustered

@@ -82,9 +82,9 @@ def load_table(
 ) -> "pd.DataFrame":
     """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ.
 
-    Of a `long` table only the named columns are read, if all are there, and texts become
+    From a `long` table, only the named columns are read, if all are there, and texts become
     categories, which take a fifth of the memory. With `words`, cells of scores are numbers as they
-    are written, or stay text: '0x1' is no number.
+    are written, or stay text: '0x1' is not a number.
     """
     read, suffix = reader_of(source), source.suffix.lower()
     if long is None:

@@ -230,7 +230,7 @@ def _read_one(how: tuple[Wants, Path | None], pair: tuple[Harness, LogUnit]) -> 
             runs = [replace(run, harness=harness.name) for run in harness.read(unit, wants)]
     except FewbenchError as error:
         return error
-    except Exception as error:  # whatever a file that no harness wrote makes a reader trip over
+    except Exception as error:  # a malformed file can raise anything
         reason = f"{type(error).__name__}: {first_line(error)}"
         return ReaderError(
             f"{unit.path}: cannot be read as a result file of {harness.name} ({reason})",

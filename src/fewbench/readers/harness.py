@@ -45,11 +45,11 @@ class LogRun:
         One value per row, in memory or loaded on access: `content` (text that identifies the item
         within its task), `position` (int, in the task's split; negative if unknown), `own_id`
         (the harness's id, or ""), `prompt` (uint64 hash of the prompt; 0 if unknown), `key` (uint64
-        of `key_of`), `place` (line or row, for messages), `score:METRIC` (float; NaN if not a
+        of `key_of`), `place` (line or row, for messages), `score:METRIC` (float, NaN if not a
         number). If items were run several times, also `trial` (int, from 0 for each item). If every
         row is multiple choice, also `options`, `counts` and `right` (see
         `fewbench.readers.options`). If a reply is cut, also `reply` (see
-        `fewbench.scores.replies`). If the file states what answers cost, also `cost:NAME` (float;
+        `fewbench.scores.replies`). If the file states what answers cost, also `cost:NAME` (float,
         NaN if not stated).
     metrics : tuple of str
     n_rows, n_items : int
@@ -57,7 +57,7 @@ class LogRun:
     harness : str
         Name of the harness.
     filter : str or None
-        How answers were extracted; None if the file does not say.
+        How answers were extracted, or None if the file does not state it.
     stamp : str
         Start time as text that sorts by time within one `group`; "" if unknown.
     group, variant : str
@@ -390,7 +390,7 @@ class Rows:
         firsts = [place[:3] for place in places if not place[3]]
         known = {(text, at if at >= 0 else own_id) for text, at, own_id in firsts
                  if at >= 0 or own_id}  # fmt: skip
-        # Equal documents of unknown place are told apart by their order.
+        # Equal documents of unknown place are distinguished by their order.
         return len(known) + sum(at < 0 and not own_id for _, at, own_id in firsts)
 
 

@@ -31,7 +31,7 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
     path : path
         A .csv, .tsv, .parquet, .jsonl or .ndjson file with one row per item: a column `id` (or
         `item`), and, if there are any, `task`, `weight` (in the full score; above 0), `cost` (of
-        running the item; 0 or more), `cluster` (items of one cluster hang together, such as
+        running the item; 0 or more), `cluster` (items of one cluster belong together, such as
         questions on one passage) and others, which are kept. Lists and objects become JSON text.
 
     Raises

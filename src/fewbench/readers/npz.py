@@ -71,7 +71,7 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
 
 
 def _mapped(source: Path, name: str) -> NDArray[Any] | None:
-    """Return an array of the file as it lies there; None if it is compressed, or not there."""
+    """Return an array as stored in the file, or None if it is compressed or missing."""
     with zipfile.ZipFile(source) as file:
         if f"{name}.npy" not in file.namelist():
             return None

@@ -68,7 +68,7 @@ class OptionTable:
         """Return rows as arrays: `options` (rows × most options × 4), `counts` and `right`.
 
         An option has its log-likelihood, the same without the question, and the text's characters
-        and bytes; NaN if unknown.
+        and bytes (NaN if unknown).
 
         Examples
         --------

@@ -59,8 +59,7 @@ class LogOptions:
     only_model : str, optional
         Read only the runs of this model.
     accept_differences : bool
-        Read models that were not scored alike: with another answer key, filter, metric or other
-        arguments of these.
+        Read models whose scoring differs: answer keys, filters, metrics or their arguments.
     trials : str, optional
         What several answers to an item become: mean, first, or pass@K.
     """
@@ -254,7 +253,7 @@ def _matches(task: str, patterns: str) -> bool:
 def _find_logs(
     sources: list[Path], form: str | None, *, has_tables: bool
 ) -> tuple[list[tuple[Harness, LogUnit]], list[Path]]:
-    """Return units and other files; none if another form is named or the files are tables.
+    """Return units and other files (empty if a different format is named or the files are tables).
 
     `has_tables` says whether columns are named, so that a folder may be one of tables.
     """
@@ -340,7 +339,7 @@ def _read_logs(
             there = some(dict.fromkeys(run.model for run in runs), most=8)
             runs = [run for run in runs if run.model == model]
             if not runs:
-                raise ReaderError(f"no run is of model {model!r}", hint=f"the logs are of {there}")
+                raise ReaderError(f"no runs of model {model!r}", hint=f"the logs are of {there}")
         wanted = [run for run in runs if options.wants(run.task)]
         if not wanted:
             tasks = list(dict.fromkeys(run.task for run in runs))

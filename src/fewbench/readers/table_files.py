@@ -47,7 +47,7 @@ def refuse_options(source: Path, form: str, useless: list[str]) -> None:
     if useless:
         raise ReaderError(
             f"{source}: read as {form!r}, which does not use {', '.join(useless)}",
-            hint="omit it, or pass another kind with --from",
+            hint="omit it, or pass a different kind with --from",
         )
 
 
@@ -109,11 +109,11 @@ def _read_file(
 
 
 def read_saved(source: Path, scale: Scale | None = None) -> Reading:
-    """Open scores saved by fewbench, or a pack; ReaderError if they have another scale."""
+    """Open scores saved by fewbench, or a pack; ReaderError if their scale differs."""
     scores = open_saved(source)
     if scale not in (None, scores.scale):
         raise ReaderError(
-            f"{source}: saved with another range of scores ({scores.scale})",
+            f"{source}: saved with a different range of scores ({scores.scale})",
             hint="omit --range and --lower-is-better",
         )
     return Reading(scores)
@@ -162,5 +162,5 @@ def _one_sided(scores: Scores, what: str) -> list[str]:
     rest, worst = ("right", "worst") if which == "worst" else ("wrong", "best")
     return [
         f"{what}: every score is the {worst} one. If the file lists only such answers, add the "
-        f"{rest} ones: scores of a part are no scores of the benchmark"
+        f"{rest} ones: scores of a part are not scores of the benchmark"
     ]

@@ -29,8 +29,8 @@ def read_task_table(
     Raises
     ------
     ReaderError
-        If the file is no such table, a task is missing, a model appears twice or a score is not a
-        number.
+        If the file is not such a table, a task is missing, a model appears twice or a score is not
+        a number.
     """
     path = Path(path)
     table = load_table(path, ["model", *tasks])
@@ -72,7 +72,7 @@ def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
     Raises
     ------
     ReaderError
-        If the file is no such table, a task appears twice, or a number is not 1 or more.
+        If the file is not such a table, a task appears twice, or a number is not 1 or more.
     """
     path = Path(path)
     table = load_table(path, ["task", "questions"])

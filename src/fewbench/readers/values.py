@@ -13,7 +13,7 @@ from fewbench.errors import ReaderError
 ID_LENGTH = 16
 LONGEST = 200  # of a field; longer ones are hashed
 LONG = 80
-# Of an object's text, its address and module, which depend on the run and the harness's version.
+# In an object's text, its address and module, which depend on the run and the harness's version.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|(?<=<class ')[\w.]+\.(?=\w+'>)")
 BOOLEANS = {"True": True, "False": False}
 WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -172,7 +172,7 @@ def called(
     unset : mapping of str to str
         Defaults of arguments, as `setting` writes them.
     absent : sequence of str
-        Values that are no argument, whatever its name.
+        Values that never are arguments, whatever the name.
 
     Examples
     --------

@@ -7,7 +7,7 @@ For each item the program gets a line such as
 and prints, in any order, a line `{"item": "mmlu/17", "score": 1}`, or
 `{"item": "mmlu/17", "error": "…"}` if it cannot answer; `cost` and `tokens` may be added. All items
 of a batch are sent at once, and `last` marks the last of them. The program is started once. A line
-may be printed again, but not with another answer. If items are run several times (`--repeats`),
+may be printed again, but not with a different answer. If items are run several times (`--repeats`),
 `repeat` is 2 for the second answers, and so on.
 """
 
@@ -18,7 +18,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat
 
 from fewbench._json import loads
 from fewbench.errors import RunError
-from fewbench.runners.driving import INTERRUPTED, Answered
+from fewbench.runners.driving import INTERRUPTED, Answered, Runner
 from fewbench.runners.model_facts import FILES, of_file, of_weights
 from fewbench.runners.result import RunResult
 from fewbench.scores import Scores
@@ -52,7 +52,7 @@ class ProgramLine(BaseModel):
         return f"error {self.error!r}" if self.score is None else f"score {float(self.score):g}"
 
 
-class CommandRunner:
+class CommandRunner(Runner):
     r"""Runs a program that answers items.
 
     Parameters
@@ -66,8 +66,8 @@ class CommandRunner:
     Raises
     ------
     RunError
-        Later also if the program prints a line that is no answer, answers another item, or gives
-        an item two different answers.
+        Later also if the program prints a line that is not an answer, answers an item that was not
+        requested, or gives an item two different answers.
 
     Examples
     --------
@@ -103,8 +103,6 @@ class CommandRunner:
         self._said: dict[str, ProgramLine] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
-        self.on_answers: Callable[[Answered], None] | None = None
-        self.repeat = 1
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Start the program; RunError if it cannot be started."""
@@ -187,7 +185,7 @@ class CommandRunner:
                 self._said[line.item] = line
             elif not self._check_again(line):
                 raise RunError(
-                    f"the program answered the item {line.item!r}, which it was not asked",
+                    f"the program answered the item {line.item!r}, which was not requested",
                     hint='repeat the "item" of the line that is answered',
                 )
             self._has_answered, self._suspects = True, []
@@ -253,7 +251,7 @@ def _parsed(text: str) -> ProgramLine:
     except ValueError as error:
         shown = text.strip()[:80]
         raise RunError(
-            f"the program printed {shown!r}, which is no answer",
+            f"the program printed {shown!r}, which is not an answer",
             hint='print one line per item on standard output, as {"item": "…", "score": 1}, and '
             "everything else on standard error",
         ) from error
@@ -299,7 +297,7 @@ class _Program:
             self._process.stdin.flush()
 
     def read(self, timeout: float | None) -> str | None:
-        """Return the next line; None if the program has ended or hangs."""
+        """Return the next line, or None if the program has ended or hangs."""
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:

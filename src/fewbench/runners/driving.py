@@ -5,10 +5,11 @@ checks it, opens the evaluation, drives it, and closes the runner, whatever happ
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +17,10 @@ from numpy.typing import ArrayLike
 from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
-from fewbench.runners.joining import LeadingRun, unnamed_target
+from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run, items_of
-from fewbench.runners.run_folder import limits_of, undone_if_refused
+from fewbench.runners.run_folder import undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
 
@@ -89,38 +90,47 @@ class Answered:
         return items_of(self.answers) | self.failed.keys() | self.last_failed.keys() | self.taken
 
 
-class Runner(Protocol):
-    """A way of running a model on chosen items.
+class Runner(ABC):
+    """A way of running a model on chosen items; only `answer` has no default.
 
-    It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
-    run. A target resumes only with the same facts, and with those of `SeesModels`. It may have
-    `model_name`, which names a target that the user does not name. And it may have `batch`, the
-    most items per batch where the user gives none: a batch in flight can be lost in a crash.
+    Attributes
+    ----------
+    name : str
+        Its name in messages.
+    facts : mapping of str to str
+        How the model is run, known after `prepare`. A target resumes only with the same facts, and
+        with those of `model_facts`.
+    model_name : str, optional
+        Names a target that the user does not name.
+    batch : int, optional
+        Most items per batch where the user gives none: a batch in flight can be lost in a crash.
+    on_answers : callable, optional
+        Set before `answer`. A runner that can tell of answers within a batch calls it with them.
+    repeat : int
+        Set before `answer`: 1 for first answers to items, 2 when they are run once more, ….
     """
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
+    name: str
+    facts: Mapping[str, str] = {}
+    model_name: str | None = None
+    batch: int | None = None
+    on_answers: Callable[[Answered], None] | None = None
+    repeat: int = 1
+
+    def benchmark(self) -> Benchmark | None:
+        """Return the items of what would be run, as the harness weighs them, if it knows them."""
+        return None
+
+    def model_facts(self, target: str) -> Mapping[str, str]:
+        """Return what can be seen of a target's weights or code, if it has them as objects."""
+        return {}
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check all that can be checked before anything is spent; return notes for the user.
 
         Raises RunError if the items cannot be run.
         """
-
-    def answer(self, target: str, items: Sequence[str]) -> Answered:
-        """Run a target on items. Items that are neither answered nor failed count as failed."""
-
-    def finish(self, result: RunResult) -> None:
-        """Write what the harness itself writes at the end."""
-
-    def close(self) -> None:
-        """Release all that the runner holds. Called once, also after an error."""
-
-
-@runtime_checkable
-class ChecksItems(Protocol):
-    """What a runner has besides if it can check items before any is run."""
+        return []
 
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Check the items that may be run, once the run is open; return notes for the user.
@@ -128,49 +138,17 @@ class ChecksItems(Protocol):
         Not called if nothing is left to run. Raises RunError if one of them cannot be run as the
         source models were.
         """
+        return []
 
+    @abstractmethod
+    def answer(self, target: str, items: Sequence[str]) -> Answered:
+        """Run a target on items. Items that are neither answered nor failed count as failed."""
 
-@runtime_checkable
-class CountsAnswers(Protocol):
-    """What a runner has besides if it can tell of answers within a batch."""
+    def finish(self, result: RunResult) -> None:  # noqa: B027
+        """Write what the harness itself writes at the end."""
 
-    on_answers: Callable[[Answered], None] | None
-    """Called in `answer` with the answers so far."""
-
-
-@runtime_checkable
-class KnowsRepeat(Protocol):
-    """What a runner has besides if it wants to know which answers it gives to items."""
-
-    repeat: int
-    """1 for the first answers, 2 when the items are run once more, ….  Set before `answer`."""
-
-
-@runtime_checkable
-class ShowsAnswers(Protocol):
-    """An `on_progress` that also shows answers within a batch."""
-
-    def __call__(self, run: Run, target: str) -> None:
-        """Show a target's state after a batch."""
-
-    def show_answers(self, run: Run, target: str, n: int) -> None:
-        """Show that a batch has n answers so far, which the run has not taken yet."""
-
-
-@runtime_checkable
-class SeesModels(Protocol):
-    """What a runner has besides if it has models as objects or functions."""
-
-    def model_facts(self, target: str) -> Mapping[str, str]:
-        """Return what can be seen of a target's weights or code; see `model_facts`."""
-
-
-@runtime_checkable
-class KnowsItems(Protocol):
-    """What a runner has besides if it knows the items, so that it can run without sources."""
-
-    def benchmark(self) -> Benchmark:
-        """Return the items of what would be run, as the harness weighs them."""
+    def close(self) -> None:  # noqa: B027
+        """Release all that the runner holds. Called once, also after an error."""
 
 
 def drive(
@@ -181,7 +159,7 @@ def drive(
 ) -> RunResult:
     """Run items until the run ends, and return what was found.
 
-    Ctrl-C ends it after the items that are recorded; the result says so.
+    Ctrl-C ends it after the items that are recorded; the result shows this.
 
     Parameters
     ----------
@@ -189,7 +167,8 @@ def drive(
     runner : Runner
         Prepared by `Runner.prepare`.
     on_progress : callable, optional
-        Called with (run, target) after each batch.
+        Called with (run, target) after each batch, and each second within one whose answers are
+        taken as they come (`Run.is_amid_batch`).
     on_end : callable, optional
         Called before the final estimates, which may take long on large tables.
 
@@ -229,8 +208,8 @@ class _Taking:
             self._run.take(self._target, reply.answers, failed, **more)
             reply.answers = {}
             self._since = time.monotonic()
-        if isinstance(self._on_progress, ShowsAnswers):
-            self._on_progress.show_answers(self._run, self._target, len(reply.answers))
+            if self._on_progress is not None:
+                self._on_progress(self._run, self._target)
 
 
 def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool:
@@ -241,10 +220,8 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
         if not items:
             continue
         went_on = True
-        if isinstance(runner, CountsAnswers):
-            runner.on_answers = _Taking(run, target, on_progress)
-        if isinstance(runner, KnowsRepeat):
-            runner.repeat = run.repeat(target)
+        runner.on_answers = _Taking(run, target, on_progress)
+        runner.repeat = run.repeat(target)
         answered = runner.answer(target, items)
         failed = dict(answered.failed)
         if answered.stopped is None:
@@ -278,8 +255,8 @@ def run_with(
     ----------
     runner : Runner
     scores : Scores, Benchmark, or None
-        As for `Run.open`; None for the items that the runner knows of (`KnowsItems`), or else for
-        those of the run whose items are asked.
+        As for `Run.open`; None for the items that the runner knows of (`Runner.benchmark`), or else
+        for those of the run whose items are asked.
     method, stop, folder
         As for `Run.open`; a number as `stop` is a number of items.
     targets : sequence of str, optional
@@ -293,34 +270,31 @@ def run_with(
     """
     try:
         leader = settings.get("items_of")
-        limits = limits_of(stop, scores, folder, leader)
-        if scores is None and isinstance(runner, KnowsItems):
+        check_limits(stop, scores, folder, leader)
+        if scores is None:
             scores = runner.benchmark()
-        elif scores is None and leader is not None:
+        if scores is None and leader is not None:
             scores, settings["scores_path"] = LeadingRun.read(leader).scores()
-        elif scores is None:
+        if scores is None:
             raise RunError(
                 f"{runner.name} cannot list the benchmark's items",
                 hint="give scores of source models, or a file of items",
             )
         scores = as_sources(scores)
-        facts, model = getattr(runner, "facts", None), getattr(runner, "model_name", None)
-        names = list(targets or [unnamed_target(folder, facts, model)])
+        names = list(targets or [unnamed_target(folder, runner.facts, runner.model_name)])
         notes = runner.prepare(scores, names)
-        facts = getattr(runner, "facts", None) or {}
-        seen = {n: runner.model_facts(n) for n in names} if isinstance(runner, SeesModels) else {}
-        every = {name: {**facts, **seen.get(name, {})} for name in names}
+        every = {name: {**runner.facts, **runner.model_facts(name)} for name in names}
         settings["facts"] = {name: of_target for name, of_target in every.items() if of_target}
         if settings.get("batch") is None:
-            settings["batch"] = getattr(runner, "batch", None)
+            settings["batch"] = runner.batch
         place = None if folder is None else Path(folder)
         has_begun = False
         with (
             undone_if_refused(place, lambda: has_begun),
-            Run.open(scores, method, limits, folder, names, **settings) as run,
+            Run.open(scores, method, stop, folder, names, **settings) as run,
         ):
             run.notes += notes
-            if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
+            if any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
                 on_notes(run.notes)

@@ -93,7 +93,7 @@ def run_endpoint(
     inspect_with_sources()
     if plain := [name for name in models if "/" not in name]:
         raise RunError(
-            f"{some(plain)} is no name of a model in Inspect",
+            f"{some(plain)} is not the name of a model in Inspect",
             hint=f"name the provider too, as openai-api/local/{plain[0]} for a server of your own",
         )
     if url is not None:
@@ -127,7 +127,7 @@ def question_tasks(
 ) -> tuple[list[Any], dict[str, str]]:
     """Return a task of Inspect for each task of the scores, and the scorer of each.
 
-    Questions with options are asked by Inspect's `multiple_choice`, others as they stand.
+    Questions with options use Inspect's `multiple_choice`; others are sent unchanged.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def question_tasks(
     try:
         re.compile(pattern or "")
     except re.error as error:
-        raise RunError(f"the pattern {pattern!r} is no regular expression: {error}") from error
+        raise RunError(f"the pattern {pattern!r} is not a regular expression: {error}") from error
     makers = {"choice": choice, "exact": exact, "match": match}
     tasks, metrics = [], {}
     for name, questions in read_questions(Path(path), scores).items():
@@ -319,7 +319,7 @@ def _check_texts(
     ]
     if other:
         raise RunError(
-            f"{path}: {counted(len(other), 'item')} with another text than in the scores: "
+            f"{path}: {counted(len(other), 'item')} whose text differs from the scores: "
             f"{some(other)}",
             hint="give the questions that the source models answered, or pass --accept-differences "
             "if the texts differ in form only",

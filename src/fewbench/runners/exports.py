@@ -39,7 +39,7 @@ def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
     Raises
     ------
     FewbenchError
-        If the harness is unknown, the items belong to another harness, their positions are not
+        If the harness is unknown, the items belong to a different harness, their positions are not
         known, or Inspect's command line does not accept an id.
     """
     check_export(harness)
@@ -88,7 +88,7 @@ def _inspect(items: "pd.DataFrame") -> str:
 
 
 def check_origin(items: "pd.DataFrame", harness: str) -> None:
-    """Raise FewbenchError if the items have the positions and ids of another harness."""
+    """Raise FewbenchError if the items have positions and ids of a different harness."""
     names = items[ROUTE] if ROUTE in items else items.get("harness", ())
     others = sorted(set(names) - {harness, ""})
     if others:

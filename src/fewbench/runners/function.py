@@ -13,7 +13,7 @@ from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.evaluation.opening import count_items
 from fewbench.methods import Method
-from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, run_with
+from fewbench.runners.driving import INTERRUPTED, NO_ANSWER, Answered, OnProgress, Runner, run_with
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.model_facts import of_function
 from fewbench.runners.progress import shown
@@ -24,7 +24,7 @@ from fewbench.scores.roles import as_sources
 ScoreFunction = Callable[..., Any]
 
 
-class FunctionRunner:
+class FunctionRunner(Runner):
     """Runs functions as models.
 
     Parameters
@@ -54,7 +54,6 @@ class FunctionRunner:
         self.model_name = name if name.isidentifier() else None  # no lambda
         self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
-        self.on_answers: Callable[[Answered], None] | None = None
 
     def model_facts(self, target: str) -> Mapping[str, str]:
         """Return what can be seen of a target's function: code, and weights that it uses."""
@@ -85,9 +84,6 @@ class FunctionRunner:
         except KeyboardInterrupt:
             reply.stopped = INTERRUPTED
         return reply
-
-    def finish(self, result: RunResult) -> None:
-        """Write nothing."""
 
     def close(self) -> None:
         """Close the event loop."""
@@ -122,7 +118,7 @@ class FunctionRunner:
             result = call(asked)
             if inspect.isawaitable(result):
                 result = self._loop.run(_awaited(result))
-        except Exception as error:  # of the user's function, whatever it is
+        except Exception as error:  # the user's function can raise anything
             return error
         return _mapping(result, asked, self._batched)
 
@@ -216,10 +212,10 @@ def run(
         Names of the target models (default: those of the mapping, or the function's name).
     folder : path, optional
         Keep every answer there. Repeat the call to resume after a stop or a crash. A new target
-        joins those in the folder: it is asked the same items first.
+        joins those in the folder: it runs the same items first.
     items_of : path, optional
-        FOLDER or FOLDER:TARGET of another run, whose items are asked first, so that `versus`
-        compares pairs of answers.
+        FOLDER or FOLDER:TARGET of a run whose items run first, so that `versus` compares pairs of
+        answers.
     batched : bool
         Whether `score` takes a list of items.
     batch : int, optional
@@ -250,8 +246,8 @@ def run(
     Raises
     ------
     RunError
-        If the folder contains another run or a run of another function, or another process runs
-        there.
+        If the folder contains a different run or a run of a different function, or another process
+        runs there.
     AnswersError
         If a score does not fit the sources.
 

@@ -1,4 +1,4 @@
-"""Targets that join a run: their names, and the targets whose items they are asked first."""
+"""Targets that join a run: their names, and the targets that they follow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +11,25 @@ from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
-from fewbench.evaluation.journal import HEADER, Header, Journal, folder_and_target, targets_of
+from fewbench.evaluation.journal import (
+    Header,
+    Journal,
+    Ran,
+    folder_and_target,
+    has_evaluation,
+    targets_of,
+)
 from fewbench.evaluation.opening import check_followed, started_scores
+from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
-from fewbench.runners.batches import Batches
-from fewbench.scores import Scores, Unit
+from fewbench.runners.batches import targets_with
+from fewbench.scores import Benchmark, Scores, Unit
 
 
 @dataclass(frozen=True)
 class LeadingRun:
-    """A run on disk, whose items other targets are asked first.
+    """A run on disk that other targets follow.
 
     Attributes
     ----------
@@ -42,7 +50,7 @@ class LeadingRun:
         if named is None:
             raise RunError(
                 f"{place}: no evaluation here",
-                hint="name the folder of a run, or FOLDER:TARGET, whose items are to be asked",
+                hint="name the folder of an earlier run, or FOLDER:TARGET",
             )
         return cls(named[0], Journal(named[0]).header(), named[1])
 
@@ -53,7 +61,7 @@ class LeadingRun:
         return scores, path
 
     def check(self, evaluation: Evaluation) -> None:
-        """Raise EvaluationError unless this run's items can be asked there."""
+        """Raise EvaluationError unless this run's items can run there."""
         provenance = self.header.provenance
         check_followed(evaluation.provenance, provenance, evaluation.method, str(self.folder))
 
@@ -68,31 +76,63 @@ class LeadingRun:
         evaluation.follow(target, self.target, other)
 
 
+def check_limits(
+    stop: Stop | int | None,
+    scores: Scores | Benchmark | None,
+    folder: str | Path | None,
+    items_of: str | Path | None,
+) -> None:
+    """Raise RunError if nothing says when a run stops."""
+    known = stop is not None or items_of is not None or has_evaluation(folder)
+    if not known and getattr(scores, "origin", None) is None:
+        raise RunError(
+            "no limit for the run",
+            hint="pass a number of items, as in budget=100 (stop=100 of Run.open), or the half "
+            "width of the interval, as in stop=Stop(half_width=0.03)",
+        )
+
+
 def opened(
     folder: Path | None,
     scores: Scores,
     method: str | Method,
-    stop: Stop,
+    stop: Stop | int | None,
     targets: Sequence[str],
     seed: int,
     items_of: str | Path | None,
     *,
     subset: Subset | None = None,
     is_run: bool = False,
+    repeats: int = 1,
+    epochs: int = 1,
 ) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
 
+    This alone settles method, limits and seed. What is not given (`auto`, None, the seed 0) is that
+    of the pack, or of the run whose items are asked; limits, first of all, that of the folder.
     Targets that are new are asked the items of another first. `subset` and `is_run` are as for
-    `Evaluation`.
+    `Evaluation`, `repeats` and `epochs` as for `Run.open`.
     """
+    check_limits(stop, scores, folder, items_of)
     lead = None if items_of is None else LeadingRun.read(items_of)
-    if lead is not None and method == AUTO:
-        method = lead.header.provenance.method
-    if folder is not None and (folder / HEADER).exists():
-        evaluation = reopened(folder, scores, method, stop, seed, is_run=is_run)
+    header = Journal(folder).header() if folder is not None and has_evaluation(folder) else None
+    limits = Stop(items=stop) if isinstance(stop, int) else stop
+    if limits is None and header is not None:
+        limits = header.limits
+    if scores.origin is not None and subset is None:
+        made = provenance_of(scores.origin, scores.n_items)
+        method, limits, seed = check_settings(made, method, limits, seed)
+    if lead is not None:
+        method = lead.header.provenance.method if method == AUTO else method
+        limits = limits or lead.header.limits
+    assert limits is not None  # as `check_limits` has found
+    times = {"repeats": max(repeats, limits.repeats), "epochs": max(epochs, limits.epochs)}
+    limits = limits.model_copy(update=times)
+    if folder is not None and header is not None:
+        evaluation = reopened(folder, header, scores, method, limits, seed, is_run=is_run)
     else:
         evaluation = Evaluation(
-            scores, method, targets=targets, seed=seed, stop=stop, subset=subset, is_run=is_run
+            scores, method, targets=targets, seed=seed, stop=limits, subset=subset, is_run=is_run
         )
         if lead is not None:
             lead.check(evaluation)
@@ -155,12 +195,13 @@ def unnamed_target(
     name, the only one there. RunError if several were run in this way.
     """
     targets: Sequence[str] = ()
-    if folder is not None and (Path(folder) / HEADER).exists():
+    if folder is not None and has_evaluation(folder):
+        journal = Journal(Path(folder))
+        entries = list(journal.fresh())
         if model is None:
-            journal = Journal(Path(folder))
-            targets = targets_of(journal.header(), journal.fresh())
-        if facts is not None:
-            targets = Batches(Path(folder)).targets_with(facts)
+            targets = targets_of(journal.header(), entries)
+        if facts:
+            targets = targets_with([entry for entry in entries if isinstance(entry, Ran)], facts)
             if len(targets) > 1 and model not in targets:
                 raise RunError(
                     f"{folder} has the targets {some(targets)}, all run in this way",
@@ -171,6 +212,7 @@ def unnamed_target(
 
 def reopened(
     folder: Path,
+    header: Header,
     scores: Scores,
     method: str | Method,
     stop: Stop,
@@ -178,18 +220,16 @@ def reopened(
     *,
     is_run: bool,
 ) -> Evaluation:
-    """Open the evaluation in a folder, which goes on to another cost, number of tokens or time.
+    """Open the evaluation in a folder, which continues with a new limit on cost, tokens or time.
 
     RunError if it was started with other settings.
     """
-    header = Journal(folder).header()
-    provenance = header.provenance
+    provenance, before = header.provenance, header.limits
     was_auto = header.reason is not None
     named = method if isinstance(method, str) else method.describe()
     differ = []
     if named != provenance.method and not (was_auto and named == AUTO):
         differ.append(f"method: {AUTO if was_auto else provenance.method}, now {named}")
-    before = header.stop or Stop(items=provenance.budget)
     if before.kept != stop.kept:
         differ.append(f"limits: {before.describe()}, now {stop.describe()}")
     if provenance.seed != seed:
@@ -205,7 +245,7 @@ def reopened(
         raise RunError(
             f"{folder}: the evaluation there has other settings ({'; '.join(differ)})",
             hint=f"for more items: {further}; or use another folder, which runs the items of "
-            f"this one anew: --items-of {folder} (in Python items_of=)",
+            f"this one again: --items-of {folder} (in Python items_of=)",
         )
     own = None if isinstance(method, str) else method
     return Evaluation.open(folder, scores, own, stop, is_run=is_run)

@@ -161,7 +161,7 @@ def _parameters(model: Any) -> str | None:
             digest.update(f"{name} {len(numbers)}".encode())
             digest.update(np.ascontiguousarray(sample).tobytes())
             is_empty = False
-    except Exception:  # whatever a library's own kind of parameters raises
+    except Exception:  # a library's own parameters can raise anything
         return None
     return None if is_empty else digest.hexdigest()[:12]
 

@@ -17,11 +17,10 @@ SHARE = 0.1
 SECONDS_PER_CELL = 1.3e-5
 """About how long the first interval takes, for each cell of the source models' table."""
 OFTEN = 1.0  # seconds between estimates without an interval
-SOON = 0.1  # seconds between counts of answers within a batch
 
 
 class ProgressLine:
-    """Shows how far a run is: with the interval, as long as that takes little time.
+    """Shows the progress of a run, with the interval if it takes little time.
 
     `estimates` holds the last estimate of each target. `on_notes` is called with the run's notes.
     """
@@ -34,19 +33,19 @@ class ProgressLine:
     ) -> None:
         self._update, self._clock, self._on_notes = update, clock, on_notes
         self._started, self._used, self._last = clock(), 0.0, 0.0
-        self._shown = self._counted = 0.0
+        self._shown = 0.0
         self._first: dict[str, tuple[float, int]] = {}  # time of the first answers, and their count
-        self._scores: dict[str, float] = {}  # as shown last
         self.estimates: dict[str, Estimate] = {}
 
     def __call__(self, run: Run, target: str) -> None:
-        """Show a target's state after a batch."""
+        """Show a target's state."""
         if self._on_notes is not None:
             self._on_notes(run.notes)
         now = self._clock()
         sources = run.evaluation.scores
         self._last = self._last or SECONDS_PER_CELL * sources.n_models * sources.n_items
-        is_known = run.stop.half_width is not None  # then the estimate was made anyway
+        # After a batch with a limit on the half width, the estimate is made anyway.
+        is_known = run.stop.half_width is not None and not run.is_amid_batch(target)
         enough = self._used + self._last <= SHARE * (now - self._started)
         is_due = now - self._shown >= OFTEN
         progress = run.progress(target, interval=is_known or (enough and is_due), score=is_due)
@@ -58,39 +57,18 @@ class ProgressLine:
             self._used += self._last
         if progress.estimate is not None:
             self.estimates[target] = progress.estimate
-        if progress.score is not None:
-            self._scores[target] = progress.score
-        self._show(progress, 0, now)
-
-    def show_answers(self, run: Run, target: str, n: int) -> None:
-        """Count the answers within a batch; score and interval stay those of the last batch."""
-        now = self._clock()
-        if now - self._counted < SOON:
-            return
-        self._counted = now
-        progress = run.progress(target, interval=False, score=False)
-        self._show(progress.model_copy(update={"score": self._scores.get(target)}), n, now)
-
-    def _show(self, progress: Progress, n_new: int, now: float) -> None:
-        target, answered = progress.target, progress.answered + n_new
-        since, before = self._first.setdefault(target, (now, answered))
-        speed = pace(answered - before, progress.of - before, now - since)
-        self._update(progress_text(progress, self.estimates.get(target), speed, n_new))
+        since, before = self._first.setdefault(target, (now, progress.answered))
+        speed = pace(progress.answered - before, progress.of - before, now - since)
+        self._update(progress_text(progress, self.estimates.get(target), speed))
 
 
-def progress_text(
-    found: Progress, last: Estimate | None = None, speed: str = "", n_new: int = 0
-) -> str:
-    """Return how far a target is, in a line, with the interval of its last estimate.
-
-    `n_new` answers are counted that the run has not taken yet.
-    """
-    answered = found.answered + n_new
-    parts = [f"{found.target}: {answered:,} of {found.of:,} items{speed}"]
+def progress_text(found: Progress, last: Estimate | None = None, speed: str = "") -> str:
+    """Return how far a target is, in a line, with the interval of its last estimate."""
+    parts = [f"{found.target}: {found.answered:,} of {found.of:,} items{speed}"]
     if found.score is not None:
         parts.append(f"score {Unit(found.scale).score(found.score)}")
     if last is not None:
-        at = "" if last.items_run == answered else f" at {last.items_run:,} items"
+        at = "" if last.items_run == found.answered else f" at {last.items_run:,} items"
         ends = Unit(last.scale).scores(last.interval)
         parts.append(f"{last.level:.0%} interval {ends}{at}")
     full = found.total / max(1, found.answered)  # what all items would cost

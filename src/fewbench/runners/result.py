@@ -23,7 +23,7 @@ RESULT = "result.json"
 
 
 class Spent(Frozen):
-    """What a run has used so far, over all times that it was continued.
+    """What a run has used so far, including earlier parts of it.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class TargetResult(Frozen):
     full_cost, full_tokens : float, int
         About what all items would have cost (`Cost.full`), by the mean of those that were run.
     unit : str
-        Of the costs, if it is known.
+        Unit of the costs, if known.
     limit : str, optional
         The limit that ended it, in words.
     """
@@ -117,16 +117,16 @@ class RunResult(Shown, Frozen):
     ----------
     targets : dict of str to TargetResult
     spent : Spent
-        Of all targets together.
+        Costs, tokens and time of all targets together.
     stopped : str, optional
-        Why the run ended before its items did; None if it did not.
+        Why the run ended early, or None if it ran all its items.
     is_failed : bool
         Whether that was a failure of the model or its runner.
     notes : tuple of str
     reused : tuple of str
         Answers that came from an earlier run in the folder, in words.
     folder : str, optional
-        Of the evaluation.
+        Folder of the evaluation.
     """
 
     targets: dict[str, TargetResult]

@@ -2,8 +2,8 @@
 
 `Run` is the state of it, without any model: `next` gives a batch of items, `take` records what
 became of them, and `result` says what was found. `fewbench.runners.driving` connects it with a
-`Runner`, which runs the items. In the folder of the evaluation, `run.jsonl` keeps what batches
-cost and which items failed, and `run.lock` keeps a second process out.
+`Runner`, which runs the items. The evaluation's journal keeps what batches cost and which items
+failed; in its folder, `run.lock` keeps a second process out.
 """
 
 import math
@@ -20,13 +20,21 @@ from fewbench._names import counted, some
 from fewbench._text import plain
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.journal import Ran
 from fewbench.evaluation.opening import COST
-from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method
-from fewbench.runners.batches import Batch, Batches, names_model
+from fewbench.runners.batches import (
+    check_facts,
+    facts_of,
+    failures_of,
+    masked_facts,
+    n_outages,
+    names_model,
+    spent_on,
+)
 from fewbench.runners.joining import leaving_note, opened
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.runners.run_folder import limits_of, locked
+from fewbench.runners.run_folder import locked
 from fewbench.scores import Average, Benchmark, Scores
 from fewbench.scores.benchmark import ItemTable
 from fewbench.scores.conditions import compare_conditions, count_uncompared
@@ -52,9 +60,9 @@ class Run:
     stopped : str, optional
         Why the run ended before its items did, in words.
     is_failed : bool
-        Whether that was a failure of the model or its runner, and no limit.
+        Whether that was a failure of the model or its runner, and not a limit.
     notes : list of str
-        What the user should know of the run.
+        Notes for the user on the run.
 
     Examples
     --------
@@ -88,9 +96,7 @@ class Run:
         self._uncompared: dict[str, set[str]] = {}  # items by what is not compared of them
         self._batch, self._tries, self._level = batch, tries, level
         self._accept_differences, self._accept = accept_differences, accept
-        self._batches = Batches(folder)
         self._limited: dict[str, str] = {}
-        self._report_costs()
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._repeat = dict.fromkeys(self.targets, 1)  # which answers these items are to have
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
@@ -128,8 +134,8 @@ class Run:
     ) -> Self:
         """Start an evaluation, or resume the one in the folder.
 
-        A target that the folder does not have joins it: it is asked the items of the folder's most
-        complete target first.
+        A target that is new to the folder joins it: it first runs the items of the folder's most
+        complete target.
 
         Parameters
         ----------
@@ -139,8 +145,8 @@ class Run:
             As for `Evaluation`; `auto` chooses one.
         stop : Stop or int, optional
             Limits of each target; `seconds` are of all targets together. A number is a number of
-            items. A pack, and a run in the folder, have their own; the run goes on to another cost,
-            number of tokens or time.
+            items. A pack, and a run in the folder, have their own; the run continues with a new
+            limit on cost, tokens or time.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -159,8 +165,8 @@ class Run:
             How each model is run: what must be the same for answers to be of one model. Other
             targets may have another model, not other settings.
         items_of : path, optional
-            FOLDER or FOLDER:TARGET of another run, whose items the targets are asked first. `auto`
-            is then the method of that run.
+            FOLDER or FOLDER:TARGET of a run whose items the targets run first. `auto` is then the
+            method of that run.
         accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
@@ -185,24 +191,18 @@ class Run:
         """
         scores = as_sources(scores)
         scores = scores.averaged(average or scores.average)
-        stop = limits_of(stop, scores, folder, items_of)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
                 raise RunError(f"{name}={value} is too low", hint="give 1 or more")
-        if scores.origin is not None:
-            provenance = provenance_of(scores.origin, scores.n_items)
-            method, stop, seed = check_settings(provenance, method, stop, seed)
-        assert stop is not None  # a pack's are in it
-        times = {"repeats": max(repeats, stop.repeats), "epochs": max(epochs, stop.epochs)}
-        stop = stop.model_copy(update=times)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:
             if place is not None:
                 locks.enter_context(locked(place))
             evaluation, notes = opened(
-                place, scores, method, stop, targets, seed, items_of, is_run=True
-            )
+                place, scores, method, stop, targets, seed, items_of,
+                is_run=True, repeats=repeats, epochs=epochs,
+            )  # fmt: skip
             if place is not None and evaluation.folder is None:
                 evaluation.save(place, scores_path)
             run = cls(
@@ -211,16 +211,18 @@ class Run:
                 folder=place,
                 batch=batch,
                 tries=tries,
-                level=stop.level if level is None else level,
+                level=evaluation.stop.level if level is None else level,
                 accept_differences=accept_differences,
                 accept={"accept_fractions": accept_fractions, "strict": strict},
             )
             run.notes += notes
             for name, of_target in (facts or {}).items():
-                is_new = not len(evaluation.record.answered(name))
-                changed = run._batches.check_facts(
-                    name, of_target, is_new=is_new, accept=accept_changes
+                is_new, now = not len(evaluation.record.answered(name)), masked_facts(of_target)
+                changed = check_facts(
+                    evaluation.ran, name, now, is_new=is_new, accept=accept_changes, folder=place
                 )
+                if facts_of(evaluation.ran, name) != now:
+                    evaluation.note_run(Ran(target=name, facts=now))
                 run.notes += [] if changed is None else [changed]
             record = evaluation.record
             for name in run.targets if retry_skipped else ():
@@ -272,7 +274,7 @@ class Run:
                 self._note_once(note)
             if not items and len(self._silent[target]) >= LAST:
                 self._give_up(target)
-            failures = self._batches.failures(target)
+            failures = self._failures(target)
             items.sort(key=lambda item: len(failures.get(item, ())))
             if self.evaluation.is_limited(target):
                 limit = amount(self.stop.cost or 0.0, self.stop.unit)
@@ -347,6 +349,10 @@ class Run:
         """Return which answers the items that `next` gave out are to have: 1 for the first ones."""
         return self._repeat[target]
 
+    def is_amid_batch(self, target: str) -> bool:
+        """Whether items that `next` gave out are not taken yet."""
+        return bool(self._out[target])
+
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
@@ -362,14 +368,14 @@ class Run:
     def _most(self, target: str, n_open: int) -> int | None:
         """Return how many of the items may be run at once, so that limits are kept.
 
-        Of costs and tokens that are known only after an item ran: one item first, then at most
+        For costs and tokens that are known only after an item ran: one item first, then at most
         twice as many as were run, and one standard deviation less than the limit allows, if costs
         differ as much as their mean.
         """
         stop, of_all = self.stop, sum(self._n_answers().values())
         answered, spent = self._n_runs(target), self._spent([target])
         most = [] if self._batch is None else [self._batch]
-        if not answered:  # a first batch may show that scores are on another scale
+        if not answered:  # a first batch may show that scores are on the wrong scale
             most.append(FEWEST)
         affordable = []
         if stop.cost is not None and (spent.cost or COST not in self.evaluation.scores.items):
@@ -384,7 +390,7 @@ class Run:
         return min(most, default=None)
 
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep."""
+        """Whether a limit is reached that applies to the run as a whole."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             minutes = f"{stop.seconds / 60:,.3g} minutes"
@@ -401,17 +407,17 @@ class Run:
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
         """Return whether failures count against the items; stop if the model fails as a whole."""
-        silent, before = self._silent[target], self._batches.failures(target)
+        silent, before = self._silent[target], self._failures(target)
         if is_answered:
             silent.clear()
             self._in_doubt[target].clear()
         if is_answered or not failed:
             return True
         self._in_doubt[target] |= failed.keys()
-        # An item that failed when the model answered others says nothing about the model.
+        # An item that failed when the model answered others does not count against the model.
         silent |= {item: why for item, why in failed.items() if item not in before}
         never = not len(self.evaluation.record.answered(target))
-        rounds = 1 + self._batches.outages(target)
+        rounds = 1 + n_outages(self.evaluation.ran, target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
             self._give_up(target)
         return not never and len(silent) < OUTAGE
@@ -428,11 +434,11 @@ class Run:
         """Forget that items failed, and ask again for those that were skipped."""
         again = tuple(items)
         if again:
-            self._batches.add(Batch(target=target, again=again))
+            self.evaluation.note_run(Ran(target=target, again=again))
             self.evaluation.unskip(target, again)
 
     def _skip_failed(self, target: str) -> None:
-        failures = self._batches.failures(target)
+        failures = self._failures(target)
         if failures:
             given_up = {item for item, reasons in failures.items() if len(reasons) >= self._tries}
             if skipped := [item for item in self._open(target) if item in given_up]:
@@ -444,7 +450,7 @@ class Run:
         self, target: str, failed: Mapping[str, str], counts: bool, cost: float, tokens: int
     ) -> None:
         now = time.monotonic()
-        batch = Batch(
+        batch = Ran(
             target=target,
             failed=dict(failed),
             counts=counts,
@@ -453,18 +459,16 @@ class Run:
             seconds=now - self._since,
             own=self._own,
         )
-        self._batches.add(batch)
-        self._report_costs()
+        self.evaluation.note_run(batch)
         self._since, self._own = now, 0.0
 
-    def _report_costs(self) -> None:
-        for name in self.evaluation.targets:
-            spent = self._batches.spent([name], [name])
-            self.evaluation.reported_costs[name] = spent.cost
+    def _failures(self, target: str) -> dict[str, list[str]]:
+        return failures_of(self.evaluation.ran, target)
 
     def _spent(self, targets: Sequence[str] | None = None) -> Spent:
         """Return what was spent up to now."""
-        spent = self._batches.spent(self.targets if targets is None else targets, self.targets)
+        named = self.targets if targets is None else targets
+        spent = spent_on(self.evaluation.ran, named, self.targets)
         return spent.model_copy(
             update={
                 "seconds": spent.seconds + time.monotonic() - self._since,
@@ -531,7 +535,7 @@ class Run:
                                 " answers than the others")  # fmt: skip
         reused = self._reused()
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
-        failures = {name: self._batches.failures(name) for name in self.targets}
+        failures = {name: self._failures(name) for name in self.targets}
         failed = {
             name: {item: failures[name].get(item, ["skipped"])[-1] for item in items}
             for name, items in skipped.items()
@@ -560,13 +564,13 @@ class Run:
             of_all = "" if len(idle) == len(self.targets) else f" for {some(idle)}"
             answers = counted(sum(now[name] for name in idle), "answer")
             reused.append(
-                f"nothing was run{of_all}: {answers} came from an earlier run; to start anew, pass "
+                f"nothing was run{of_all}: {answers} came from an earlier run; to start over, pass "
                 "--fresh (in Python use another folder)"
             )
         for name, n in self._n_before.items():
             if not 0 < n < now[name]:
                 continue
-            facts = self._batches.facts(name) or {}
+            facts = facts_of(self.evaluation.ran, name) or {}
             goes_on = f"{name} goes on from {counted(n, 'earlier answer')}"
             if not names_model(facts):
                 reused.append(f"{goes_on}: if this is another model, name it in targets")
@@ -622,14 +626,14 @@ def check_score(score: float, scores: Scores, what: str) -> None:
 def check_alike(
     before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
 ) -> str:
-    """Return how items would be asked or scored in another way; RunError unless it is accepted.
+    """Return differences in prompts or scoring; RunError unless they are accepted.
 
     `names` are those of the two tables in messages.
     """
     differ = "; ".join(compare_conditions(before, now, items, names).differences)
     if differ and not accept:
         raise RunError(
-            f"items would be asked or scored in another way than in {names[0]}: {differ}",
+            f"prompts or scoring would differ from {names[0]}: {differ}",
             hint=f"give the arguments, the task and the version of {names[0]}; or pass "
             "--accept-differences to use the answers anyway (in Python accept_differences=True)",
         )

@@ -13,13 +13,9 @@ from pathlib import Path
 from fewbench._files import folder_name, only_process
 from fewbench._names import some
 from fewbench.errors import FewbenchError, RunError
-from fewbench.evaluation import Stop
-from fewbench.evaluation.costs import BATCHES
-from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, targets_of
+from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, has_evaluation, targets_of
 from fewbench.evaluation.opening import BENCHMARK
-from fewbench.runners.batches import Batches
-from fewbench.runners.joining import LeadingRun
-from fewbench.scores import Benchmark, Scores, open_saved
+from fewbench.scores import Scores, open_saved
 
 LOCK = "run.lock"
 LOGS = "lm_eval"
@@ -38,7 +34,7 @@ def set_aside(folder: Path) -> Path | None:
 
     None if it has no run. RunError if a run is at work there, or it is the working directory.
     """
-    if not (folder / HEADER).exists():
+    if not has_evaluation(folder):
         return None
     place = folder.resolve()
     if Path.cwd().is_relative_to(place):
@@ -82,7 +78,6 @@ def remove_target(folder: Path, target: str) -> Path:
     with locked(folder):
         shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(LOCK))
         Journal(folder).forget(target)
-        Batches(folder).forget(target)
         shutil.rmtree(folder / LOGS / folder_name(target, gap="__"), ignore_errors=True)
     return kept
 
@@ -92,7 +87,7 @@ def renew(folder: Path, targets: list[str]) -> Path | None:
 
     A folder with other targets stays, and a copy of it is kept.
     """
-    if not targets or not (folder / HEADER).exists():
+    if not targets or not has_evaluation(folder):
         return set_aside(folder)
     journal = Journal(folder)
     there = targets_of(journal.header(), journal.fresh())
@@ -110,7 +105,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
         yield
         return
     is_new = not folder.exists()
-    files = [folder / name for name in (HEADER, BENCHMARK, ANSWERS, BATCHES)]
+    files = [folder / name for name in (HEADER, BENCHMARK, ANSWERS)]
     sizes = {path: path.stat().st_size for path in files if path.exists()}
     try:
         yield
@@ -119,7 +114,7 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
             for path in files:
                 if path not in sizes:
                     path.unlink(missing_ok=True)
-                elif path.name in (ANSWERS, BATCHES):  # only their ends have changed
+                elif path.name == ANSWERS:  # only its end has changed
                     os.truncate(path, sizes[path])
             if is_new:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -127,11 +122,11 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
 
 
 def saved_benchmark(folder: str | Path | None) -> Scores | None:
-    """Return the items of the run without source models in a folder; None if none was started.
+    """Return the items of the run without source models in a folder, or None if none was started.
 
     RunError if the run there has source models.
     """
-    if folder is None or not (Path(folder) / HEADER).exists():
+    if folder is None or not has_evaluation(folder):
         return None
     path = Path(folder) / BENCHMARK
     if not path.exists():
@@ -140,30 +135,3 @@ def saved_benchmark(folder: str | Path | None) -> Scores | None:
             hint="pass these scores to resume, or use another folder",
         )
     return open_saved(path)
-
-
-def limits_of(
-    stop: Stop | int | None,
-    scores: Scores | Benchmark | None,
-    folder: str | Path | None,
-    items_of: str | Path | None = None,
-) -> Stop | None:
-    """Return when a run stops: as given, or as in its folder or in the run whose items it is asked.
-
-    None for the limit of a pack.
-
-    Raises RunError without any.
-    """
-    if stop is not None:
-        return Stop(items=stop) if isinstance(stop, int) else stop
-    if folder is not None and (Path(folder) / HEADER).exists():
-        return Journal(Path(folder)).header().stop
-    if getattr(scores, "origin", None) is not None:
-        return None
-    if items_of is None:
-        raise RunError(
-            "no limit for the run",
-            hint="pass a number of items, as in budget=100 (stop=100 of Run.open), or the half "
-            "width of the interval, as in stop=Stop(half_width=0.03)",
-        )
-    return LeadingRun.read(items_of).header.stop

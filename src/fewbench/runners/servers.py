@@ -26,7 +26,7 @@ def check_address(url: str) -> tuple[str, str, int]:
             raise ValueError("it names no host")
     except (KeyError, ValueError) as error:
         raise RunError(
-            f"{url!r} is no address of a server", hint="give it as http://localhost:8000/v1"
+            f"{url!r} is not the address of a server", hint="give it as http://localhost:8000/v1"
         ) from error
     return scheme, host, port
 
@@ -66,17 +66,17 @@ def refusing_empty_replies() -> Iterator[None]:
 
 
 def failure_of(sample: Any) -> str:
-    """Return why a sample of Inspect failed, in the words of the server if it was asked."""
+    """Return why a sample of Inspect failed, in the words of the server if it replied."""
     if not sample.error:
         return "the scorer gave no score"
     message = first_line(sample.error.message or "")
     if message.startswith("JSONDecodeError"):
-        return f"the server's reply is no JSON: check the path of --url, as in /v1 ({message})"
+        return f"the server's reply is not JSON: check the path of --url, as in /v1 ({message})"
     errors = [event for event in sample.events or [] if event.event == "model" and event.error]
     if not message.startswith("RetryError") or not errors:
         return message
     last = errors[-1]
     words = first_line(last.error)
-    if words == "Connection error.":  # of the package openai: the cause says more
+    if words == "Connection error.":  # of the package openai: its cause has the details
         words += "".join(f" {cause}" for cause in CAUSE.findall(last.traceback or "")[:1])
     return words

@@ -157,7 +157,7 @@ def _filled(column: "pd.Series[Any]", name: str) -> None:
         raise ScoresError(
             f"column {name!r} is empty in {counted(len(absent), 'row')}, first at row "
             f"{absent[0] + 1}",
-            hint="fill it in, or delete rows that are no answers, such as totals",
+            hint="fill it in, or delete rows that are not answers, such as totals",
         )
 
 
@@ -170,7 +170,7 @@ def _refuse_repeated(table: "pd.DataFrame", cell: IntArray, named: tuple[str, st
     first = table.iloc[int(np.flatnonzero(twice)[0])]
     raise ScoresError(
         f"{counted(int(twice.sum()), 'row repeats', 'rows repeat')} a cell with "
-        f"{'the same score' if agree else 'another score'}, first: "
+        f"{'the same score' if agree else 'a different score'}, first: "
         f"model {str(first[model])!r}, item {str(first[item])!r}",
         hint=f"delete the repeated rows; or, {TRIALS_HINT}"
         if agree
@@ -347,7 +347,7 @@ def from_arrays(
     Parameters
     ----------
     values : array-like, shape (models, items)
-        Scores on `scale`; NaN where a model was not run.
+        Scores on `scale`, NaN where a model was not run.
     models, items : sequences of str
         Ids. Items are named "item-0", "item-1", … by default.
     tasks : sequence of str, length items, optional
@@ -393,7 +393,7 @@ def from_arrays(
         )
         counts = options.shape[2] if n_options is None else n_options
         item_table["n_options"] = _counts(counts, n_items, options.shape[2])
-        if options.shape[:2] == unit.shape:  # else Scores itself says so
+        if options.shape[:2] == unit.shape:  # otherwise Scores itself raises the error
             options.check(item_table["n_options"].to_numpy(np.intp), [str(m) for m in models])
     return Scores(unit, model_table, item_table, options, scale)
 

@@ -1,4 +1,4 @@
-"""Texts in cells of scores: which are missing, right or wrong, and which are no scores at all."""
+"""Texts in cells of scores: missing, right, wrong, or not a score at all."""
 
 import math
 from collections import Counter
@@ -74,7 +74,9 @@ class CellWords:
         return [number for text in self.missing if (number := _number(text)) is not None]
 
     def number(self, value: Any, scale: Scale) -> float | None:
-        """Return the score that a cell's value means on a scale; NaN if missing, None if none."""
+        """Return the score of a cell's value on a scale: NaN if missing, None if it is not a
+        score.
+        """
         text = str(value).strip()
         if text in self.missing or text in EMPTY:
             return math.nan
@@ -127,7 +129,7 @@ class CellReader:
         return np.asarray(levels[codes])  # -1 for what pandas takes as missing
 
     def refuse(self, table: str, hint: str = "") -> None:
-        """Raise ColumnError if a value was no number, with every such value, counts and places.
+        """Raise ColumnError if a value is not a number, with all such values, counts and places.
 
         `hint` comes before what to do about the values.
         """

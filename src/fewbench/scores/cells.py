@@ -146,7 +146,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Unread:
-    """Scores in a file, with what is known of their table without reading it.
+    """Scores in a file, with what is known about their table without reading it.
 
     `digest`, `fingerprint` and `missing_shares` are those of `Scores`.
     """
@@ -166,7 +166,7 @@ class ChosenAnswers(Unread):
     Parameters
     ----------
     place : ndarray of int, shape (items,)
-        Of each item of the benchmark its column in `answers`; -1 for items that are not chosen.
+        Column in `answers` of each item of the benchmark (-1 for items that are not chosen).
     answers, filled : ndarray, shape (models, chosen)
         The answers, and the answers with missing cells filled.
     full, by_task : ndarray, shapes (models,) and (models, tasks)
@@ -191,12 +191,12 @@ class ChosenAnswers(Unread):
 
 
 def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:
-    """Return a table as `Cells`; None if it has more than 255 distinct scores.
+    """Return a table as `Cells`, or None if it has more than 255 distinct scores.
 
     Parameters
     ----------
     values : array, shape (models, items)
-        Of any type of number.
+        Numbers of any type.
     of : callable, optional
         Makes float64 scores of any part, cell by cell; by default a conversion alone.
 

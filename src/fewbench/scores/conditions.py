@@ -1,4 +1,4 @@
-"""How items were asked and scored, as three columns of the items.
+"""Prompts, answer keys and settings of items, as three columns of the items.
 
 - `prompt_hashes`: hashes of the prompts, separated by spaces. `@` and the hash of the chat template
   follow where the prompt contains one, as such prompts differ between models; `@?` follows where
@@ -9,7 +9,7 @@
 - `task_settings`: JSON, setting → values in the runs of the task. Empty if unknown. Names that
   begin with `SCORING` say how answers are scored.
 
-What differs was another question, or was scored in another way. What is unknown does not differ.
+A difference means a different question or different scoring. What is unknown does not differ.
 """
 
 import json
@@ -28,7 +28,7 @@ from fewbench.scores.repeats import TRIALS
 from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, Scores
 
 COLUMNS = (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "harness")
-"""Columns of a table of answers that say how its items were asked and scored."""
+"""Columns of a table of answers with the prompts and scoring of its items."""
 
 UNKNOWN_FORM = "?"  # it is unknown whether a prompt contains a chat template
 MORE = "…"
@@ -48,10 +48,10 @@ Settings = Mapping[str, list[str]]
 class Compared:
     """Differences between the conditions of answers and of source models.
 
-    `differences` mean that other questions were asked. `doubts` say why they may be others; nothing
-    is refused, and estimates repeat them. `notes` are legitimate or unknown differences.
-    `uncompared` are items of which something was not compared, by a note with {} for their number;
-    see `count_uncompared`.
+    `differences` mean that the questions differ. `doubts` say why they may be others; nothing is
+    refused, and estimates repeat them. `notes` are legitimate or unknown differences. `uncompared`
+    are items of which something was not compared, by a note with {} for their number; see
+    `count_uncompared`.
     """
 
     differences: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ def _absent(name: str) -> list[str]:
 def recorded_conditions(
     told: Scores, items: Iterable[str]
 ) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Return how items were asked and scored: column → value → places in `items`."""
+    """Return the prompts and scoring of items: column → value → places in `items`."""
     by_column: dict[str, dict[str, tuple[int, ...]]] = {}
     for name in {*COLUMNS} & {*told.items.columns}:
         places: dict[str, list[int]] = defaultdict(list)
@@ -132,9 +132,9 @@ def recorded_conditions(
 
 
 def with_conditions(sources: Scores, told: ItemTable) -> Scores:
-    """Return the sources' table with how further answers to its items were asked and scored.
+    """Return the sources' table with the prompts and scoring of further answers to its items.
 
-    Conditions in another harness are left out: they are other texts.
+    Conditions in a different harness are left out, because their texts differ.
     """
     tasks = sources.items["task"].astype(str)
     ours = tasks.loc[told.items.index].tolist()
@@ -169,10 +169,10 @@ def versions_in(texts: Iterable[str]) -> str:
 def compare_conditions(
     sources: ItemTable, told: ItemTable, items: Iterable[str], names: tuple[str, str] = NAMES
 ) -> Compared:
-    """Compare how answers and those of the source models were asked and scored, on some items.
+    """Compare prompts and scoring of answers with those of the source models, on some items.
 
-    What either does not record is not compared, and a note says so. `names` are those of the two
-    in messages.
+    What either does not record is not compared, with a note. `names` are those of the two in
+    messages.
     """
     taken = list(items)
     if not taken:
@@ -199,7 +199,9 @@ def compare_conditions(
     unlike_prompts = {task for task, check in prompts.items() if check.is_open}
     for task, check in prompts.items():
         if check.other:
-            line = _said(task, check.other, check.compared, "another prompt", names, "prompt_hash")
+            line = _said(
+                task, check.other, check.compared, "a different prompt", names, "prompt_hash"
+            )
             if _draws_examples(theirs[task], ours[task]) and not _covers(
                 sources, told, check.other[0][0]
             ):
@@ -212,8 +214,8 @@ def compare_conditions(
                 differences.append(line)
         if check.doubtful:
             notes.append(
-                f"{counted(check.doubtful, 'item')} of task {task!r} have another prompt than in "
-                f"{names[0]}; the harness does not log whether the chat template is the reason"
+                f"{counted(check.doubtful, 'item')} of task {task!r} have a different prompt than "
+                f"in {names[0]}; the harness does not log whether the chat template is the reason"
             )
     unlike = [item for check in prompts.values() for item in check.templated]
     unknown = [item for check in prompts.values() for item in check.unknown]
@@ -225,7 +227,7 @@ def compare_conditions(
         f"prompts of {{}} are not compared, as {names[0]} or {names[1]} do not record them or have "
         "too many: make sure that they are the same": unknown,
         f"right answers of {{}} are not compared: {names[0]} or {names[1]} do not record them, or "
-        "are of another harness": keyless,
+        "come from a different harness": keyless,
     }
     return Compared(
         (*others, *differences, *keys),
@@ -236,12 +238,12 @@ def compare_conditions(
 
 
 def is_recorded(table: ItemTable) -> bool:
-    """Whether a table says anything of how its items were asked and scored."""
+    """Whether a table records any prompts or scoring of its items."""
     return bool({PROMPTS, KEYS, SETTINGS} & {*table.items.columns})
 
 
 def asked_elsewhere(sources: Scores | ItemTable, harness: str) -> tuple[str, ...]:
-    """Return why items that run in a harness may be asked in another way than the source models.
+    """Return why prompts of items that run in a harness may differ from the source models'.
 
     Nothing if the sources are logs of this harness. Estimates repeat the sentence.
     """
@@ -255,8 +257,8 @@ def asked_elsewhere(sources: Scores | ItemTable, harness: str) -> tuple[str, ...
     if is_recorded(sources):
         return ()
     return (
-        "the scores do not say how the source models were asked: other prompts, settings and "
-        "scorers than theirs give other scores, so the estimate may be off",
+        "the scores do not record the source models' prompts and settings: if prompts, settings "
+        "or scorers differ, the estimate may be off",
     )
 
 
@@ -353,7 +355,7 @@ def _texts_by_task(
 def _of_other_harnesses(
     sources: ItemTable, answered: ItemTable, items: list[str], tasks: list[str]
 ) -> set[str]:
-    """Return the tasks that ran in another harness, whose keys and scorers are other texts."""
+    """Return the tasks that ran in a different harness, whose keys and scorers are other texts."""
     theirs, ours = (_texts_by_task(table, "harness", items, tasks) for table in (sources, answered))
     return {task for task, name in ours.items() if name and theirs[task] not in ("", name)}
 

@@ -1,4 +1,4 @@
-"""Families: models that are no independent witnesses of one another, by a column or by their names.
+"""Families: models that are not independent of each other, by a column or by their names.
 
 Checkpoints of a training run, and runs of one recipe with other seeds, share what they learned.
 Methods learn from each of them, but all of them count as one model.
@@ -46,7 +46,7 @@ _AGAIN = re.compile(r"#(?:[a-z]+)?\d+$", re.IGNORECASE)
 _END = re.compile(rf"[-_ /.](?:(?:{_WORDS})[-_ ]?)?(?:final|last|best)$", re.IGNORECASE)
 _BETWEEN = "-_ /.:=@|()"
 _BEFORE = rf"(?:(?<![a-z])(?:global|revision|random|training|train)[{_BETWEEN}]*)?[{_BETWEEN}]*"
-"""What comes before a step or a seed and says nothing of the model."""
+"""What comes before a step or a seed and does not identify the model."""
 
 
 def trained_for(name: str) -> dict[str, set[float]]:

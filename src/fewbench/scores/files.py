@@ -220,12 +220,12 @@ def _opened(
     except UNFIT as error:
         raise ScoresError(
             f"{source}: its metadata does not fit its content ({first_line(error)})",
-            hint="a newer fewbench or another program wrote it; read it with fewbench import",
+            hint="a newer fewbench or a different program wrote it; read it with fewbench import",
         ) from error
 
 
 def _first_rows(file: Any, n_items: int, columns: list[str]) -> Any:
-    """Read the first rows, which hold all that is known of the items."""
+    """Read the first rows, which hold all that is known about the items."""
     import pyarrow as pa
 
     batches: list[Any] = []

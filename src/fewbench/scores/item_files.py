@@ -107,7 +107,7 @@ def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[Any, ...]]
 
 
 def layout(scores: Scores) -> dict[str, Any]:
-    """Return what a file says of how cells are written."""
+    """Return a file's options for how cells are written."""
     matrix: Any = scores.held
     of_bytes = isinstance(matrix, Cells) and matrix.above is None
     levels = matrix.distinct.tolist() if of_bytes else None

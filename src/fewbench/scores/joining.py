@@ -30,8 +30,8 @@ def join_scores(
     names : sequence of str
         What the tables are called in messages, such as their files.
     accept_differences : bool
-        Join items that were asked or scored differently, or have other attributes. Those of the
-        first table count, and estimates carry a warning.
+        Join items whose prompts, scoring or attributes differ. Those of the first table count, and
+        estimates carry a warning.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _costs(first: Scores, other: Scores) -> list[str]:
 
 
 def _refuse_conflict(first: Scores, other: Scores, names: tuple[str, str]) -> None:
-    """Raise ScoresError if a model has another score on an item in the other table."""
+    """Raise ScoresError if a model's scores on an item differ between the tables."""
     models = first.models.index.intersection(other.models.index, sort=False)
     items = first.items.index.intersection(other.items.index, sort=False)
     if not len(models):

@@ -200,7 +200,7 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     except KeyError as error:
         raise _damaged(source, f"it has no {error}") from error
     except SafetensorError as error:
-        raise _damaged(source, "the file is cut off or of another kind") from error
+        raise _damaged(source, "the file is cut off or not a pack") from error
     except (OSError, TypeError, ValueError) as error:
         raise _damaged(source, first_line(error)) from error
     record = _described(source, text)
@@ -388,7 +388,7 @@ _LEARNED: dict[str, tuple[str, ...]] = {
 
 
 def _check_learned(name: str, array: NDArray[Any], sizes: Mapping[str, int]) -> None:
-    """Raise ValueError if what was learned has another name or shape than it may have."""
+    """Raise ValueError if what was learned has an unknown name or shape."""
     kinds = [kind for kind in _LEARNED if name.startswith(kind) or name.endswith(f" {kind}")]
     if not kinds:
         raise ValueError(f"{name!r} is of no known kind")

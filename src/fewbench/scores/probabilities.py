@@ -196,9 +196,10 @@ class OptionProbabilities:
         return values
 
     def by_model(self) -> Iterator[NDArray[Any]]:
-        """Yield each model's probabilities in turn, with 8 million numbers, or one model, held.
+        """Yield each model's probabilities in turn, holding 8 million numbers or one model at a
+        time.
 
-        Of a scores file, each block is read once.
+        Each block of a scores file is read once.
         """
         n_models, n_items, n_options = self.shape
         for part in blocks(n_models, n_items * n_options):

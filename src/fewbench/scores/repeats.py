@@ -44,7 +44,7 @@ class Repeats:
 
     @classmethod
     def of(cls, counts: NDArray[np.integer], variances: FloatArray) -> "Repeats | None":
-        """Return them, read-only; None if no item has more than one answer."""
+        """Return them, read-only, or None if no item has more than one answer."""
         if not (counts > 1).any():
             return None
         kept = np.array(counts, dtype=np.uint32), np.array(variances, dtype=np.float64)
@@ -99,7 +99,7 @@ def reduce_answers(
     cells : ndarray of int, shape (answers,)
         Position of the model and item that each answer is of.
     answers : ndarray, shape (answers,)
-        In [0, 1]; NaN where not run, which counts as no answer.
+        In [0, 1], NaN where not run, which counts as no answer.
     n_cells : int
     trials : str
         `mean`, `first`, or `pass@K`.

@@ -1,4 +1,4 @@
-"""Replies that are not whole, or not of the model that was asked, and what to say of them.
+"""Replies that are incomplete, or not from the requested model, and the warnings about them.
 
 A reply is `CUT` (at a token limit), `FILTERED` (by the provider) or `from_model(NAME)`; "" is none
 of these.
@@ -63,7 +63,7 @@ def describe_alike(scores: Mapping[str, float], texts: Mapping[str, str]) -> lis
     ["all 200 answers are wrong: check how replies are read and scored; the reply to item 'q0' is
     'The answer is B'"]
     >>> describe_alike({}, dict.fromkeys(map(str, range(10)), ""))
-    ['all 10 replies are empty: check how the model is asked']
+    ['all 10 replies are empty: check how the model is called']
     """
     notes, n, kinds = [], len(scores), set(scores.values())
     if (kinds == {0.0} and n >= ALIKE) or (kinds == {1.0} and n >= 2 * ALIKE):
@@ -74,7 +74,7 @@ def describe_alike(scores: Mapping[str, float], texts: Mapping[str, str]) -> lis
         notes.append(note)
     if len(texts) >= ALIKE and len(set(texts.values())) == 1:
         text = next(iter(texts.values()))
-        what = f"the same: {text!r}" if text else "empty: check how the model is asked"
+        what = f"the same: {text!r}" if text else "empty: check how the model is called"
         notes.append(f"all {len(texts):,} replies are {what}")
     return notes
 

@@ -21,7 +21,7 @@ from fewbench.scores.repeats import Repeats
 from fewbench.scores.scale import Scale
 
 MODEL_ATTRIBUTES = ("date", "family", "role")
-# Columns of items that say how they were asked and scored; estimates do not depend on them.
+# Columns of items with their prompts and scoring; estimates do not depend on them.
 PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
 HARNESS_VERSION = "harness_version"
 KEY_FIELD = "key_field"
@@ -38,11 +38,12 @@ CREDIT = "credit"
 """Column of the models with where their results were published, the license, and how to cite it."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
-"""A model that ran less than this share of the items is no whole source: few methods can use it."""
+"""A model that ran less than this share of the items is not a full source: few methods can use
+it."""
 
 
 def key_field_of(items: "pd.DataFrame") -> str | None:
-    """Return the field of a document that all items are named by; None if there is no such field.
+    """Return the field of a document that names all items, or None if there is no such field.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class Scores(ItemTable):
     Parameters
     ----------
     values : ndarray of float64, shape (models, items), or Cells
-        Scores in [0, 1], 1 being best; NaN where the model was not run on the item. A table of more
+        Scores in [0, 1], 1 being best, NaN where the model was not run on the item. A table of more
         than 8 million cells is held as one byte per cell if it has at most 255 distinct scores.
         `values` then makes the whole array when it is first used, and `cells` gives parts of it.
     models : DataFrame
@@ -114,7 +115,7 @@ class Scores(ItemTable):
     average : {"micro", "macro"}
         Full score: the mean over items, or the mean of the task means.
     origin : Origin, optional
-        Of scores that come from a pack. Parts of them have none.
+        Set for scores that come from a pack, but not for parts of them.
     repeats : Repeats, optional
         How often items were answered, and how far the answers vary, if any was more than once. Its
         score is then the mean of its answers, or another reduction of them.
@@ -231,7 +232,7 @@ class Scores(ItemTable):
 
     @property
     def chosen(self) -> ChosenAnswers | None:
-        """What a pack holds in place of all answers; None if all are here."""
+        """What a pack holds in place of all answers, or None if all are here."""
         return self._given if isinstance(self._given, ChosenAnswers) else None
 
     @property
@@ -347,7 +348,7 @@ class Scores(ItemTable):
         return replace(self, **({"values": self.held, "origin": None} | parts))
 
     def columns(self, items: IntArray, *, filled: bool = False) -> FloatArray:
-        """Return the scores on some items, shape (models, items); NaN where not run, or filled.
+        """Return the scores on some items, shape (models, items), NaN where not run, or filled.
 
         Raises PackError for items that a pack does not hold.
         """
@@ -545,7 +546,8 @@ def _check_cells(
         where, hint = (
             "",
             (
-                "correct them; or, if all models use another range, state it on import: --range "
+                "correct them; or, if all models use a different range, state it on import: "
+                "--range "
                 "0,100 or Scale(0, 100); if only some models do, rescale their scores"
             ),
         )

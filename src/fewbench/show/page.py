@@ -123,7 +123,7 @@ class Shown:
         return [name for name in super().__dir__() if name not in hidden]
 
     def page(self, *args: Any, **shown: Any) -> Page:
-        """Return what there is to show; what else it may show is said where its page is made."""
+        """Return what there is to show; the code that makes the page explains the rest."""
         return page_of(self, *args, **shown)
 
     def to_dict(self) -> dict[str, Any]:
@@ -203,12 +203,12 @@ def plain(values: Any) -> dict[str, Any]:
 
 @singledispatch
 def page_of(result: Any, *args: Any, **shown: Any) -> Page:
-    """Return the page of a result, by its type: pages know results, which are data."""
+    """Return the page of a result, by its type: pages depend on results, which are data."""
     raise NotImplementedError(f"{type(result).__name__} has no page")
 
 
 def as_text(page: Page, *details: str) -> str:
-    """Return a page for a terminal; of the details those that are named by their ids."""
+    """Return a page for a terminal, with the details that are named by id."""
     hint = [page.hint] if page.hint and not details else []
     blocks = [[*map(wrapped, page.top), *map(wrapped, [*page.lesser, *hint])]]
     for section in _shown(page, details):

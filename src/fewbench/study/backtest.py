@@ -59,7 +59,7 @@ class Curve:
     shares : tuple of ndarray, shape (repeats, 1 + resamples)
         The quantity at each budget, by repeats, over `unit` at that budget.
     unit : callable
-        Of a number of items: what plain random sampling gives.
+        Maps a number of items to what random sampling gives.
     n_items : int
     resampled : TwoWay
     """
@@ -181,11 +181,13 @@ class Backtest:
             Only the first repeats.
         """
         level = self.level if intervals else None
+        ladder = tuple(sorted(set(budgets)))
         return [
             Cell(
-                name, self.method(name), budget, self.settings.kind, split, repeat, self.seed,
-                level, True, (held or {}).get((name, budget)), intervals and self.margin > 0,
-                shares_fits=True,
+                name, method := self.method(name), budget, self.settings.kind, split, repeat,
+                self.seed, level, True, (held or {}).get((name, budget)),
+                intervals and self.margin > 0, shares_fits=True,
+                ladder=ladder if method.extends and len(ladder) > 1 else (),
             )
             for budget in budgets
             for name in names
@@ -198,7 +200,7 @@ class Backtest:
         return result is not None and not (intervals and math.isnan(result.low[0]))
 
     def take(self, cells: Sequence[Cell], results: Sequence[CellResult | Failure]) -> None:
-        """Keep what came out of cells, in the same order."""
+        """Keep the results of cells, in the same order."""
         self._parts.clear()
         for cell, result in zip(cells, results, strict=True):
             if isinstance(result, Failure):
@@ -303,7 +305,7 @@ class Backtest:
     # What came out
 
     def parts(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
-        """Return a quantity by repeats and resamples; None if nothing came out."""
+        """Return a quantity by repeats and resamples, or None without results."""
         key = (name, budget, measure)
         if key not in self._parts:
             self._parts[key] = self._made(*key)
@@ -342,7 +344,7 @@ class Backtest:
         return means
 
     def curve(self, name: str, measure: Measure, budgets: Sequence[int]) -> Curve | None:
-        """Return a method's curve over the budgets that came out; None if none did."""
+        """Return a method's curve over the budgets with results, or None without any."""
         unit = self.unit(measure)
         by_budget = {
             n: parts / unit(n)

@@ -16,7 +16,7 @@ HINT = "name another file or folder with --cache"
 
 
 class Cache:
-    """Finished cells by key; None keeps nothing.
+    """Finished cells by key, or None to keep nothing.
 
     The process that gives out the cells writes them, as they finish, so a study that was stopped
     can continue.

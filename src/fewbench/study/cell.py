@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,10 +28,10 @@ from fewbench.uncertainty.contrast import Contrast, error_correlation, paired_an
 from fewbench.uncertainty.held_out import HeldOut, measure_for
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.judge import Judge
-from fewbench.uncertainty.replay import replay
+from fewbench.uncertainty.replay import Replay, replay, replays
 
 PACKAGE = Path(__file__).parents[1]
-_LATEST: WeakKeyDictionary[Scores, tuple[IntArray, Scores, KeptFits]] = WeakKeyDictionary()
+_LATEST: WeakKeyDictionary[Scores, "_Sources"] = WeakKeyDictionary()
 """The sources of the latest cell of a table that shares fits."""
 LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "bm25s"]
 
@@ -49,13 +49,16 @@ class Cell:
     cached : bool
         Whether the result may be kept: only if the name determines the method.
     level : float or None
-        Level of the intervals; None for none, which saves most of the time.
+        Level of the intervals, or None for no intervals, which saves most of the time.
     held : HeldOut or None
         Errors that the intervals rest on; by default they are measured on the sources.
     pairs : bool
         Whether to return the half widths of differences between targets as well.
     shares_fits : bool
         Whether fits of the cell before are used again. The seconds are then not the method's own.
+    ladder : tuple of int
+        Budgets, increasing and the cell's own among them, at all of which one run of the method
+        predicts: for methods whose larger budgets extend smaller ones, with shared fits.
     """
 
     name: str
@@ -70,12 +73,13 @@ class Cell:
     held: HeldOut | None = None
     pairs: bool = False
     shares_fits: bool = False
+    ladder: tuple[int, ...] = ()
 
     def key(self, fingerprint: str) -> str:
         """Return a hash of all that the result depends on."""
         digest = hashlib.sha256()
         parts = (fingerprint, self.method.describe(), self.budget, self.repeat, self.seed)
-        digest.update(repr((*parts, self.level, self.pairs, made_with())).encode())
+        digest.update(repr((*parts, self.level, self.pairs, self.ladder, made_with())).encode())
         if self.held is not None:
             digest.update(self.held.errors.tobytes() + self.held.units.tobytes())
         digest.update(self.split.sources.astype(np.int64).tobytes() + b"|")
@@ -157,21 +161,47 @@ def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
     return Failure(key, reason)
 
 
-def _sources_of(scores: Scores, cell: Cell) -> tuple[Scores, KeptFits]:
-    """Return a cell's sources and their fits: those of the cell before, where it shares them."""
+@dataclass(frozen=True, eq=False)
+class _Sources:
+    """Some models of a table as sources, what was fitted to them and what was run."""
+
+    rows: IntArray
+    scores: Scores
+    fits: KeptFits = field(default_factory=KeptFits)
+    replays: dict[tuple[str, bytes], dict[int, Replay]] = field(default_factory=dict)
+
+    def replay(self, method: Method, targets: Scores, cell: Cell, seed: int) -> Replay:
+        """Run a method on targets, or predict from a run of a larger budget."""
+        whole = partial(replay, method, self.scores, targets, cell.budget, seed, tasks=True)
+        if not cell.ladder:
+            return whole()
+        key = repr((method.describe(), cell.ladder, seed)), cell.split.targets.tobytes()
+        if key not in self.replays:
+            *lower, most = cell.ladder
+            how = (method, self.scores, targets, most, seed, [*lower, None])
+            try:
+                came = replays(*how, tasks=True)
+            except FewbenchError:  # at one of the budgets: each runs by itself
+                came = []
+            self.replays[key] = dict(zip(cell.ladder, came, strict=False))
+        return self.replays[key].get(cell.budget) or whole()
+
+
+def _sources_of(scores: Scores, cell: Cell) -> _Sources:
+    """Return a cell's sources: those of the cell before, where it shares them."""
     rows, latest = cell.split.sources, _LATEST.get(scores)
-    if cell.shares_fits and latest is not None and np.array_equal(latest[0], rows):
-        return latest[1:]
-    sources, fits = scores.take(models=rows), KeptFits()
+    if cell.shares_fits and latest is not None and np.array_equal(latest.rows, rows):
+        return latest
+    sources = _Sources(rows, scores.take(models=rows))
     if cell.shares_fits:
-        _LATEST[scores] = rows, sources, fits
-    return sources, fits
+        _LATEST[scores] = sources
+    return sources
 
 
 def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
     """Run a cell; FewbenchError if the method cannot be run."""
-    sources, fits = _sources_of(scores, cell)
-    targets = scores.take(models=cell.split.targets)
+    shared = _sources_of(scores, cell)
+    sources, targets = shared.scores, scores.take(models=cell.split.targets)
     # Methods of a repeat share a seed, and so random items.
     seed = child_seed(cell.seed, 3, cell.repeat)
     method, chosen = cell.method, list[str]()
@@ -179,8 +209,8 @@ def run_cell(scores: Scores, cell: Cell, key: str) -> CellResult:
         choice = choose_method(sources, cell.budget)
         method = find_method(choice.method)
         chosen = [f"chose {choice.method} in repeat {cell.repeat}: {choice.reason}"]
-    with fits.in_use() if cell.shares_fits else nullcontext():
-        replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
+    with shared.fits.in_use() if cell.shares_fits else nullcontext():
+        replayed = shared.replay(method, targets, cell, seed)
     (truth, true_tasks), past = known_scores(scores, cell.split.targets), sources.full_scores()
     metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}

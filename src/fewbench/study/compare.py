@@ -198,7 +198,7 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
             if method.describe() in (AUTO, *CATALOGUE):
                 raise StudyError(
                     f"your method has the name {method.describe()!r} of a catalogue method",
-                    hint="return another name from describe()",
+                    hint="return a different name from describe()",
                 )
             named[method.describe()] = method
     for method in list(named.values()):

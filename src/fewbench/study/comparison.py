@@ -36,8 +36,8 @@ class Comparison(Shown):
         `n_sources` and `n_targets` are per repeat, `n_repeats` counts those that did not fail. Each
         metric is a mean over repeats, with its standard deviation over repeats (`…_sd`), and its
         standard error and 90% interval (`…_se`, `…_low`, `…_high`) by resampling repeats and models
-        (see `fewbench.study.inference`); NaN with fewer than 3 repeats. `ratio_to_random` divides
-        the mean absolute error by `expected_random_mae`, the expected error of plain random
+        (see `fewbench.study.inference`). These are NaN with fewer than 3 repeats. `ratio_to_random`
+        divides the mean absolute error by `expected_random_mae`, the expected error of plain random
         sampling for the same targets; the method random has the errors of the items that were
         drawn. `ratio_to_random_ridge` divides by the error of random-ridge. `tied_with_best` says
         whether the method is as good as the best (missing without intervals). If a metric is

@@ -240,7 +240,7 @@ def _asked(comparison: "Comparison") -> Iterator[Section]:
 
 
 def _title(name: str) -> str:
-    """Return the title of a metric; of one averaged over tasks, it says so."""
+    """Return the title of a metric, which tells whether it is averaged over tasks."""
     title = find_metric(name).title
     return f"{title} of tasks" if name.startswith(OF_TASKS) and name not in METRICS else title
 
@@ -297,9 +297,9 @@ def _charts(cells: "pd.DataFrame", splits: Sequence[str], unit: Unit) -> Iterato
         yield Section("error", "Error by number of items", notes, charts=by_items, detail=True)
     if "ratio_to_random" in cells and cells["ratio_to_random"].notna().any():
         notes = [
-            "The error divided by that expected of as many random items, for the same targets, "
-            "with 90% intervals by resampling repeats and models. An interval that reaches 1 does "
-            "not show that the method beats random sampling.",
+            "The error divided by the expected error of the same number of random items, for the "
+            "same targets, with 90% intervals by resampling repeats and models. An interval that "
+            "reaches 1 does not show that the method beats random sampling.",
             *bars,
         ]
         ratios = drawn(partial(figures.ratio_to_random, cells))

@@ -1,4 +1,4 @@
-"""Which differences of two models are told apart, by pairs of held-out models."""
+"""Which differences of two models are detected, by pairs of held-out models."""
 
 import math
 from bisect import bisect_left
@@ -42,12 +42,13 @@ class _Pairs:
 class Margins:
     """Which differences a method tells apart, by the number of items.
 
-    A pair is told apart if its interval excludes 0. The error of a difference is normal, with the
-    pairs' mean and a variance that is known only so well: it is s^2 df over a chi-square variable,
-    with df = 2 s^4 / var(s^2) and the variance over repeats and models. Between budgets that ran,
-    errors and half widths shrink as those of random sampling. Of the models, and not of these items
-    alone, the error of questions and runs comes on top (`fewbench.uncertainty.questions`): all
-    items then tell only larger differences apart, with the power Phi(difference / s - t).
+    A difference is detected if its interval excludes 0. The error of a difference is normal, with
+    the pairs' mean and a variance that is known only so well: it is s^2 df over a chi-square
+    variable, with df = 2 s^4 / var(s^2) and the variance over repeats and models. Between budgets
+    that ran, errors and half widths shrink as those of random sampling. For models in general, and
+    not for these items alone, the error of questions and runs is added
+    (`fewbench.uncertainty.questions`). All items then detect only larger differences, with the
+    power Phi(difference / s - t).
 
     Parameters
     ----------

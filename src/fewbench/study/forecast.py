@@ -59,12 +59,12 @@ class Forecast:
     margin_of_all : float or None
         The smallest one that all items distinguish; 0 on exactly these items.
     n_targets, n_sources : int
-        Of a repeat of the backtest.
+        Numbers in a repeat of the backtest.
     is_extrapolated : bool
         Whether `items` is above all budgets that were run.
     cost, random_cost, full_cost : float
-        Of a run on `items`, on `random_items` and on all items, in the unit of the costs, or of
-        the price.
+        Costs of a run on `items`, on `random_items` and on all items, in the unit of the costs, or
+        of the price.
     breakeven, breakeven_random : int or None
         New models after which the full runs of all sources have paid, in place of full runs and
         in place of random sampling.
@@ -128,7 +128,7 @@ class Expected:
     random_half_width : float
         Half width of the interval of as many items of plain random sampling.
     cost : float
-        Of a run if all items that it draws cost the mean.
+        Cost of a run if all its items cost the mean.
     pays_after : int or None
         New models after which it has paid to run models in full until there are 20.
     """
@@ -158,14 +158,14 @@ class Plan(Shown):
     power : float
         For `difference`: share of such pairs that are distinguished.
     fixed_items : bool
-        For `difference`: whether models are told apart on exactly these items, and not on questions
-        like these and if they run again.
+        For `difference`: whether the difference is on exactly these items, and not on questions
+        like these in a new run.
     n_items, n_models : int
-        Of the table.
+        Size of the table.
     price : float or None
         Price of a unit of the costs.
     unit : str
-        Of the costs: the name of their column, or as given with `cost`.
+        Unit of the costs: the name of their column, or as given with `cost`.
     cost : str
         The limit of cost that the number of items is for, as `--cost` takes it.
     scale : Scale
@@ -179,7 +179,7 @@ class Plan(Shown):
         One row per relation, method, backtest (the splits that choose, or those that judge) and
         number of items: error with its 90% interval, and plain random sampling's.
     learning : LearningCurve or None
-        Error by number of sources; None if plain random sampling is the answer.
+        Error by number of sources, or None if random sampling is recommended.
     expected : Expected or None
         For the score of the answer: that of the models that ran a part, or the worst case. None
         after a backtest.
@@ -493,7 +493,7 @@ def _cost_section(plan: Plan) -> Section:
     """
     forecast, unit = plan.forecasts[0], plan.unit
     cost_unit = unit.capitalize() if plan.price is None else "At the price"
-    head = [("Cost", False), (cost_unit, True), ("Of a full run", True)]
+    head = [("Cost", False), (cost_unit, True), ("Cost of a full run", True)]
     models = {
         f"all {plan.n_items:,} items": forecast.full_cost,
         f"{forecast.items:,} items with {forecast.method}": forecast.cost,

@@ -35,7 +35,7 @@ _KEPT = 0.8
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with its standard error and interval; NaN if there is none."""
+    """A number with its standard error and interval, NaN where it is undefined."""
 
     value: float
     se: float = math.nan
@@ -122,7 +122,8 @@ class TwoWay:
     def parts(self, values: Sequence[FloatArray | None]) -> FloatArray:
         """Return each repeat's mean over its targets, shape (repeats, 1 + resamples).
 
-        `values` holds one array of shape (targets,) per repeat; None for a repeat without values.
+        `values` holds one array of shape (targets,) per repeat, or None for a repeat without
+        values.
         """
         means = np.full((self.n_repeats, len(self.repeats)), np.nan)
         for repeat, row in enumerate(values):
@@ -155,7 +156,7 @@ class TwoWay:
         return self.mean(ours - theirs)
 
     def ratio(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """Return the ratio of two means over the repeats with both; NaN for a divisor of 0."""
+        """Return the ratio of two means over the repeats with both, NaN for a divisor of 0."""
         both = np.where(np.isfinite(ours) & np.isfinite(theirs), 1.0, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             base = self.mean(theirs * both)
@@ -185,7 +186,7 @@ class TwoWay:
         return Figure(value, se, max(float(low[0]), least), min(float(high[0]), most))
 
     def p_value(self, statistic: FloatArray, null: float = 0.0, *, ratio: bool = False) -> float:
-        """Return the smallest level whose interval excludes `null`; NaN without intervals."""
+        """Return the smallest level whose interval excludes `null`, NaN without intervals."""
         drawn = self._drawn(statistic)
         if drawn is None:
             return math.nan
@@ -204,7 +205,7 @@ class TwoWay:
         return Paired(figure.value, figure.low, figure.high, self.p_value(statistic))
 
     def _drawn(self, statistic: FloatArray) -> list[FloatArray] | None:
-        """Return the three kinds of resampled values; None if they give no interval."""
+        """Return the three kinds of resampled values, or None if they give no interval."""
         if not self.has_intervals or not np.isfinite(statistic[0]):
             return None
         kinds = [kind[np.isfinite(kind)] for kind in np.split(statistic[1:], 3)]
@@ -212,7 +213,7 @@ class TwoWay:
         return kinds if min(map(len, kinds)) >= _KEPT * resamples else None
 
     def variance(self, statistic: FloatArray) -> tuple[float, float]:
-        """Return a statistic's variance and degrees of freedom; NaN without intervals."""
+        """Return a statistic's variance and degrees of freedom, NaN without intervals."""
         drawn = self._drawn(statistic)
         return (math.nan, math.nan) if drawn is None else self._variance(drawn)
 
@@ -358,7 +359,7 @@ def tied_with_best(
     from them than a method chosen beforehand. A method is therefore worse than the best only if
     their difference, in standard errors, is larger than the largest difference between any two
     methods is by chance at `LEVEL` (`_told_apart`). Measured on two real tables with six equal
-    methods, 90% and 3 to 10 repeats: another method is worse than the best in .07 to .13 of the
+    methods, 90% and 3 to 10 repeats: some other method is worse than the best in .07 to .13 of the
     studies; by Holm's rule for a best that was chosen beforehand it was .12 to .16.
 
     Parameters
@@ -412,7 +413,7 @@ def _told_apart(resampled: TwoWay, differences: Sequence[FloatArray], alpha: flo
     drawn, p = np.array(about) * sign[:, None], np.array(p_values)
     apart = np.zeros(len(p), dtype=np.bool_)
     while not apart.all():
-        # Of a difference that was found, only the opposite sign is still to be judged.
+        # For a difference that was found, only the opposite sign is still to be judged.
         largest = np.maximum(drawn[~apart].max(axis=0), -drawn.min(axis=0))
         least = 2 * float(stats.norm.sf(np.quantile(largest, 1 - alpha)))
         is_new = ~apart & (p <= least)

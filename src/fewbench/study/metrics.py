@@ -94,7 +94,7 @@ class Metric:
     Raises
     ------
     StudyError
-        For another unit.
+        For an unknown unit.
     """
 
     title: str
@@ -170,12 +170,12 @@ def weighted_correlations(
 
 
 def kendall_tau(a: FloatArray, b: FloatArray) -> float:
-    """Return Kendall's tau-b; NaN if either is constant."""
+    """Return Kendall's tau-b, NaN if either is constant."""
     return float(weighted_correlations(a, b, np.ones((1, len(a))))["kendall_tau"][0])
 
 
 def pearson(a: FloatArray, b: FloatArray) -> float:
-    """Return Pearson's correlation; NaN if either is constant."""
+    """Return Pearson's correlation, NaN if either is constant."""
     return float(weighted_correlations(a, b, np.ones((1, len(a))))["pearson"][0])
 
 

@@ -45,7 +45,7 @@ from fewbench.uncertainty.sampling import check_level
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
 MOST_TARGETS = 15
-"""Targets of a repeat: more repeats say more than more targets."""
+"""Targets of a repeat: more repeats are more informative than more targets."""
 CHOOSING = 3
 """Repeats by which a method is chosen. Others say what to expect of it."""
 
@@ -212,7 +212,7 @@ def plan(
     if not 0.5 <= power < 1:
         raise StudyError(f"the power is {power:g}", hint="give a number from 0.5 to 0.99")
     if price is not None and not 0 < price < math.inf:
-        raise StudyError(f"price={price:g} is no price", hint="give a number above 0")
+        raise StudyError(f"price={price:g} is not a price", hint="give a number above 0")
     if not learns_from_whole(scores) or scores.whole.n_models < LEAST_KNOWN:
         return plan_sample(scores, goal, wanted, level, power, prices, priced)
     known = int(is_known(scores).sum())
@@ -306,7 +306,7 @@ def backtests_by_relation(
             if target is not None or name == "like":
                 raise
             if name != "family" or "family" in table.models:
-                notes.append(f"nothing is said of targets {words}: {error.message}")
+                notes.append(f"no plan for targets {words}: {error.message}")
     return backtests, notes
 
 

@@ -360,7 +360,7 @@ class Planner:
 
 
 def break_even(source_cost: float, instead: float, cost: float) -> int | None:
-    """Return after how many new models the source models have paid; None if nothing is saved.
+    """Return after how many new models the source models have paid, or None if nothing is saved.
 
     `source_cost` is that of all source models, `cost` that of a new model, and `instead` what a new
     model would cost without the sources. DISCO's appendix B, in GPU hours:

@@ -120,7 +120,7 @@ def plan_sample(
     Parameters
     ----------
     scores : Scores
-        Of no models, or of models that ran a part of the items each.
+        Without models, or with models that each ran some of the items.
     goal, wanted : str, float
         "error", "half_width" or "budget", and its value on the scores' scale.
     level, power : float
@@ -170,7 +170,8 @@ def plan_sample(
     return Plan(
         goal, wanted, level, power, n_items, used.n_models, *priced,
         scores.scale, facts,
-        (*_notes(used, answer, without or "nothing is known of the items"), repeats_advice(scores)),
+        (*_notes(used, answer, without or "nothing is known about the items"),
+         repeats_advice(scores)),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ class SplitSettings:
         group: the models' column.
     resample : bool
         Draw sources and targets with replacement from the split's own, and keep those drawn
-        (DISCO's bootstrapped chronological split), anew for each repeat.
+        (DISCO's bootstrapped chronological split), again for each repeat.
     sources : int, optional
         Keep only this many of the split's source models, drawn at random. The targets stay the
         same.
@@ -183,7 +183,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
     if len(sources) < 2 or not len(targets):
         raise StudyError(
             f"the split leaves {len(sources)} sources and {len(targets)} complete targets",
-            hint="use another share of targets, or another split"
+            hint="use a different share of targets, or a different split"
             if complete.any()
             else f"every model lacks more than {NEARLY_COMPLETE:.0%} of the items and cannot be a "
             "target: run what is missing",
@@ -212,7 +212,7 @@ def _column(scores: Scores, name: str) -> NDArray[np.object_]:
         raise StudyError(
             f"the models have no column {name!r}",
             hint=f"their columns: {some(scores.models.columns, 9) or 'none'};{make} add the column "
-            "when importing, or use another split",
+            "when importing, or use a different split",
         )
     column = scores.models[name].to_numpy(dtype=object)
     return np.array(["" if pd.isna(value) else str(value) for value in column], dtype=object)
@@ -226,7 +226,7 @@ def _dates(scores: Scores) -> NDArray[np.datetime64]:
     if without:
         raise StudyError(
             f"{len(without)} models have no date: {some(without)}",
-            hint="add their dates, or use another split",
+            hint="add their dates, or use a different split",
         )
     parsed = pd.to_datetime(pd.Series(dates), format="ISO8601", errors="coerce", utc=True)
     if parsed.isna().any():
@@ -253,7 +253,7 @@ def _whole_groups(
         raise StudyError("some models have no group", hint="name a group for each model")
     names = np.unique(groups.astype(str))
     if len(names) < 2:
-        raise StudyError("all models are in one group", hint="use another split")
+        raise StudyError("all models are in one group", hint="use a different split")
     taken = np.zeros(len(groups), dtype=bool)
     for name in rng.permutation(names):
         members = groups.astype(str) == name
@@ -281,7 +281,7 @@ class TwinCount:
     nearest: float
 
     def warning(self, split: str) -> str | None:
-        """Return a warning; None if no target has a twin."""
+        """Return a warning, or None if no target has a twin."""
         if not self.twins:
             return None
         advice = "" if split == "group" else "; compare with a split by group"

@@ -77,7 +77,7 @@ class Asking(Promises):
 
     @pytest.mark.parametrize("budget", [1, 7, 40])
     def test_asks_distinct_items_as_many_as_the_budget(self, method: Method, budget: int) -> None:
-        """Every target is asked `budget` distinct items of the benchmark; `play` checks it."""
+        """Every target gets `budget` distinct items of the benchmark; `play` checks it."""
         self._play(method, *self._tables(), budget)
 
     def test_same_seed_same_answer(self, method: Method) -> None:
@@ -150,7 +150,7 @@ class Sessions(Promises):
         )
 
     def test_order_of_targets_does_not_matter(self, method: Method) -> None:
-        """Targets named and told in another order get the same."""
+        """The order in which targets are named and answered does not matter."""
         sources, targets = self._tables()
         order = np.arange(targets.n_models)[::-1]
         forth = self._play(method, sources, targets, 8, tasks=True)

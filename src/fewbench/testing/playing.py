@@ -42,8 +42,8 @@ def play(
 
     `sources` and `targets` have the same items; the method gets only the answers that it asks.
     `whole_budget` requires exactly `budget` items per target, otherwise at most. `one_by_one`
-    tells the last target all its items first, then the one before it; by default all targets are
-    told in the order asked.
+    tells the last target all its items first, then the one before it; by default all targets get
+    their answers in the order of the requests.
     """
     names = targets.model_ids
     session = method.start(sources, budget, seed, names)
@@ -54,7 +54,7 @@ def play(
         assert list(wanted) == list(again), "asking again names other targets"
         if not wanted:
             break
-        # Of a target that waits for the others, nothing is asked now.
+        # A target that waits for the others gets no items now.
         pairs = [(name, items) for name, items in wanted.items() if len(items)]
         assert pairs, "all targets wait; leave out those that need nothing more"
         if one_by_one:
@@ -62,16 +62,16 @@ def play(
         for name, items in pairs:
             assert name in asked, f"{name!r} is not a target"
             assert np.array_equal(items, again[name]), "asking again returns other items"
-            assert np.issubdtype(items.dtype, np.integer), "items are asked by position"
+            assert np.issubdtype(items.dtype, np.integer), "items are given by position"
             assert items.min() >= 0, "a position is negative"
             assert items.max() < sources.n_items, "a position is beyond the last item"
             session.tell(name, answers_of(targets, names.index(name), items))
             asked[name].extend(items.tolist())
     assert not session.ask(), "the method never stops asking"
     for name, positions in asked.items():
-        assert len(set(positions)) == len(positions), f"{name!r} is asked an item twice"
+        assert len(set(positions)) == len(positions), f"{name!r} gets an item twice"
         enough = len(positions) == budget if whole_budget else 1 <= len(positions) <= budget
-        assert enough, f"{name!r} is asked {len(positions)} items, the budget is {budget}"
+        assert enough, f"{name!r} gets {len(positions)} items, the budget is {budget}"
     prediction = session.predict(names, tasks=tasks)
     assert prediction.scores.shape == (len(names),)
     assert np.isfinite(prediction.scores).all(), "a predicted score is not finite"
@@ -96,7 +96,7 @@ def assert_same(one: Played, two: Played, *, exactly: bool = False) -> None:
     tolerance = 0.0 if exactly else CLOSE
     assert set(one.asked) == set(two.asked)
     for name, items in one.asked.items():
-        assert np.array_equal(items, two.asked[name]), f"{name!r} is asked other items"
+        assert np.array_equal(items, two.asked[name]), f"{name!r} gets other items"
     first, second = one.prediction, two.prediction
     for ours, theirs in ((first.scores, second.scores), (first.tasks, second.tasks)):
         if ours is not None and theirs is not None:
@@ -104,7 +104,7 @@ def assert_same(one: Played, two: Played, *, exactly: bool = False) -> None:
 
 
 def reordered(played: Played, order: IntArray) -> Played:
-    """Return a play with the rows of its prediction in another order."""
+    """Return a play with the rows of its prediction reordered."""
     scores, tasks = played.prediction.scores, played.prediction.tasks
     return Played(played.asked, Prediction(scores[order], None if tasks is None else tasks[order]))
 
@@ -120,8 +120,8 @@ class Promises:
 
     - `needs_probabilities`: The method needs option probabilities: all tables have them.
     - `supports_missing`: Scores may have missing cells.
-    - `whole_budget`: Each target is asked exactly the budget, unless the method's own
-      `whole_budget` says otherwise.
+    - `whole_budget`: Each target gets exactly the budget, unless the method's own `whole_budget`
+      says otherwise.
     - `exact`: With all items run, the method's own estimate is the full score before fewbench clips
       it. Regressions over models are not exact; means are.
     - `informed`: The method chooses items by what they tell of models, not at random.

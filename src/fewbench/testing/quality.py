@@ -84,10 +84,10 @@ class Dependence(Promises):
         np.testing.assert_allclose(some, full[[2, 0]], atol=CLOSE, rtol=0)
 
     def test_hidden_answers_do_not_matter(self, method: Method) -> None:
-        """A method knows of a target only what was told.
+        """A method depends only on the answers that it received.
 
-        Other answers to the items that are not asked change no estimate. Nor does it matter that a
-        target's answers were all seen before, as a source model.
+        Answers to items outside the run change no estimate. Nor does it matter that a target's
+        answers were all seen before, as a source model.
         """
         items, before = self._replay_hidden(method)
         for what, (again, after) in {
@@ -97,7 +97,7 @@ class Dependence(Promises):
             ),
         }.items():
             same = [a.tolist() for a in items] == [a.tolist() for a in again]
-            assert same, f"{what} the items that are asked"
+            assert same, f"{what} the chosen items"
             assert np.array_equal(before, after), f"{what} the estimates"
 
     def test_scale_changes_nothing_inside(self, method: Method) -> None:
@@ -111,7 +111,7 @@ class Dependence(Promises):
     def _replay_hidden(
         self, method: Method, kept: list[IntArray] | None = None, *, seen: bool = False
     ) -> tuple[list[IntArray], FloatArray]:
-        """Return what three targets are asked, and their estimates; no table outlives the call.
+        """Return the items and estimates of three targets; no table outlives the call.
 
         All answers change except those to `kept`, items of each target. `seen` first runs the
         method on a table with the targets as source models.
@@ -136,7 +136,7 @@ class Dependence(Promises):
         return outcome.items, outcome.scores
 
     def test_predicts_from_a_part_of_the_answers(self, method: Method) -> None:
-        """`predict` works after the first answers, and changes nothing that is asked."""
+        """`predict` works after the first answers, and does not change the next items."""
         sources, targets = self._tables()
         names = targets.model_ids
         session = method.start(sources, 8, 0, names)
@@ -151,11 +151,11 @@ class Dependence(Promises):
         assert partial.tasks is not None
         assert np.isfinite(partial.tasks).all()
         after = {name: items.tolist() for name, items in session.ask().items()}
-        assert before == after, "predicting changes what is asked"
+        assert before == after, "predicting changes the next items"
 
 
 N_TABLES = 6
-"""Tables over which a bias is averaged. Of a method without bias, fewer than 1 in 100 means lies
+"""Tables over which a bias is averaged. For a method without bias, fewer than 1 in 100 means lies
 beyond the tolerance: two percentage points and three standard errors, five degrees of freedom."""
 
 
@@ -221,7 +221,7 @@ class Quality(Promises):
     def test_items_that_tell_models_apart_are_not_avoided(self, method: Method) -> None:
         """Where two thirds of the items are the same for all models, the others are still chosen.
 
-        By chance, a third of the chosen items tell models apart. Of an `informed` method, more do.
+        By chance, a third of the chosen items tell models apart. For an `informed` method, more do.
         """
         told = []
         for seed in range(N_TABLES):
@@ -238,7 +238,7 @@ class Quality(Promises):
     def test_all_items_give_the_full_score(self, method: Method) -> None:
         """With every item run, estimates follow the full scores before they are cut to them.
 
-        Of an `exact` method they are the full scores.
+        For an `exact` method, they are the full scores.
         """
         if not self._whole_budget(method):
             pytest.skip("the method may stop before the budget is spent")
@@ -264,7 +264,7 @@ class Quality(Promises):
         values[:, easy], answers[:, easy] = 1.0, 1.0
         sources = replace(sources, values=values, average="macro")
         targets = replace(targets, values=answers, average="macro")
-        # One draw says little of few items, or of few tasks: what fails by one is judged by ten.
+        # One draw is unreliable for few items or tasks: a failure with one is judged by ten.
         for seeds in (1, 10):
             estimates = np.array(
                 [replay(method, sources, targets, 30, seed).scores for seed in range(seeds)]

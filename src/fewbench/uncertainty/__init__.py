@@ -1,1 +1,1 @@
-"""How far a score may be off: held-out errors, intervals, contrasts; knows no evaluation."""
+"""How far a score may be off: held-out errors, intervals, contrasts. Independent of evaluations."""

@@ -5,7 +5,7 @@ other questions of the kind and another run is
 
     S^2 / N,   S^2 = (sum (d - mean d)^2 + 2) / (N + 1)
 
-(see `questions`; where items hang together, also `clustered`). For all pairs, sum d^2 =
+(see `questions`; where items belong together, also `clustered`). For all pairs, sum d^2 =
 sum y_i^2 + sum y_j^2 - 2 sum y_i y_j: one product of the table with itself. Where models lack
 items, the n items that both ran say how far d varies, and the variance is
 
@@ -119,7 +119,7 @@ def all_pairs(scores: Scores, estimates: FloatArray, *, fixed_items: bool = Fals
 
 
 def _of_clusters(scores: Scores, cluster_of: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances where items hang together, and degrees of freedom, as `clustered`.
+    """Return the variances where items belong together, and degrees of freedom, as `clustered`.
 
     C / (C - 1) sum_c (sum_c w (d - mean d))^2, with missing cells filled.
     """

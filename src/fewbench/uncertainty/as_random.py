@@ -1,4 +1,4 @@
-"""What as many random items would say: the yardstick of every method's errors and intervals."""
+"""What random sampling would give: the yardstick of every method's errors and intervals."""
 
 import math
 from dataclasses import dataclass
@@ -38,6 +38,6 @@ class AsRandom:
         return interval_at(score, n, self.scores.n_items, level, self._effect)
 
     def half(self, score: float, n: int, level: float) -> float:
-        """Return the half width of n random items, by Student's t or as exact, what is more."""
+        """Return the half width for n random items: by Student's t or exact, the larger one."""
         low, high = self.interval(score, n, level)
         return max(student(self.error(score, n), max(n - 1.0, 1.0))(level), (high - low) / 2)

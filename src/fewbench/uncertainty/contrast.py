@@ -1,7 +1,7 @@
 """The difference of two scores: a target and a number, a known model, or another target.
 
 Every verdict is made here. The difference from a known score has the interval of the estimate,
-moved. Of two estimates, half widths are added as those of two errors that may move together:
+moved. The half widths of two estimates are combined like those of two correlated errors:
 
     half^2 = a^2 + b^2 - 2 r a b
 
@@ -11,10 +11,10 @@ have in common by chance (`sample_correlation`); for a method whose errors are m
 sources, it is measured on pairs of them. Else r is 0. Targets that answered all common items alike
 may differ on the others: for r = 1, two more items count on which they differ (`Contrast.half`).
 
-Errors on held-out sources know nothing of how often these two targets differ on the items that both
-answered: the interval that rests on them is at most what the paired answers leave open
-(`PairedAnswers`). Of near copies no pair of sources says how far they may differ: their interval is
-at least that of the paired answers, of the full score and of every task.
+Errors on held-out sources do not show how often these two targets differ on their common items.
+Their interval is therefore at most as wide as the paired answers allow (`PairedAnswers`). Near
+copies differ less than any pair of sources: their interval is at least as wide as that of the
+paired answers, for the full score and for every task.
 
 A verdict on the models, and not on these items alone, has a further error, which does not shrink
 with the items run (`fewbench.uncertainty.questions`): squares of half widths are added,
@@ -53,19 +53,19 @@ none."""
 STEPS = 30
 ONE_SIGMA = 0.6826894921370859
 DIGITS = 12
-"""Decimals to which differences are rounded: sums in another order are then equal."""
+"""Decimals to which differences are rounded: the order of sums then does not matter."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairedAnswers:
-    """What the common items say of the difference of two targets.
+    """The difference of two targets on their common items.
 
     Attributes
     ----------
     difference, error, freedom : float
         Mean difference of the answers, its standard error and degrees of freedom.
     most : float
-        The standard error if the items are no random sample.
+        The standard error if the items are not a random sample.
     copies : float
         How far the targets count as near copies: 1 where they differ on up to 7% of the items, 0
         from 10% on.
@@ -101,7 +101,7 @@ def common_answers(one: Answers, other: Answers) -> tuple[IntArray, FloatArray, 
 def paired_answers(
     one: Answers, other: Answers, weights: FloatArray, copies: float | None = None
 ) -> PairedAnswers | None:
-    """Return what the common items say of the difference of two targets.
+    """Return the difference of two targets on their common items.
 
     None if they share less than half of a target's items, or none.
 
@@ -120,7 +120,7 @@ def paired_answers(
     one, other : Answers
         One row each.
     weights : ndarray, shape (items,)
-        Of the items in the full score, or in that of a task: 0 for the items of others.
+        Weights of the items in the full score or a task score (0 for items of other tasks).
     copies : float, optional
         How far they count as near copies, if that does not follow from these items.
 
@@ -157,11 +157,11 @@ class Contrast:
     one, other : Uncertainty or float
         An estimate, or a known score in [0, 1].
     correlation : float
-        Of the two errors.
+        Correlation of the two errors.
     wider : float
         Factor of the half width, for one of several looks.
     paired : PairedAnswers, optional
-        Of two targets that answered the same items.
+        For two targets that answered the same items.
     questions : Questions, optional
         The error beside that of the items that were not run: of the choice of questions and of
         another run, and of cells that were filled in. None for a difference on exactly these items.
@@ -191,7 +191,7 @@ class Contrast:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the difference has no error: both scores are known, and no more is asked."""
+        """Whether the difference has no error: both scores are known exactly."""
         return self.is_known and self.questions is None
 
     @property
@@ -330,8 +330,8 @@ def error_correlation(
 ) -> float:
     """Return how far the errors of two estimates move together.
 
-    `errors` gives the errors of the method of both by a number of answers; None if the two rest on
-    different methods, sources or items. `answered` is the smaller number of answers.
+    `errors` gives the errors of the method of both by a number of answers. It is None if methods,
+    sources or items differ. `answered` is the smaller number of answers.
     """
     if errors is None or not one.kind == other.kind == "held-out":
         return sample_correlation(one, other)
@@ -363,7 +363,7 @@ def sample_correlation(one: Uncertainty, other: Uncertainty) -> float:
     share = min(max((n - apart) / max(together - apart, TINY), 0.0), 1.0)
     both = share * np.minimum(p, q) + (1 - share) * p * q
     covariance = float((a * b * (1 - p * q / np.maximum(both, TINY)))[common].sum())
-    # Of one common item a correlation is always 1 or -1: it counts as if one more item was
+    # With one common item, a correlation is always 1 or -1: it counts as if one more item were
     # uncorrelated.
     return float(np.clip(covariance / scale, -1.0, 1.0)) * n / (n + PRIOR_ITEMS)
 
@@ -401,8 +401,8 @@ def held_out_correlation(held: HeldOut, answered: int, difference: float) -> flo
         return 0.0
     both = (errors[i] - errors[j]) ** 2 / (units[i] ** 2 + units[j] ** 2)
     groups = len(np.unique(held.groups[np.concatenate([i, j])]))
-    # Squared errors of differences over those of single scores: 1 where they are independent. Few
-    # groups of sources say little of it, so it shrinks towards 1.
+    # Squared errors of differences over those of single scores: 1 where they are independent. With
+    # few groups of sources it is imprecise, so it shrinks toward 1.
     share = (groups * float(both.mean()) / typical + PRIOR) / (groups + PRIOR)
     return float(np.clip(1 - share, 0.0, 0.95))
 

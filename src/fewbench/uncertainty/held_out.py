@@ -3,10 +3,10 @@
 The whole method is repeated on four fifths of the sources, selection included, and estimates the
 others. Sources of one family, or nearly the same, are held out together and count as one, after
 Lee, Barber & Willett 2023 (arXiv 2306.06342). Rules that depend on the number of sources stay
-those of all sources. Errors are kept in units of what is known of each target: the root of the
+those of all sources. Errors are kept in units of what is known about each target: the root of the
 method's own standard error times that of random sampling, and the larger the less its answers are
-like those of the sources. The method's own error alone says little of a method that chooses items
-as answers arrive.
+like those of the sources. For a method that chooses items as answers arrive, its own error is not
+enough.
 """
 
 import hashlib
@@ -91,7 +91,7 @@ class HeldOut:
         Units of the errors; -1 where the estimate rests on a sample with known probabilities, whose
         interval needs no held-out errors.
     widths : ndarray, shape (judged, looks)
-        Half widths of 90% intervals of as many random items, for the full score.
+        Half widths of 90% intervals of the same number of random items, for the full score.
     estimates : ndarray, shape (judged,)
         Estimated full scores after the last look.
     random : ndarray, shape (judged,)
@@ -398,7 +398,7 @@ def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
 
 
 def _judge(table: Scores, job: _Job) -> HeldOut | None:
-    """Return the errors of a part; None if the method cannot be fitted."""
+    """Return the errors of a part, or None if the method cannot be fitted."""
     sources = table.take(models=job.learned)
     targets = table.take(models=job.judged)
     with one_thread():  # in any process

@@ -18,7 +18,7 @@ Kind = Literal["exact", "betting", "sampled", "held-out", "random"]
 
 
 EXTREME = 0.05
-"""Scores so near to 0 or 1 that the variance of a few answers says little of them."""
+"""Scores so near to 0 or 1 that the variance of a few answers is unreliable."""
 NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a standard normal."""
 TINY = 1e-9
@@ -40,7 +40,7 @@ class Uncertainty:
     kind : str
         exact: hypergeometric; betting: valid for any random sample of scores; sampled: Wilson's
         interval of a sample with known probabilities; held-out: errors on held-out models; random:
-        that of as many random items, for lack of anything better.
+        that of the same number of random items, for lack of anything better.
     half : callable
         Half width at a level, growing with it. It makes differences of two scores.
     ends : callable
@@ -96,7 +96,7 @@ def basis(kind: str, sources: int | None) -> str:
         "betting": "valid for any random sample of scores; no assumption about the model",
         "sampled": "a random sample with known probabilities",
         "held-out": f"errors of the method on {sources} independent source models, held out",
-        "random": "as wide as that of as many random items: too few source models for more",
+        "random": "as wide as for random sampling: too few source models for more",
     }[kind]
 
 

@@ -8,9 +8,9 @@
   that are larger the less the target answers like the sources (`resemblance`), but no wider than as
   many random items, as the method's errors compare with theirs.
 
-Held-out errors say nothing of a target beyond the sources, or unlike them: there the interval has
-at least a share of the width of as many random items. Task intervals follow the same rules, without
-the upper bound.
+Held-out errors do not apply to a target beyond the sources or unlike them. Its interval has at
+least a share of the width for the same number of random items. Task intervals follow the same
+rules, without the upper bound.
 """
 
 import math
@@ -81,7 +81,7 @@ BEYOND_IN_TASKS = 0.8
 """The same for task intervals, of random sampling's width in the task: with two thirds, tasks that
 the sources hardly solve are covered .66 where targets are beyond the sources."""
 MISFITTING = (0.0, 0.02, 0.1), (1.0, 1.0, 0.8)
-"""p-value of resemblance, and the least share; none above."""
+"""p-value of resemblance, and the least share (no least share above)."""
 FEWEST_IN_TASK = 5
 """A task counts as one with at least so many random items for its least width: the sources say as
 much of it. With 8, the worst task of five tables is covered .47 in place of .55."""
@@ -94,12 +94,13 @@ UNLIKE = {
 }
 ANSWER_ALIKE = (
     "the source models answer more alike than unrelated models do, as checkpoints of one training "
-    "run would: for a model of another run, the interval may be too narrow. If they are relatives, "
+    "run would: for a model of a different run, the interval may be too narrow. If they are "
+    "relatives, "
     "name their families when you import them (--models FILE with a column family)"
 )
 SCORE_ALIKE = (
-    "all source models score alike, so the method's errors on them say nothing of a model that "
-    "differs. The interval is that of as many random items"
+    "all source models score alike, so the method's errors on them do not apply to a model that "
+    "differs. The interval is that of random sampling"
 )
 
 
@@ -129,9 +130,10 @@ class Judge:
     level: float = 0.9
 
     def quantiles(self, answered: int, first: int = 0, last: int = 1) -> Quantiles | None:
-        """Return the quantiles of errors with this number of answers; None with too few sources.
+        """Return the quantiles of errors with this number of answers, or None with too few sources.
 
-        Of the full score, or of these scores together: the full score is at 0, then come the tasks.
+        For the full score, or for these scores together: the full score is at 0, then come the
+        tasks.
         """
         errors = self.errors(answered)
         return quantiles_of(errors, errors.at(answered), first, last)
@@ -139,7 +141,7 @@ class Judge:
     def of(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
 
-        Of a run that the width of its interval ends, at the level of such looks (`at_looks`).
+        For a run that stops at a half width, the level allows for the repeated looks (`at_looks`).
         """
         uncertainty = self._of_answers(score)
         if self.half_width is None or len(score.answers.items) < FEWEST:
@@ -303,11 +305,11 @@ class Judge:
 
     @cached_property
     def random(self) -> AsRandom:
-        """What as many random items would say."""
+        """What the same number of random items would give."""
         return AsRandom(self.scores, self.budget)
 
     def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
-        """Return the uncertainty of every task score; None where nothing is known of it.
+        """Return the uncertainty of every task score, or None where it is unknown.
 
         `full` is the uncertainty of the full score.
         """
@@ -416,7 +418,7 @@ def _not_trusted(why: str, share: float) -> str:
     if share < WORTH_SAYING:
         return text
     times = "" if share == 1 else f"{share:.2g} times "
-    return f"{text}. The interval is at least {times}as wide as that of as many random items"
+    return f"{text}. The interval is at least {times}as wide as for random sampling"
 
 
 def _too_few(sources: Scores) -> str:
@@ -425,4 +427,4 @@ def _too_few(sources: Scores) -> str:
     if groups < 2 * FEWEST_GROUPS:
         few = independent_in_words(sources, groups)
         why = f"{few}: too few to measure the method's error"
-    return f"{why}. The interval is that of as many random items: the method may be worse"
+    return f"{why}. The interval is that of random sampling: the method may be worse"

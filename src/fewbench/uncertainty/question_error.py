@@ -1,9 +1,9 @@
-"""The error of a verdict on models beside that of items not run: other questions, another run.
+"""The error of a verdict on models from other questions and a new run, beside items not run.
 
 Which estimator of the variance over items holds depends on what chose the common items. Where both
 models ran all items, or a sample with known chances, their answers say it. Where a method chose
-items that tell models apart, the source models say how much more often they do. Cells of a table
-that were filled in are no answers: the mean over the others has the error of a sample of them.
+items that tell models apart, the source models say how much more often they do. Cells that were
+filled in do not count as answers: the mean over the others has the error of a sample.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class CommonAnswers:
     estimates : ndarray, shape (2, 1 + tasks)
         Full score and task scores of both.
     chances : ndarray, shape (n,), or None
-        Chance of each item to be run by both; None if a method chose them.
+        Chance of each item to be run by both, or None if a method chose them.
     fewest : int
         Number of answers of the one that has fewer.
     filled : float
@@ -63,7 +63,7 @@ class CommonAnswers:
     def of_full_score(self, *, fixed_items: bool = False) -> Questions | None:
         """Return the error of the difference of the full scores.
 
-        With `fixed_items`, that of cells that were filled in alone; None without any.
+        With `fixed_items`, only the error of cells that were filled in, or None without any.
         """
         weights = self.scores.item_weights
         error = self._of_full_score(weights, self._loads(weights))
@@ -107,14 +107,14 @@ class CommonAnswers:
             if len(apart):
                 variance = variance_of_sample(apart, weights[self.items[inside]] ** 2)
             return Questions(variance * squares, freedom)
-        # Few items of a task say little of how often two models differ: all of them do.
+        # The few items of a task do not show how often two models differ; all items together do.
         variance = variance_of_chosen(
             apart, self.items, self._predicted[counted], a - b, weights[counted], self._ratio
         )
         return Questions(self._at_least(variance, apart) * squares, freedom)
 
     def _clustered(self, error: Questions, weights: FloatArray) -> Questions:
-        """Return an error for items that hang together, where their column `cluster` says so."""
+        """Return an error for items that belong together, by their column `cluster`."""
         return clustered_error(error, self.scores, self.items, self.apart, weights)
 
     def _at_least(self, variance: float, apart: FloatArray) -> float:
@@ -155,7 +155,7 @@ class CommonAnswers:
 def clustered_error(
     error: Questions, scores: Scores, items: IntArray, values: FloatArray, weights: FloatArray
 ) -> Questions:
-    """Return an error of the mean of values, for items that hang together (`scores.cluster_of`).
+    """Return an error of the mean of values, for items that belong together (`scores.cluster_of`).
 
     In a macro average, tasks are fixed: items vary about the means of their tasks.
 

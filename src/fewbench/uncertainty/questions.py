@@ -1,14 +1,14 @@
 """How far a score on these items may be from the score on all such questions, and in another run.
 
-The items of a benchmark are a sample of the questions that could be asked, and a model that runs
-again answers some of them differently (Miller 2024, "Adding error bars to evals", arXiv
-2411.00640). A decision about models therefore has this error beside that of the estimate:
+The items of a benchmark are a sample of all possible questions, and a model that runs again answers
+some of them differently (Miller 2024, "Adding error bars to evals", arXiv 2411.00640). A decision
+about models therefore has this error beside that of the estimate:
 
     variance = S^2 sum w^2
 
 with S^2 the variance over items of what is compared, a score or a difference, and w the items'
 weights, so that sum w^2 is 1 / N where all items count the same. The error does not shrink with the
-number of items run. Of a simple random sample, both errors together are the usual s^2 / n.
+number of items run. For a simple random sample, both errors together are the usual s^2 / n.
 
 All scores are in [0, 1]. `EXTRA` more items that differ keep S^2 from 0, as Agresti & Min 2005 do
 (Biometrics 61(2)): two models that answer N items alike may still differ by
@@ -43,11 +43,11 @@ class Questions:
     Parameters
     ----------
     variance : float
-        Of the mean, not of one item.
+        Variance of the mean, not of one item.
     freedom : float
         Degrees of freedom.
     score : float, optional
-        The one score that is compared with a number; None for the difference of two models.
+        The one score that is compared with a number, or None for the difference of two models.
     answers : int, optional
         Number of answers, all right or wrong and a simple random sample: then the interval of the
         score needs no other error.
@@ -318,7 +318,7 @@ def clustered(
     cluster_of: IntArray,
     n_items: int | None = None,
 ) -> Questions:
-    """Return the error where items hang together, such as several questions on one passage.
+    """Return the error where items belong together, such as several questions on one passage.
 
     Sums over clusters vary, with the usual small-sample factor (CR1; Cameron & Miller 2015, "A
     practitioner's guide to cluster-robust inference"), and never less than single items do:

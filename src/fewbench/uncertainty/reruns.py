@@ -30,8 +30,8 @@ class RunNoise(Frozen):
     answers_per_item : float
         Mean number of answers.
     half_width : float
-        Of the interval of the mean over new runs of the same items, each answered as often, on the
-        scale of the scores.
+        Half width of the interval of the mean over new runs of the same items, each answered as
+        often, on the scale of the scores.
     share : float
         Part of the variance of the score, or difference, as a model: on questions like these and if
         run again. The rest is the choice of items.
@@ -68,7 +68,7 @@ def noise_of_score(answers: Answers, weights: FloatArray, level: float) -> RunNo
     Parameters
     ----------
     answers : Answers
-        Of one target.
+        Answers of one target.
     weights : ndarray, shape (items,)
         Weights of all items in the full score.
     level : float
@@ -108,7 +108,7 @@ def noise_of_difference(
 
 
 def _spread_of(answers: Answers, places: Any = slice(None)) -> FloatArray | None:
-    """Return the variance of each item's score over runs; None if nothing shows it."""
+    """Return the variance of each item's score over runs, or None if it cannot be estimated."""
     if answers.counts is None or answers.variances is None:
         return None
     counts, variances = answers.counts[0, places], answers.variances[0, places]

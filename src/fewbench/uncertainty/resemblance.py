@@ -1,7 +1,7 @@
 """How far a target is like the sources, by its answers: what their held-out errors do not show.
 
-Errors on held-out sources say nothing of a target unlike the sources. Its ability may be far beyond
-theirs, above or below, or its answers may not fit (`fewbench.algorithms.abilities`).
+Errors on held-out sources do not apply to a target unlike the sources. Its ability may be far
+beyond theirs, above or below, or its answers may not fit (`fewbench.algorithms.abilities`).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""All that is known of a selection, as plain values."""
+"""All that is known about a selection, as plain values."""
 
 import json
 

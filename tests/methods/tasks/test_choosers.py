@@ -99,7 +99,7 @@ def test_ties_are_told_and_go_by_position():
     given = TaskMatrix(rows, tuple("abcdef"), np.ones(6, dtype=int), None, "x")
     found = order("bento-sim", given, 2)
     assert found.tasks.tolist() == [0, 1]
-    assert any("at choice 1 another task is as good" in note for note in found.notes)
+    assert any("at choice 1 a second task is as good" in note for note in found.notes)
     assert order("bento-sim(tie=last)", given, 2).tasks.tolist() == [5, 4]
     assert not order("bento-sim", matrix(), 4).notes
 

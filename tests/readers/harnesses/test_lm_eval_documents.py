@@ -100,7 +100,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_rows_that_begin_alike_are_read_like_the_first(logs, monkeypatch, change, is_nested):
-    """Whatever they go on with: what is known of the first row's start changes nothing."""
+    """Whatever they go on with: what is known about the first row's start changes nothing."""
     own = {"question": 'The question, "resps": of "doc", in a few words'}
     own |= {"inner": {"a": 1, "resps": [[1]], "b": 2}} if is_nested else {}
     row = logs.choice(3, "2 + 2", (-1.0, -2.0, -3.0)) | {"doc": own, "doc_hash": sha(own)}

@@ -176,7 +176,7 @@ class TestScores:
         run = only(sheet(made, name="m_MMBench_DEV_openai_result.tsv"))
         assert run.columns["own_id"].tolist() == ["1", "2"]
         assert run.numbers("hit").tolist() == [1, 0]
-        assert noted(run.notes, "2 items were asked with rotated options")
+        assert noted(run.notes, "2 items ran with rotated options")
         apart = only(sheet(made, name="m_RealWorldQA_openai_result.tsv"))
         assert apart.numbers("hit").tolist() == [1, 1, 1, 0]
 

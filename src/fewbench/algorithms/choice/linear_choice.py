@@ -70,7 +70,7 @@ def _products_with(x: Matrix, mean: FloatArray) -> Callable[[FloatArray], FloatA
     if not is_large(x.shape[0] * x.shape[1]):
         centred = whole(x) - mean
         return lambda vector: np.asarray(centred.T @ vector)
-    # Read anew each time, in pieces that stay in the processor's cache.
+    # Read again each time, in pieces that stay in the processor's cache.
     pieces = [slice(at, at + PIECE) for at in range(0, len(x), PIECE)]
     return lambda vector: np.asarray(
         total(vector[rows] @ x[rows] for rows in pieces) - mean * vector.sum()
@@ -198,7 +198,7 @@ def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     _, first = np.unique(alike.T, axis=0, return_index=True)
     columns = varies[np.sort(first)]
     centred = x[:, columns] - x[:, columns].mean(axis=0)
-    # A path that was cut short is followed anew: ask for as many steps as k columns took on the
+    # A path that was cut short is followed again: ask for as many steps as k columns took on the
     # tables tried, or for all where no path has k columns.
     most = 8 * len(x) + 128
     steps = min(most, round(k * (1 + 3 * (k / len(x)) ** 2)) + 16) if k < len(x) else most
@@ -220,8 +220,8 @@ def _path(x: FloatArray, y: FloatArray, steps: int) -> FloatArray:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path
 
-    with warnings.catch_warnings(), one_thread():  # sums in another order could turn ties
-        # It warns of columns that depend on others, and drops them: so be it.
+    with warnings.catch_warnings(), one_thread():  # the order of sums could change ties
+        # It warns of columns that depend on others, and drops them.
         warnings.simplefilter("ignore", ConvergenceWarning)
         # Columns that depend on others exactly are dropped or kept by rounding.
         x, y = ties.shaken(x, 1e-5), ties.shaken(y)

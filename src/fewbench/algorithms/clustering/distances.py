@@ -170,7 +170,7 @@ class DistancesOnDemand:
 def standardised_distances(columns: FloatArray) -> NDArray[np.float32] | DistancesOnDemand:
     """Manhattan distances between all pairs of items, each model's column standardized first.
 
-    Of many items with two values from each model, rows are computed on demand.
+    For many items with two values from each model, rows are computed on demand.
     """
     is_high, apart = _two_values(columns, standardise=True)
     if len(columns) <= MANY or is_high is None:
@@ -249,7 +249,7 @@ def nearest_sources(
 ) -> list[IntArray]:
     """Return the positions of each target's nearest sources, at least one each, ascending.
 
-    Of equally near sources the first is taken. `distances` are as in `average_count`.
+    If sources are equally near, the first is taken. `distances` are as in `average_count`.
 
     >>> models = np.array([[0.0, 0], [0, 1], [1, 1], [1, 1], [1, 1], [0, 0]])
     >>> distances = item_distances(models, standardise=True)

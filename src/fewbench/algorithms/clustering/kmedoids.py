@@ -214,7 +214,7 @@ class _Search:
         return self._swap(best[0], lo + best[1], _capped(block[best[1]], self.near))
 
     def _best(self, rows: NDArray[Any], slack: float = 0.0) -> tuple[int, int] | None:
-        """Return the slot and the row of the best swap; None if it costs more, by `slack` even."""
+        """Return the slot and the row of the best swap, or None if all cost more than `slack`."""
         capped = np.minimum(rows, self.d2, out=self._buffers[0, : len(rows)])
         capped_sum = capped.sum(axis=1)
         hopeful = np.flatnonzero(self.d2_sum - capped_sum > self.cheapest_drop - slack)
@@ -256,7 +256,7 @@ class _Search:
         self.medoids[out] = candidate
         self.to_medoids[:, out] = d
 
-        # points that had the old medoid as one of their two nearest are looked up anew
+        # points that had the old medoid as one of their two nearest are looked up again
         stale = np.flatnonzero(left | (self.second == out))
         between = np.flatnonzero(d < self.d2)
         self.d2[between] = d[between]

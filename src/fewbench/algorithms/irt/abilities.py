@@ -21,7 +21,7 @@ def most_likely_abilities(model: ItemResponse, items: IntArray, right: FloatArra
     Newton's method on the slope of the log posterior, with bisection where a step leaves the
     interval that holds the maximum.
 
-    - `model`: Of one ability.
+    - `model`: A model with one ability.
     - `items`, shape (models, n): Positions of the items of each model.
     - `right`, shape (models, n): 1 for right answers, else 0.
 

@@ -29,7 +29,7 @@ class VarianceReduction:
     ----------
     model : Gaussian
     items : ndarray of int, shape (n,)
-        Items that were asked already.
+        Items that already belong to the run.
     room : int
         How many more will be taken at most.
     """
@@ -58,7 +58,7 @@ class VarianceReduction:
 
     def gains(self) -> FloatArray:
         """Return the share of the remaining variance that each item would take, (candidates,)."""
-        # Of Gaussians, an answer x takes cov(y, x)² / var(x) of the variance of the score y.
+        # For Gaussians, an answer x reduces the variance of the score y by cov(y, x)² / var(x).
         return np.asarray(self._covariance**2 / np.maximum(self._variance, 1e-9) / self.left)
 
     def exact_gains(self, items: IntArray) -> FloatArray:

@@ -149,7 +149,7 @@ class Inside:
     scores : ndarray, shape (sources, candidates)
     abilities : ndarray, shape (sources,)
     curves : ItemCurves
-        Of the candidates.
+        Curves of the candidates.
     wanted : ndarray, shape (sources, wanted)
         The sources' wanted scores.
     directions : ndarray, shape (sources, directions)
@@ -192,12 +192,12 @@ class Inside:
         weights : ndarray, shape (wanted, items)
             Weights of the wanted scores, each row of sum 1.
         candidates : ndarray of int, shape (candidates,)
-            Items that may be asked.
+            Items that may be chosen.
         abilities : Abilities
-            Of all items.
+            Abilities from all items.
         per_group : float
             How many sources there are for each independent one. The more, the wider the
-            neighborhood: the members of one family say little of another.
+            neighborhood: the members of one family are a poor guide to other families.
         dispersion : float
             Variance of the scores, as a share of that of right and wrong answers.
         """

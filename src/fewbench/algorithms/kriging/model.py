@@ -14,8 +14,9 @@ from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.kriging.sample import SampleModel
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
-"""Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
-CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each that is asked."""
+"""Beyond COMPARED items, only a systematic sample is compared: it contains items that are as good.
+It has CANDIDATES items, and twice as many whenever there are fewer than PER_ITEM for each item of
+the run."""
 KEPT = 400
 """Rounds and choices that a model keeps for targets that answer alike: at most 80 MB."""
 K = TypeVar("K")
@@ -24,7 +25,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, eq=False)
 class KrigingModel(SampleModel):
-    """What the sources say of the items, and their two models.
+    """The sources' scores and item statistics, and their two models.
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class KrigingModel(SampleModel):
 
     @cached_property
     def chosen(self) -> dict[tuple[tuple[tuple[bytes, ...], ...], bytes], IntArray]:
-        """The latest choices of items, by the targets' rounds and the items that were asked."""
+        """The latest choices of items, by the targets' rounds and the items already chosen."""
         return {}
 
     def pool(self, asked: int) -> int:
@@ -94,7 +95,7 @@ def fit_kriging(
     per_group : float
         How many sources there are for each independent one: members of a family answer alike.
     asked : int
-        How many items are asked: the candidates of fewer are among those of more.
+        Number of items in the run: the candidates of a shorter run are among those of a longer one.
     include : ndarray of int, optional
         Items that must be candidates.
     """

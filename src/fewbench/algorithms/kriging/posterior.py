@@ -159,9 +159,9 @@ class KrigingRun(SampledRun):
     def estimate(self) -> Estimated:
         """Return the wanted scores.
 
-        Of items that are a sample, the estimate lies between the models' and the sample's own. The
-        more they differ, beyond what chance explains, the less the models count (as in Stein's
-        estimator).
+        If the items are a sample, the estimate lies between the models' estimate and the sample's
+        own. The more they differ, beyond what chance explains, the less the models count (as in
+        Stein's estimator).
         """
         inside, of_inside = self.inside.predict(self.items, self.answers)
         means, variances = self._predicted_beyond()
@@ -214,11 +214,11 @@ def settle(
     Parameters
     ----------
     runs : sequence of SampledRun
-        Of one model of the sources.
+        Runs under one model of the sources.
     asked : ndarray of int
-        Places of all items that were asked.
+        Places of all items chosen so far.
     left : float
-        Number of items that may still be asked.
+        Number of items that may still be chosen.
     costs : ndarray, shape (candidates,), optional
         What each item costs: the sample is the one that is most precise for its cost.
     """
@@ -259,10 +259,10 @@ def next_together(
     Parameters
     ----------
     runs : sequence of SampledRun
-        Of one model of the sources.
+        Runs under one model of the sources.
     n : int
     closed : ndarray of int
-        Items that were asked, answered or not.
+        Items chosen so far, answered or not.
     costs : ndarray, shape (candidates,), optional
         Gains count per unit of cost.
     """

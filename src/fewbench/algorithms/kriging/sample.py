@@ -32,14 +32,14 @@ FLOOR = 0.2
 
 @dataclass(frozen=True, eq=False)
 class SampleModel:
-    """What the sources say of the items.
+    """The sources' scores and item statistics.
 
     Attributes
     ----------
     candidates : ndarray of int, shape (candidates,)
-        Positions of the items that may be asked, sorted.
+        Positions of the items that may be chosen, sorted.
     weights : ndarray, shape (wanted, candidates)
-        Of the wanted scores.
+        Weights of the wanted scores.
     abilities : Abilities
         Curves of the candidates.
     expected : ndarray, shape (nodes, wanted)
@@ -149,7 +149,7 @@ class Estimated:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A sample: which items were asked before, and the chances of those asked since.
+    """A sample: the items chosen before it, and the probabilities of those drawn since.
 
     `sample` continues it. Without one, `chances` are given, NaN for items that were chosen or not
     asked, and there is no next item.
@@ -168,7 +168,7 @@ class Draw:
         return np.asarray(since & np.isin(items, self.sample.take(int(since.sum()))))
 
     def chances_of(self, n: int) -> FloatArray:
-        """Return the chance of each candidate to be among the first n, had it not been asked."""
+        """Return each candidate's chance to be among the first n, if not chosen before."""
         if self.sample is not None:
             return self.sample.chances(n)
         assert self.chances is not None
@@ -198,7 +198,7 @@ class SampledRun:
         self.rounds = (*self.rounds, items.tobytes() + answers.tobytes())
 
     def is_unlike(self, left: float) -> bool:
-        """Whether the answers say that the sources cannot predict this target: it is not asked."""
+        """Whether the answers show that the sources cannot predict this target: ignored here."""
         return False
 
     def copy(self) -> Self:

@@ -14,9 +14,9 @@ _BLOCK = 2048  # items ranked at a time
 class Discrimination:
     """How each item agrees with the other items; both arrays have shape (items,).
 
-    `r` correlates the item's scores with the models' ranks by their mean on all other items; NaN
-    where one of the two does not vary. `p` is the probability of an r this low if the true r is 0:
-    small for items that better models fail.
+    `r` correlates the item's scores with the models' ranks by their mean on all other items. It is
+    NaN where one of the two does not vary. `p` is the probability of an r this low if the true r is
+    0: small for items that better models fail.
     """
 
     r: FloatArray
@@ -70,7 +70,7 @@ def discrimination(values: Matrix, weights: FloatArray) -> Discrimination:
 
 
 def _correlation(a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weighted correlation of columns; NaN where one does not vary."""
+    """Weighted correlation of columns, NaN where one does not vary."""
     mass = np.maximum(weight.sum(axis=0), 1e-12)
     a = a - (weight * a).sum(axis=0) / mass
     b = b - (weight * b).sum(axis=0) / mass

@@ -260,7 +260,7 @@ def _residuals(values: Matrix, easiness: FloatArray, kept: BoolArray) -> NDArray
         spread = np.einsum("ij,ij->i", line, line)
         slope = np.einsum("ij,ij->i", centred, line) / np.where(spread > 1e-12, spread, 1.0)
         left = centred - slope[:, None] * line
-        # Of a row that the line explains wholly only rounding is left.
+        # If the line explains a row completely, only rounding is left.
         real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
         residuals[at : at + _BLOCK] = np.where(real, left, 0.0)
     return residuals
@@ -341,7 +341,7 @@ def duplicate_groups(values: Matrix) -> IntArray:
 
 
 def with_families(groups: IntArray, families: NDArray[np.object_]) -> IntArray:
-    """Join groups that have a model of one family, shapes (models,); "" is no family."""
+    """Join groups that share a family, shapes (models,); "" means that a model has no family."""
     n, model = len(groups), np.arange(len(groups))
     has_family = np.flatnonzero(families != "")
     family = np.unique(families[has_family], return_inverse=True)[1]

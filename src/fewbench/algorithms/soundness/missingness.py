@@ -27,8 +27,8 @@ class Missingness:
     - `p_task`, `p_item`: Probability that chance spreads the cells so unevenly over tasks
       (chi-squared), or concentrates them so on the same items (dispersion).
     - `easier`, shape (models,): How much better the others score on the model's missing items than
-      on its other items; NaN where nothing is missing.
-    - `p_easier`, shape (models,): Two-sided upper bound of the probability of such a difference;
+      on its other items, NaN where nothing is missing.
+    - `p_easier`, shape (models,): Two-sided upper bound of the probability of such a difference,
       NaN where nothing is missing.
     """
 
@@ -115,7 +115,7 @@ def _unevenness(counts: FloatArray, sizes: IntArray) -> float:
     used = (share[:, 0] > 0) & (share[:, 0] < 1)
     expected = share[used] * sizes
     squares = (counts[used] - expected) ** 2 / np.maximum(expected * (1 - share[used]), 1e-12)
-    # Of a draw without replacement the sum has the mean (tasks - 1) n / (n - 1).
+    # For a draw without replacement, the sum has the mean (tasks - 1) n / (n - 1).
     return float(squares.sum() * (n - 1) / n)
 
 

@@ -25,9 +25,9 @@ class MeasuredAnswer:
     Parameters
     ----------
     value : float or None
-        The score in the metric; None if the prompt did not fit into the model's context.
+        The score in the metric, or None if the prompt did not fit into the model's context.
     said : str or None
-        The chosen letter or the written text; None if no option is likely at all, or for a loss.
+        The chosen letter or the written text, or None if no option is likely at all, or for a loss.
     prompt, completion : int
         Tokens read and written, estimated if the model has no tokenizer.
     """
@@ -44,7 +44,7 @@ class MeasuredAnswers:
     Attributes
     ----------
     values : ndarray of float, shape (requests,)
-        Scores; NaN where there is none.
+        Scores (NaN where missing).
     states : ndarray of int, shape (requests,)
         OPEN, ANSWERED, NOT_LISTED (a choice that named no option, scored 0), EMPTY (nothing was
         written, scored 0) or TOO_LONG.
@@ -105,7 +105,7 @@ class MeasuredAnswers:
         return rows
 
     def means(self) -> FloatArray:
-        """Return means over questions, seeds × sources × targets; NaN without any score."""
+        """Return means over questions, seeds × sources × targets, NaN without any score."""
         means = []
         for row, starts in self.rows(self.values):
             scored = np.isfinite(row)

@@ -53,7 +53,7 @@ class Asker:
 
     @cached_property
     def _most(self) -> int | None:
-        """Most tokens of a prompt with its answer; None if unknown."""
+        """Most tokens of a prompt with its answer, or None if unknown."""
         most = getattr(self._lm, "max_length", None) if self.counts_tokens else None
         return most if isinstance(most, int) else None
 
@@ -84,7 +84,7 @@ class Asker:
         return [next(answers) if request in prompts else too_long for request in requests]
 
     def _fits(self, request: Request) -> "tuple[str, int, int] | None":
-        """Return the prompt, its tokens and those that follow; None if they do not fit."""
+        """Return the prompt, its tokens and those that follow, or None if they do not fit."""
         design, question = self._design, self._design.question(request)
         prompt = design.prompt(request)
         length = self._tokens(prompt)

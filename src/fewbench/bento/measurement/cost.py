@@ -30,7 +30,7 @@ def estimated(text: str) -> int:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices per million tokens, of prompts and of written text; None for not given.
+    """Prices per million tokens, of prompts and of written text (None: not given).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Prices:
         return self.prompt is not None or self.completion is not None
 
     def of(self, prompt: float, completion: float) -> float | None:
-        """Return the cost of numbers of tokens; None without prices."""
+        """Return the cost of numbers of tokens, or None without prices."""
         if not self.given:
             return None
         return ((self.prompt or 0) * prompt + (self.completion or 0) * completion) / 1e6
@@ -93,7 +93,7 @@ class Limits:
             raise RunError("a cost limit needs prices", hint="give --price-in and --price-out")
 
     def reached(self, prompt: int, completion: int) -> str | None:
-        """Return the limit that numbers of tokens reach, in words; None for none."""
+        """Return the limit that numbers of tokens reach, in words, or None."""
         if self.tokens is not None and prompt + completion >= self.tokens:
             return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
         spent = self.prices.of(prompt, completion)
@@ -237,8 +237,8 @@ def break_even(design: Design, keep: int) -> float:
 class TaskUse:
     """How a task's questions are used.
 
-    Of the `questions`, `aside` are set aside as exemplars, and `left_out` equal an exemplar and are
-    not scored; `pool` counts further exemplars. A `target` is a column.
+    `aside` of the `questions` are set aside as exemplars; `left_out` of them equal an exemplar and
+    are not scored; `pool` counts further exemplars. A `target` is a column.
     """
 
     name: str
@@ -265,7 +265,9 @@ def overview(design: Design) -> list[TaskUse]:
 
 
 def example(design: Design) -> str:
-    """Return the prompt for the first target's first question with another task's exemplars."""
+    """Return the prompt for the first target's first question with exemplars of a different
+    task.
+    """
     target = design.targets[0]
     source = next(at for at in range(len(design.tasks)) if at != target)
     return design.prompt(design.request(design.first(0, source, target)))

@@ -98,8 +98,8 @@ class Design:
 
     Exemplars come from a task's pool. Without a pool, questions are set aside as exemplars and
     never scored. A question with the text and options of a possible exemplar of any task is not
-    scored either. All sources get the same questions of a target with the same seed; another seed
-    draws other questions. More questions, seeds or columns do not change earlier draws.
+    scored either. All sources get the same questions of a target with the same seed; a different
+    seed draws other questions. More questions, seeds or columns do not change earlier draws.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Design:
                 task = self.tasks[at]
                 raise TransferError(
                     f"task {task.name!r}: each of its {counted(len(task.questions), 'question')} "
-                    "may be an exemplar of some task; none is left to score",
+                    "may be an exemplar of some task, so none is left to score",
                     hint="remove them from the pools, or leave the task out of the columns",
                 )
 
@@ -342,7 +342,7 @@ class Design:
         return int(self._starts[seed]) + source * int(ends[-1]) + start
 
     def question(self, request: Request) -> Question:
-        """Return the question that is asked."""
+        """Return the question of the request."""
         return self.tasks[request.target].questions[request.question]
 
     @cached_property

@@ -9,8 +9,8 @@ lm-eval, from what its task manager loads; nothing depends on single tasks:
   no options.
 - If all right options stand at one position, a letter would reveal the answer: a hash of the text
   then decides the order of the options.
-- `generate_until` and `loglikelihood`: the target is the answer, without filters. Of several
-  targets, the first is the answer and the others are accepted too.
+- `generate_until` and `loglikelihood`: the target is the answer, without filters. If there are
+  several targets, the first is the answer and the others are accepted too.
 - The documents that lm-eval scores (test, or else validation) are scored, with their position as
   id, as in its logs. Exemplars come from its few-shot documents, at most 1,000 at equal steps,
   without those that are scored.
@@ -111,7 +111,7 @@ def _load(manager: Any, name: str) -> list[MeasuredTask]:
         )
     try:
         tasks = manager.load(name)["tasks"]
-    except Exception as error:  # whatever a task's own code, or the loading of its data, raises
+    except Exception as error:  # a task's own code or data can raise anything
         raise TransferError(
             f"lm-eval cannot load {name!r}: {_said(error)}",
             hint="check that lm-eval can run it here; data sets come from the Hugging Face hub or "
@@ -139,7 +139,7 @@ def _task(name: str, task: Any) -> MeasuredTask:
         return _converted(name, task, where)
     except FewbenchError:
         raise
-    except Exception as error:  # whatever a task's own functions raise
+    except Exception as error:  # a task's own functions can raise anything
         raise TransferError(
             f"{where}: its documents cannot be read: {_said(error)}",
             hint=INSTEAD,
@@ -305,7 +305,7 @@ def read_inspect(name: str) -> MeasuredTask:
     MissingExtraError
         If Inspect is not installed.
     TransferError
-        If there is no such file or task, or a sample cannot be asked as a question.
+        If there is no such file or task, or a sample cannot be used as a question.
     """
     datasets = _imported("inspect_ai.dataset", "inspect")
     file, at, function = name.rpartition("@")

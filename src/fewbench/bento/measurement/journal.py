@@ -2,8 +2,8 @@
 
 `answers.jsonl` only grows (see `fewbench._journal`): one line per answer, handed to the operating
 system at once and forced to the disk about once a second. A hash of the request says which request
-a line answers. Whatever changes what is asked, such as another model, finds none of the answers;
-more seeds, questions, columns or tasks find all of them.
+a line answers. A change of the requests, such as a different model, finds none of the answers; more
+seeds, questions, columns or tasks find all of them.
 """
 
 import json
@@ -30,7 +30,7 @@ DIGITS = 16  # of each half of a hash: about 1e-11 that any two of 20,000 are th
 class Hashes:
     """Hashes of a design's requests: what comes before the question, and the question.
 
-    `asked` says which model is asked and how.
+    `asked` names the model and the form of the requests.
     """
 
     def __init__(self, design: Design, asked: Mapping[str, str]) -> None:
@@ -67,7 +67,7 @@ class Hashes:
 
     @cached_property
     def place(self) -> Callable[[str], int | None]:
-        """The place of the request with a hash; None if the design does not make it."""
+        """The place of the request with a hash, or None if the design does not make it."""
         design, first = self._design, self._design.targets[0]
         starts = {
             text: (seed, design.first(seed, source, first))
@@ -143,7 +143,7 @@ def read(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswers:
     """Return a folder's answers to a design, without a torn last line.
 
     Tokens of answers that the design does not need count too. A line that repeats an earlier
-    request is skipped entirely: nothing was asked twice, the file was put together from several.
+    request is skipped entirely: no request was sent twice; the file was merged from several.
 
     Raises
     ------

@@ -25,7 +25,7 @@ def expected_cost(
     prices: Prices | None = None,
     output: str | os.PathLike[str] | None = None,
 ) -> Measurement:
-    """Return a measurement of which nothing is asked: its cost; `output` is a folder to continue.
+    """Return a measurement without requests, for its cost; `output` is a folder to continue.
 
     TransferError if the folder holds another measurement or a larger one, or is damaged.
     """
@@ -62,7 +62,7 @@ def measure(
         Folder for the measurement.
     limits : Limits, optional
     batch : int
-        Questions per call of the model. If the process is killed, those in flight are asked again.
+        Questions per call of the model. If the process is killed, those in flight are sent again.
     partial : bool
         Send no requests: write the matrix from the answers so far.
     force : bool
@@ -75,7 +75,7 @@ def measure(
     Raises
     ------
     ModelError
-        If the model cannot be asked, or questions failed. Answers stay in the folder.
+        If the model cannot be reached, or questions failed. Answers stay in the folder.
     RunError
         If the model does not fit the metric.
     TransferError

@@ -20,7 +20,7 @@ HOW = {  # arguments of lm-eval's models that do not change answers
 
 @dataclass(frozen=True, kw_only=True)
 class HarnessModel:
-    """A model of lm-eval, and how it is asked.
+    """A model of lm-eval, with its arguments.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class Measurement(Shown):
 
     @property
     def spent(self) -> float | None:
-        """Cost of all tokens so far; None without prices."""
+        """Cost of all tokens so far, or None without prices."""
         return self.prices.of(self.answers.prompt, self.answers.completion)
 
     @property
@@ -144,7 +144,7 @@ class Measurement(Shown):
         return float(np.nanmean(self.matrix.values))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; those of the expected cost until something is asked."""
+        """Return plain values; those of the expected cost until the first request."""
         answers, design = self.answers, self.answers.design
         values: dict[str, Any] = {
             **settings(design, self.model),
@@ -174,7 +174,7 @@ class Measurement(Shown):
     def to_frame(self) -> "pd.DataFrame":
         """Return the mean scores: one row per seed and source, one column per target.
 
-        Until something is asked, one row per task: how its questions are used.
+        Before the first request, one row per task: how its questions are used.
         """
         design, means = self.answers.design, self.answers.means()
         if not self.is_asked:
@@ -185,7 +185,9 @@ class Measurement(Shown):
         return pd.DataFrame(means.reshape(len(index), -1), index, targets)
 
     def page(self) -> Page:
-        """Return what was answered and the strongest source; before anything is asked, the cost."""
+        """Return what was answered and the strongest source, or before the first request, the
+        cost.
+        """
         answers, design = self.answers, self.answers.design
         size = f"{counted(len(design.tasks), 'source')} × {counted(len(design.targets), 'target')}"
         seeds, further = counted(design.seeds, "seed"), list[str]()

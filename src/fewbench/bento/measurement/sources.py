@@ -168,7 +168,7 @@ def _task(name: str, gathered: _Gathered, path: Path) -> MeasuredTask:
     where = f"{path}, task {name!r}"
     if not gathered.questions:
         raise TransferError(
-            f"{where}: all its questions are exemplars; none is left to score",
+            f"{where}: all its questions are exemplars, so none is left to score",
             hint='remove "split" from some questions, or from all: exemplars are then set aside '
             "automatically",
         )

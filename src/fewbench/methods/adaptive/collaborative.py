@@ -83,7 +83,7 @@ class Collaborative(Method):
     minimum: int = LEAST_OF_TASK
     prediction: Literal["similarity", "low-rank"] = "similarity"
     needs: ClassVar[tuple[Need, ...]] = (
-        Need("independent sources", 20, "few sources tell few items apart"),
+        Need("independent sources", 20, "few sources distinguish few items"),
         Need("tasks", 2, "on a single task plain random sampling is often closer"),
     )
 
@@ -302,7 +302,7 @@ class TaskCompletion:
 
     @cached_property
     def _similar_tasks(self) -> list[IntArray]:
-        """The other tasks similar to each task, the most similar first; none without transport."""
+        """The other tasks similar to each task, the nearest first (empty without transport)."""
         least = self.method.similar_tasks if self.method.transport else np.inf
         likeness = self.past.likeness
         orders = ties.argsort(-likeness)

@@ -180,7 +180,7 @@ class FewbenchSession(Session):
     def _round(self, run: SampledRun, done: int) -> int:
         """Return how many items the round after this number of answers has.
 
-        A sample whose chances are settled is asked at once.
+        A sample whose probabilities are settled is run at once.
         """
         if run.model.is_flat or (run.model.is_sampled and len(run.draws) > 1):
             return self._budget
@@ -241,10 +241,10 @@ class FewbenchSession(Session):
         return runs
 
     def next_led(self, target: str) -> IntArray:
-        """Return the next round of the run whose items a target is asked first.
+        """Return the next round of the run that a target follows.
 
-        None after 10 answers of two targets that are unlike, unless the items are a sample: those
-        chosen for a weak model say little of a strong one.
+        None after 10 answers of two targets that are unlike, unless the items are a sample: items
+        chosen for a weak model are a poor choice for a strong one.
         """
         items, lead = super().next_led(target), self.record.lead(target)
         if lead is None or not len(items):
@@ -278,7 +278,7 @@ class FewbenchSession(Session):
     def _draws_of(self, model: SampleModel, lead: Lead) -> list[Draw]:
         """Return the samples that the items of a lead are of, as the lead's own answers decided.
 
-        They have the same chances for the target that is asked these items: the chances do not
+        They have the same probabilities for the target that follows: the probabilities do not
         depend on its answers.
         """
         if (model, lead) in self._drawn:

@@ -2,8 +2,8 @@
 
 Hofmann et al. 2025, "Fluid Language Model Benchmarking" (arXiv 2509.11106): a computerized
 adaptive test. An item response model of the sources gives the probability of a right answer by
-ability. After each answer a target's ability is estimated, and the item with the highest Fisher
-information at that ability is asked next.
+ability. After each answer a target's ability is estimated, and the next item is the one with the
+highest Fisher information at that ability.
 """
 
 from collections.abc import Sequence
@@ -57,8 +57,7 @@ class Fluid(Method):
     sign, and abilities are not cut to -4 to 4. The seed breaks ties between equally informative
     items.
 
-    - `random`: Share of the budget for random items, from 0 to 1. They are asked first, all at
-      once.
+    - `random`: Share of the budget for random items, from 0 to 1. They run first, all at once.
     - `step`: Number of informative items per step, the first at the sources' mean ability. With the
       paper's 1, a target runs once per informative item.
     - `estimate` ("corrected", "answers", "expected"): Answers where there are any and expected
@@ -79,7 +78,7 @@ class Fluid(Method):
     until: float | None = None
     needs: ClassVar[tuple[Need, ...]] = (
         Need("sources", 2, "nothing distinguishes one item from another", required=True),
-        Need("independent sources", 20, "few source models say little about an item"),
+        Need("independent sources", 20, "few source models describe an item only roughly"),
     )
 
     @property
@@ -105,8 +104,8 @@ class Fluid(Method):
 class FluidSession(Session):
     """Asks each target the most informative items at its estimated ability.
 
-    `order` has the positions of all items, shuffled: the first are the random items, and of
-    equally informative items the first is asked.
+    `order` has the positions of all items, shuffled: the first are the random items, and among
+    equally informative items the first is chosen.
     """
 
     def __init__(

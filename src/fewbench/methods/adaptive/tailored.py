@@ -33,8 +33,8 @@ class Tailored(Method):
     """A probe set for all targets, then a set for each target from its native sources.
 
     The defaults are those of the authors' program, which made the paper's tables, except at most
-    2,000 candidates for medoids, and ties between medoids. Of sources equally near a target, the
-    first in the table is taken; of medoids equally near an item, a random one.
+    2,000 candidates for medoids, and ties between medoids. If sources are equally near a target,
+    the first in the table is taken; if medoids are equally near an item, a random one.
 
     - `probe`: Items of the probe set (the G-set), at most the budget.
     - `company` ("targets", "sources"): Average the number of native sources over the session's
@@ -58,7 +58,7 @@ class Tailored(Method):
     @property
     def needs(self) -> tuple[Need, ...]:
         """Enough sources, and option probabilities if models are compared by them."""
-        some = Need("independent sources", 20, "few sources tell few items apart")
+        some = Need("independent sources", 20, "few sources distinguish few items")
         return (some, *needs_for(self.values))
 
     @property
@@ -175,7 +175,7 @@ class TailoredSession(Session):
         return dict(zip(targets, self._found[key], strict=True))
 
     def natives_of(self, target: str) -> IntArray | None:
-        """Return a target's native sources; None while it waits for other targets' answers."""
+        """Return a target's native sources, or None while it waits for other targets' answers."""
         group = [target] if self._method.targets_apart else list(self.record.targets)
         if not all(self._is_probed(name) for name in group):
             return None

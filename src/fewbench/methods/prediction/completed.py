@@ -183,7 +183,7 @@ class LowRankCompletion:
     """
 
     rank: int | None = None
-    needs: ClassVar = (Need("independent sources", 20, "few sources tell few abilities apart"),)
+    needs: ClassVar = (Need("independent sources", 20, "few sources distinguish few abilities"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
         """Fit the sources' answers, with missing cells filled."""

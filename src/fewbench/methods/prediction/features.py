@@ -42,7 +42,7 @@ class Features(Protocol):
 class Weighted:
     """Weighted sums of the scores on the chosen items.
 
-    `sources` has shape (sources, features), `weights` (n, features); None stands for the scores
+    `sources` has shape (sources, features), `weights` (n, features). None stands for the scores
     themselves.
     """
 

@@ -54,7 +54,7 @@ class Kriging:
 
 @dataclass(frozen=True, eq=False)
 class FittedKriging:
-    """The sources, their models, and the chances of drawn items; NaN for the others."""
+    """The sources, their models, and the probabilities of drawn items (NaN for the others)."""
 
     scores: Scores
     model: KrigingModel

@@ -1,9 +1,9 @@
 """The mean of the answers, and two corrections: a ratio and a difference estimator.
 
-The ratio is ours for tasks; surveys know it (Cochran 1977, ch. 6): if the chosen items or tasks
-are easier than all of them, they are so for the sources too. The difference estimator is that of
-Fogliato et al. 2024, arXiv 2406.07320; for means, prediction-powered inference (Angelopoulos et
-al. 2023) is the same.
+The ratio estimator is from survey statistics (Cochran 1977, ch. 6); its use for tasks is ours: if
+the chosen items or tasks are easier than all of them, they are so for the sources too. The
+difference estimator is that of Fogliato et al. 2024, arXiv 2406.07320; for means,
+prediction-powered inference (Angelopoulos et al. 2023) is the same.
 """
 
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ class Mean:
 class FittedMean:
     """Weights and tasks of the chosen items, shape (n,), and lines for tasks without items.
 
-    Of a sample also the chances of all items.
+    For a sample, also the probabilities of all items.
     """
 
     n_tasks: int

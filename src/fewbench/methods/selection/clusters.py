@@ -47,7 +47,7 @@ class Medoids:
     @property
     def needs(self) -> tuple[Need, ...]:
         """Enough sources, and option probabilities if items are compared by them."""
-        some = Need("independent sources", 20, "few sources tell few items apart")
+        some = Need("independent sources", 20, "few sources distinguish few items")
         return (some, *needs_for(self.values))
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
@@ -74,7 +74,7 @@ class Clusters:
     """
 
     minimum: int = 0
-    needs: ClassVar = (Need("independent sources", 20, "few sources tell few items apart"),)
+    needs: ClassVar = (Need("independent sources", 20, "few sources distinguish few items"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""

@@ -99,7 +99,7 @@ def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...
         return ()
     return (
         f"{among} of the {len(chosen)} items are the first of {int(tied.sum())} in the table that "
-        f"disagree equally: disagreement says little here ({instead})",
+        f"disagree equally: disagreement is a poor guide here ({instead})",
     )
 
 

@@ -82,7 +82,7 @@ class WithinTasks:
         if self.settings.matrix == "text" and self.chooser.compares:
             needs.append(Need("task text", 1, "tasks are compared by their items' texts", True))
         if self.settings.matrix in ("", "scores") and self.chooser.compares:
-            needs.append(Need("sources", 5, "few source models tell few tasks apart"))
+            needs.append(Need("sources", 5, "few source models distinguish few tasks"))
         return (*needs, *needs_of(self.inside))
 
     @property

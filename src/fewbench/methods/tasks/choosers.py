@@ -33,7 +33,7 @@ class Ordered:
     - `nested`: Whether the first j tasks are the choice for j.
     - `gains`, shape (k,): What each task adds to the coverage if tasks are chosen by it.
     - `coverage`: Coverage of the choice.
-    - `notes`: What a user should know about the choice.
+    - `notes`: Notes for the user on the choice.
     """
 
     tasks: IntArray
@@ -210,14 +210,14 @@ class BentoSim:
         notes = self.notes(s)
         if choice.near_ties.any() and k < len(s):
             notes += (
-                f"at choice {int(np.argmax(choice.near_ties)) + 1} another task is as good within "
-                "a millionth: it says little which one is taken",
+                f"at choice {int(np.argmax(choice.near_ties)) + 1} a second task is as good "
+                "within a millionth: the choice between them is arbitrary",
             )
         gains = choice.gains + floor * len(s) * (np.arange(k) == 0)  # Eq. 5 has no floor
         return Ordered(choice.chosen, True, gains, float(gains.sum()), notes)
 
     def notes(self, s: FloatArray) -> tuple[str, ...]:
-        """Return what a user should know about the similarities."""
+        """Return notes for the user on the similarities."""
         return ()
 
 

@@ -31,7 +31,7 @@ class TaskMatrix:
     - `ease`, shape (tasks,): Score on each task, of one model or of the source models on average.
     - `kind`: What the rows are, in words.
     - `weigh_tasks`: Whether the full score is the mean over tasks instead of questions.
-    - `models`, `families`: Of source scores: names and families ("" for none) of the columns'
+    - `models`, `families`: For source scores: names and families ("" for none) of the columns'
       models.
     """
 
@@ -195,7 +195,7 @@ def of_items(scores: Scores) -> TaskMatrix:
 Scaling = Literal["centre", "sum", "z-score"]
 
 IDENTITY = 0.1
-"""Sum of a task's squared cosines with the others below which they say nothing.
+"""Sum of a task's squared cosines with the others below which they are not informative.
 
 With K eigenvectors of N tasks, the sum is about N / K - 1.
 """

@@ -33,11 +33,11 @@ class Transferability:
     - `values`, shape (seeds, sources, targets): Mean metric over the target's questions, larger is
       better (Eq. 1); losses are negative. NaN where nothing was measured.
     - `tasks`: The benchmark's tasks, each a source.
-    - `targets`: The tasks whose questions were asked; all, or some in a cheaper design.
+    - `targets`: The tasks whose questions were used: all, or some in a cheaper design.
     - `n_questions`, shape (sources,): Questions of each task in the whole benchmark; all 1 if
       unknown.
     - `metric` ("accuracy", "loss", "exact-match")
-    - `about`: What is known of the measurement: model, date, settings.
+    - `about`: What is known about the measurement: model, date, settings.
 
     Raises MethodError if shapes or names do not fit, or nothing was measured.
 
@@ -95,7 +95,7 @@ class Transferability:
         return replace(self, n_questions=sizes_of(self.tasks, sizes))
 
     def transformed(self, transform: Literal["exp"]) -> "Transferability":
-        """Return losses as exp(-loss) (the paper's FLAN); MethodError for another metric."""
+        """Return losses as exp(-loss) (the paper's FLAN); raise MethodError for other metrics."""
         if self.metric != "loss":
             raise MethodError(
                 f"--transform {transform} is for losses; the matrix contains {self.metric}",
@@ -164,7 +164,7 @@ class Transferability:
         - `metric` ("accuracy", "loss", "exact-match"): What the entries are if the file does not
           say; by default accuracies. Positive losses become negative, so that larger is better.
 
-        Raises MethodError if the file cannot be read or used, or has another metric.
+        Raises MethodError if the file cannot be read or used, or has a different metric.
         """
         path = Path(path)
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""EvalPlus: eval_results.json of HumanEval+ and MBPP+, and of BigCodeBench, which began as it."""
+"""EvalPlus: eval_results.json of HumanEval+ and MBPP+, and of BigCodeBench, its descendant."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ NAME = re.compile(r"(?:^|(?P<model>.*?)[._])eval_results\.json")
 START = re.compile(rb'\s*\{\s*"(date|hash|eval)"\s*:')
 PASSED = ("pass", "success")  # newer and older versions
 PLAIN = "samples"
-"""Name of the file of answers in EvalPlus's own examples, which says nothing of the model."""
+"""Name of the file of answers in EvalPlus's own examples, which does not name the model."""
 
 
 class EvalPlus:

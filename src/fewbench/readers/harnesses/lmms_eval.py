@@ -213,7 +213,7 @@ def _facts(results: Results | None, task: str, logged: int, filtered: str | None
     facts = results.known(task, logged, filtered)
     if results.part("config").get("offset"):
         facts["ran"] = None  # lmms-eval forgets that an offset leaves fewer
-    # Of chat templates and system prompts lmms-eval logs nothing.
+    # lmms-eval does not log chat templates and system prompts.
     unlogged = ("chat template", "system prompt")
     asked = facts["task_settings"]
     return facts | {"task_settings": tuple(pair for pair in asked if pair[0] not in unlogged)}

@@ -135,7 +135,7 @@ def _scoring(named: dict[str, ast.expr]) -> tuple[tuple[str, str], ...]:
 def _scorer(node: ast.expr) -> str:
     """Return an evaluator or postprocessor as text: its class, and a hash of its arguments.
 
-    Of a judge only the model counts. Modules do not: other versions arrange them anew.
+    Only the model of a judge counts. Modules do not: other versions rearrange them.
     """
     for child in ast.walk(node):
         if isinstance(child, ast.Call):

@@ -24,7 +24,7 @@ LISTS, DETAILS = "results.json", "per_instance_details.json"
 KEYS = ("resolved", "no_generation", "no_logs")
 INSTANCE, RESOLVED = "instance_id", b'"resolved"'
 COSTS = ("cost", "api_calls")
-"""What details say of an instance: dollars, and requests to the model."""
+"""From an instance's details: dollars, and requests to the model."""
 PARTS = ("completed_ids", "empty_patch_ids", "error_ids", "resolved_ids", "unresolved_ids")
 """What older reports list in place of all instances that have a prediction."""
 REPORT = re.compile(
@@ -67,12 +67,12 @@ class SweBench:
     files = f"results/{LISTS} or {DETAILS} in the folder of every submission, and MODEL.RUN.json"
 
     def find(self, files: Sequence[Path]) -> list[LogUnit]:
-        """Return the reports and submissions, these each with the table of instances beside."""
+        """Return reports, and submissions with the table of instances next to each."""
         submissions: dict[Path, Path] = {}
         reports = []
         for path in files:
             if path.name == DETAILS and RESOLVED in head(path):
-                submissions[submission_of(path)] = path  # says more than lists
+                submissions[submission_of(path)] = path  # more detailed than lists
             elif path.name == LISTS and _has_lists(head(path)):
                 submissions.setdefault(submission_of(path), path)
             elif path.suffix == ".json" and REPORT.match(head(path)):

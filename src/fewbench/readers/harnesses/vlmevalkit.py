@@ -315,7 +315,7 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
         )
     if turned:
         notes.append(
-            f"{turned} items were asked with rotated options; an item is right if every rotation is"
+            f"{turned} items ran with rotated options; an item is right if every rotation is"
         )
     if failed:
         notes.append(f"{failed} answers are failures of the model's server, scored as answers")

@@ -24,7 +24,7 @@ def _stated(run: LogRun) -> list[str]:
 
 
 def item_costs(tasks: Sequence[JoinedTask]) -> tuple[dict[str, FloatArray], list[str]]:
-    """Return the mean cost of an answer to each item by name, and a note; NaN where unknown.
+    """Return the mean cost of an answer to each item by name (NaN where unknown), and a note.
 
     Models count equally, however often they answered an item.
     """

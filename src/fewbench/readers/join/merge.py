@@ -42,7 +42,7 @@ class _Row:
     position: int
     own_id: str
     address: str  # what tells equal documents apart: own id, or position, or nothing
-    is_again: bool  # another answer to the item of the row before
+    is_again: bool  # a second answer to the item of the row before
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ def _other_items(task: JoinedTask) -> Iterator[str]:
             less = len(np.setdiff1d(items[usual], items[digest]))
             yield (
                 f"task {task.name!r}: whole runs of {some(names)} have {counted(more, 'item')} "
-                f"that most models do not have, and lack {less}: another version of the task"
+                f"that most models do not have, and lack {less}: a different version of the task"
             )
 
 

@@ -268,7 +268,7 @@ def _join_task(
     key: str | None,
     trials: str,
 ) -> JoinedTask | None:
-    """Join one task; None if its metric or filter is undecided."""
+    """Join one task. Return None if its metric or filter is undecided."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
     chosen = filters.of(name, named) if named else None
     decided = not named or chosen is not None
@@ -386,8 +386,8 @@ def _reply_kinds(task: JoinedTask) -> list[str]:
 def _named_as(like: Scores | None, scores: Scores) -> Scores:
     """Give equal documents the ids of other scores: by their own ids, or else by position.
 
-    A run with only the second of two equal documents cannot know that there is a first. An item of
-    which it is unknown which document it is gets an id that no other scores have.
+    A run with only the second of two equal documents does not show that there is a first. An item
+    of which it is unknown which document it is gets an id that no other scores have.
     """
     if like is None:
         return scores
@@ -426,7 +426,7 @@ def _address(like: Scores, scores: Scores) -> str | None:
     there = [name for name in ("sample_id", "doc_id")
              if all(name in table.items for table in (like, scores))]  # fmt: skip
     if "sample_id" in there and not _ids_agree(like, scores):
-        there.remove("sample_id")  # they number the samples of each run anew
+        there.remove("sample_id")  # they number each run separately
     return there[0] if there else None
 
 

@@ -252,7 +252,7 @@ def join_task(
     Raises
     ------
     ReaderError
-        If the metric is no mean, a value is not one number, the scale contradicts the metric, or
+        If the metric is not a mean, a value is not one number, the scale contradicts the metric, or
         runs disagree.
     """
     for run in runs:
@@ -401,7 +401,7 @@ def _check_task(task: JoinedTask, checked: Checked) -> str | None:
         n_options[taken.columns] = counts
         columns = {name: run.columns[name] for name in ("options", "counts", "right")}
         if _reordered(columns, taken, lengths, right):
-            return f"models had their options in another order in task {task.name!r}"
+            return f"models had their options in a different order in task {task.name!r}"
         chances = softmax(compared(columns["options"], task.metric), columns["counts"])
         has_finite[taken.columns] |= np.isfinite(chances[taken.rows, 0])
         if task.metric in COMPARED:

@@ -81,7 +81,7 @@ def adapt(pool: SharedRun, task: Any) -> Any:
     mark = {
         "id": feed.mark,
         "targets": list(pool.settings.targets),
-        "note": "samples chosen by fewbench: their mean is no estimate",
+        "note": "samples chosen by fewbench: their mean is not an estimate",
     }
     return inspect_ai.task_with(
         task,
@@ -108,7 +108,7 @@ class Feed(RunningTask):
         self.given, self.out, self._seen = set(), set(), {}
 
     def _watch_end(self) -> None:
-        """Notice the end of Inspect's task: if the task fails, nothing else says so."""
+        """Notice the end of Inspect's task: a failure of the task has no other sign."""
         import asyncio
 
         try:
@@ -127,7 +127,7 @@ class Feed(RunningTask):
     # -- called by Inspect -------------------------------------------------------------------
 
     async def next_samples(self) -> list[Any] | None:
-        """Return the samples to run next; None at the end."""
+        """Return the samples to run next, or None at the end."""
         self._watch_end()
         try:
             if not self._is_checked:
@@ -209,7 +209,7 @@ class Feed(RunningTask):
         return None if np.isnan(chances).any() else chances[None].astype(np.float64)
 
     def _value(self, values: dict[str, Any]) -> float | None:
-        """Return the score of a sample under the sources' metric; None if it has none."""
+        """Return the score of a sample under the sources' metric, or None if it has none."""
         metric = self._metric
         if metric is None and len(values) == 1:
             metric = next(iter(values))
@@ -223,7 +223,7 @@ class Feed(RunningTask):
         if not isinstance(value, float):
             raise RunError(
                 f"task {self.spec.task!r}: {metric!r} is {value!r}, not one number",
-                hint="name another metric",
+                hint="name a different metric",
             )
         check_score(value, self.pool.scores, f"task {self.spec.task!r}: {metric!r}")
         return value
@@ -293,7 +293,9 @@ class Feed(RunningTask):
         return recorded
 
     def _check_metric(self) -> None:
-        """Raise RunError if no scorer gives the metric, as far as the task says so before."""
+        """Raise RunError if no scorer gives the metric, as far as the task shows this
+        beforehand.
+        """
         given = metrics_of(self.header)
         if not given or any(name.endswith("*") for name in given):
             return
@@ -404,7 +406,7 @@ def close_logs(folder: Path, evals: Container[str]) -> str | None:
 
 
 def _spent_on(samples: Iterable[Any]) -> Answered:
-    """Return what samples cost: dollars, where Inspect knows prices, and tokens."""
+    """Return what samples cost: dollars, where Inspect has prices, and tokens."""
     used = [usage for sample in samples for usage in (sample.model_usage or {}).values()]
     return Answered(
         cost=sum(usage.total_cost or 0.0 for usage in used),

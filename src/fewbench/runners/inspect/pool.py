@@ -40,14 +40,14 @@ class AnswerSettings:
 
 
 class RunningTask:
-    """A task of Inspect that shares a run: what Inspect says of it, and its samples.
+    """A task of Inspect that shares a run: its settings in Inspect, and its samples.
 
     Attributes
     ----------
     dataset : sequence of Sample
         All samples, as the task has them.
     spec, plan
-        What Inspect says at the start of the task; None before.
+        What Inspect reports at the start of the task, or None before.
     target : str
     samples : dict of item to Sample
     given, out : set of str
@@ -159,7 +159,7 @@ class SharedRun:
                 await self._wait()
 
     async def share(self, feed: RunningTask) -> list[str] | None:
-        """Return the items that a feed is to run next; None if it is done."""
+        """Return the items that a feed is to run next, or None if it is done."""
         run, target = self.run, feed.target
         assert run is not None
         while self.error is None:

@@ -18,7 +18,7 @@ from fewbench._text import keep_secrets
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.evaluation import Stop
-from fewbench.evaluation.journal import HEADER
+from fewbench.evaluation.journal import has_evaluation
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.public import located, open_scores
@@ -26,11 +26,11 @@ from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
 from fewbench.runners.inspect.samples import task_in
-from fewbench.runners.joining import unnamed_target
+from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
 from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
-from fewbench.runners.run_folder import limits_of, saved_benchmark, undone_if_refused
+from fewbench.runners.run_folder import saved_benchmark, undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
 from fewbench.scores.table import ROUTE
@@ -131,7 +131,7 @@ def estimated(
     (0, ['fewbench'])
     """
     table, path = _opened(scores, folder, method)
-    limits = limits_of(stop, table, folder, items_of)
+    check_limits(stop, table, folder, items_of)
 
     def open_run(table: Scores, spec: Any) -> Run:
         facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
@@ -140,7 +140,7 @@ def estimated(
         return Run.open(
             table,
             method,
-            limits,
+            stop,
             folder,
             [name],
             seed,
@@ -176,7 +176,7 @@ def result(task: Any) -> RunResult:
     Raises
     ------
     RunError
-        If it is no such task, or was not evaluated.
+        If it is not such a task, or was not evaluated.
     """
     feed = feed_of(task)
     if feed is None:
@@ -220,7 +220,7 @@ def run_inspect(
     metric : str or mapping of str to str, optional
         As for `estimated`; a mapping gives the metric of each task.
     make_tasks : callable, optional
-        Returns the tasks to run, for each model anew, instead of those that the arguments name.
+        Returns the tasks to run, again for each model, instead of those that the arguments name.
     tries : int
         How often a sample may fail until its item is skipped.
     quiet : bool
@@ -262,7 +262,8 @@ def run_inspect(
     place = Path(folder)
     is_new = not place.exists()
     table = _opened(scores, place, method)[0]
-    limits = limits_of(stop, table, place, settings.get("items_of"))
+    leader = settings.get("items_of")
+    check_limits(stop, table, place, leader)
     accepted = {
         name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
     }
@@ -273,7 +274,7 @@ def run_inspect(
         if not runs:
             epochs = params["epochs"] if spec is None else spec.config.epochs
             opened = settings | {"tries": 1, "facts": facts, "epochs": epochs or 1}
-            runs.append(Run.open(table, method, limits, place, names, **opened))
+            runs.append(Run.open(table, method, stop, place, names, **opened))
             if on_notes is not None:
                 on_notes(runs[0].notes)
         return runs[0]
@@ -290,8 +291,9 @@ def run_inspect(
     with undone_if_refused(place, lambda: bool(pool.evals())):
         try:
             # A limit on cost counts epochs, which a task may set: they are known once it has begun.
-            has_cost = limits is not None and limits.cost is not None
-            is_late = has_cost and not (place / HEADER).exists()
+            first = LeadingRun.read(leader).header.limits if stop is None and leader else stop
+            has_cost = isinstance(first, Stop) and first.cost is not None
+            is_late = has_cost and not has_evaluation(place)
             is_left = is_late or pool.known is None or any(pool.open().next(name) for name in names)
             while is_left:
                 _set_defaults(context, place / LOGS, tries, quiet)
@@ -331,7 +333,7 @@ def _opened(
 
 
 def _tasks_of(scores: Scores | Benchmark | None) -> tuple[str, ...]:
-    """Return Inspect's tasks of scores that say so; see `fewbench.public.routes`."""
+    """Return Inspect's tasks, if the scores name them; see `fewbench.public.routes`."""
     if scores is None or set(scores.items.get(ROUTE, ())) != {"inspect"}:
         return ()
     return tuple(f"{PACKAGE}{task}" for task in scores.tasks)

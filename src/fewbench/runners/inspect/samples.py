@@ -226,7 +226,7 @@ def _by_id(
             unknown.append(item)
     if unknown:
         raise RunError(
-            f"{counted(len(unknown), 'item')} of {len(own_of)} are no sample of task {task!r}: "
+            f"{counted(len(unknown), 'item')} of {len(own_of)} not found in task {task!r}: "
             f"{some(unknown)}; its samples are {some(list(by_id))}",
             hint="the ids of items must be those of the samples",
         )

@@ -77,7 +77,7 @@ class ChosenTasks:
 def choose_tasks(
     setup: Setup, key: str | None = None, metric: str | None = None, filter: str | None = None
 ) -> ChosenTasks:
-    """Load the tasks that the arguments name, and all that is known of them without a model.
+    """Load the tasks that the arguments name, and all that is known about them without a model.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class Logs:
         return {at for _, at in self.rows(task)}
 
     def replies(self, task: str) -> dict[int, str]:
-        """Return the replies of a task by position; none where the model only rated options."""
+        """Return the replies of a task by position (empty if the model only rated options)."""
         replies_of = {at: row["resps"] for (_, at), row in self.rows(task).items()}
         return {
             at: replies[0][0]
@@ -116,7 +116,7 @@ class Logs:
     def save(self, parts: Mapping[str, Any], mark: Mapping[str, Any] | None = None) -> None:
         """Write the results file: `parts` of it, such as `results`, and what `MARK` holds besides.
 
-        Before the end it has no results: lm-eval's means over chosen items are no scores.
+        Before the end it has no results: lm-eval's means over chosen items are not scores.
         """
         sizes = self.header["n-samples"]
         ran = {task: {**sizes[task], "effective": len(self.positions(task))} for task in sizes}
@@ -181,7 +181,7 @@ def _entry(alias: str, metric: str, score: float) -> Row:
 def header_of(tasks: Mapping[str, LmTask], model: Any, setup: Setup, target: str) -> Row:
     """Return a results file without results, as lm-eval fills it.
 
-    Without a model (None), it does not know the text of the chat template.
+    Without a model (None), the text of the chat template is unknown.
     """
     from lm_eval.loggers.utils import add_tokenizer_info
     from lm_eval.utils import sanitize_model_name

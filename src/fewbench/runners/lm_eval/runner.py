@@ -1,9 +1,9 @@
 """Run chosen items in lm-eval: the model is loaded once, documents and prompts are checked first.
 
 Every document that may be run is found by its hash, wherever lm-eval has it now. Its prompt is
-compared with the prompt of the source models before the model is asked. Few-shot examples are
-those of a whole run (`fewbench.runners.lm_eval.tasks`). Answers are logged as lm-eval logs them,
-then read as any log is, with the same checks.
+compared with the prompt of the source models before the model runs. Few-shot examples are those of
+a whole run (`fewbench.runners.lm_eval.tasks`). Answers are logged as lm-eval logs them, then read
+as any log is, with the same checks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.public import public_results
 from fewbench.readers import read
-from fewbench.runners.driving import Answered, OnProgress, run_with
+from fewbench.runners.driving import Answered, OnProgress, Runner, run_with
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
 from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
@@ -40,7 +40,7 @@ Places = dict[str, dict[int, str]]
 """Task to position to item."""
 
 
-class LmEvalRunner:
+class LmEvalRunner(Runner):
     """Runs lm-eval's tasks in this process.
 
     Parameters
@@ -55,7 +55,7 @@ class LmEvalRunner:
     key : str, optional
         The field that identifies a document (default: the one that the scores record).
     accept_differences : bool
-        Run items although they would be asked or scored in another way than for the source models.
+        Run items although their prompts or scoring differ from the source models'.
     metric, filter : str, optional
         Names in order of preference, comma-separated. With scores of source models, one name, if
         the scores record none.
@@ -97,7 +97,6 @@ class LmEvalRunner:
         self._tasks: dict[str, LmTask] = {}
         self._logs: dict[str, Logs] = {}
         self._again: dict[tuple[str, int], Logs] = {}  # of further answers to the same documents
-        self.repeat = 1
         self._accepted: dict[str, None] = {}
         self._place: dict[str, int] = {}
         self._failed: set[str] = set()  # items on which a model failed while it answered others
@@ -191,7 +190,7 @@ class LmEvalRunner:
         return self._folder / folder_name(target, gap="__")  # as lm-eval names folders of models
 
     def _check_logged(self, target: str) -> None:
-        """Raise RunError if documents, or how they are asked and scored, changed amid the run."""
+        """Raise RunError if documents, prompts or scoring changed during the run."""
         logs, places = self._logs[target], Places()
         for name, task in self._tasks.items():
             for (_, at), row in logs.rows(name).items():
@@ -223,11 +222,11 @@ class LmEvalRunner:
         before: Scores | None = None,
         names: tuple[str, str] = NAMES,
     ) -> None:
-        """Compare what would run with the sources or earlier answers, before the model is asked."""
+        """Compare what would run with the sources or earlier answers, before the model runs."""
         now = self._sources.now(hashes, self._logs[target].header, self._tasks)
         table = self._sources.scores if before is None else before
         if differ := check_alike(table, now, hashes, names, accept=self._accept_differences):
-            self._accepted[f"accepted items asked or scored in another way: {differ}"] = None
+            self._accepted[f"accepted items with different prompts or scoring: {differ}"] = None
 
     def _places(self, items: Iterable[str]) -> Places:
         places: Places = {}
@@ -317,7 +316,7 @@ class LmEvalRunner:
         answers = read(
             list(paths), form="lm-eval", like=like, key=self._key, scale=like.scale
         ).scores
-        # Of equal documents, a log of some cannot know which it has; positions say.
+        # If documents are equal, only their positions identify those in a partial log.
         at = zip(answers.items["task"], answers.items[POSITION], strict=True)
         ids = [self._tasks[str(task)].ids[int(position)] for task, position in at]
         items = answers.items.set_axis(ids)
@@ -372,9 +371,9 @@ def run_lm_eval(
     Parameters
     ----------
     scores : Scores or None
-        Scores of the source models on documents of lm-eval's tasks; None to draw documents from
-        the tasks that `--tasks` names. Then the full score is the mean over documents, or, if the
-        one group that is named has `weight_by_size: false`, the mean over its tasks.
+        Scores of the source models on documents of lm-eval's tasks. None: draw documents from the
+        tasks that `--tasks` names. Then the full score is the mean over documents, or, if the one
+        group that is named has `weight_by_size: false`, the mean over its tasks.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional
@@ -397,15 +396,15 @@ def run_lm_eval(
         As for `Run.open`.
     metric, filter : str, optional
         Without scores: names in order of preference, comma-separated (default: the first of each
-        task or its group, and a note says so). With scores that do not record theirs: its name.
+        task or its group, with a note). With scores that do not record theirs: its name.
     on_progress : callable, optional
         As for `fewbench.run`.
 
     Raises
     ------
     RunError
-        If lm-eval does not accept the arguments, or documents, or how they are asked or
-        scored, differ from the source models.
+        If lm-eval does not accept the arguments, or documents, prompts or scoring differ from the
+        source models'.
     MissingExtraError
         If lm-eval is not installed.
     """

@@ -49,7 +49,7 @@ class Setup:
         Name of the model class, such as `hf`; "" if the user gave a model object.
     model_args, gen_kwargs, metadata : dict
     seeds : list of int or None
-        Of Python, NumPy, torch and the few-shot sampler.
+        Seeds of Python, NumPy, torch and the few-shot sampler.
     tasks : list of str
         Tasks, groups, tags and patterns of a run without scores of source models.
     Others as the options of `lm-eval run`.
@@ -74,13 +74,13 @@ class Setup:
 
     @property
     def model_name(self) -> str | None:
-        """The model's name as lm-eval finds it in the arguments; None if they have none."""
+        """The model's name as lm-eval finds it in the arguments, or None if they have none."""
         name = next((self.model_args[key] for key in NAMES if self.model_args.get(key)), None)
         return None if name is None else str(name)
 
     @property
     def target(self) -> str | None:
-        """The name of a target that the user does not name; None for a model object."""
+        """The default name of a target, or None for a model object."""
         return self.model_name or self.model or None
 
     @property
@@ -112,7 +112,7 @@ def check_installed() -> None:
         )
     try:
         from lm_eval.evaluator import TaskManager
-    except Exception as error:  # such as another version of a library than it needs
+    except Exception as error:  # such as the wrong version of a library
         raise RunError(
             f"lm-eval cannot be imported: {type(error).__name__}: {first_line(error)}",
             hint="update it with pip install -U lm-eval, or install the library versions it needs",

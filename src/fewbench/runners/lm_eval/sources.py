@@ -1,4 +1,4 @@
-"""What the scores know of lm-eval's tasks, and how it compares with what would run now."""
+"""What the scores record about lm-eval's tasks, compared with what would run now."""
 
 import json
 import math
@@ -32,7 +32,7 @@ class SourceDocuments:
     Parameters
     ----------
     scores : Scores
-        Documents are found by the items' ids. Those of another harness's logs are not numbers of
+        Documents are found by the items' ids. Those of other harnesses' logs are not numbers of
         documents, so that RunError is raised for them.
     wanted : mapping of str to str, optional
         Metric and filter, for what the scores do not record.
@@ -112,7 +112,7 @@ class SourceDocuments:
         ]
 
     def check_texts(self, place: Mapping[str, int], tasks: Mapping[str, LmTask]) -> None:
-        """Raise RunError if documents say something else than those of the source models."""
+        """Raise RunError if the texts of documents differ from those of the source models."""
         if TEXTS not in self.scores.items:
             return
         differ = []
@@ -124,8 +124,8 @@ class SourceDocuments:
                 differ.append(item)
         if differ:
             raise RunError(
-                f"{len(differ):,} of {counted(len(place), 'document')} ask something else than the "
-                f"source models were asked: {some(differ)}",
+                f"{len(differ):,} of {counted(len(place), 'document')} differ from the source "
+                f"models': {some(differ)}",
                 hint="use the data set of the source models",
             )
 
@@ -159,7 +159,7 @@ class SourceDocuments:
                     )
 
     def unscored(self, task: str, rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
-        """Return the positions whose score is no finite number, and what it is instead.
+        """Return the positions whose score is not a finite number, and its value.
 
         Raises RunError if a score is not on the scale of the scores.
         """
@@ -186,7 +186,7 @@ class SourceDocuments:
         header: Mapping[str, Any],
         tasks: Mapping[str, LmTask],
     ) -> Benchmark:
-        """Return items with how they would be asked and scored.
+        """Return items with their prompts and scoring in this run.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ def _unrated(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def settings_of(results: Results, task: LmTask, metric: str | None, filtered: str | None) -> str:
-    """Return how a task is asked and scored, as a column of the items holds it."""
+    """Return a task's prompts and scoring, in the form of a column of the items."""
     settings = results.task_settings(task.name)
     settings |= results.scoring(task.name, filtered, in_context=task.has_options_in_context)
     if metric in (scorers := results.scorers(task.name)):

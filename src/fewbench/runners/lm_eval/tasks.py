@@ -134,7 +134,7 @@ class LmTask:
         return key_text(key_of(hashed, [str(choice) for choice in choices]))
 
     def _told(self, of: Callable[[Any], Any], at: int) -> Any:
-        """Return what the task's own code says of a document; None if it fails."""
+        """Return what the task's own code computes for a document, or None if it fails."""
         try:
             return of(self.documents[at])
         except Exception:  # the document also fails when it runs
@@ -150,7 +150,7 @@ class LmTask:
     ) -> list[tuple[str, str]]:
         """Return lm-eval's hash of the prompt of each position, and the key of its document.
 
-        No model is asked.
+        No model runs.
         """
         template = setup.apply_chat_template
         with without_bars():
@@ -289,7 +289,7 @@ def run_documents(
     RunError
         If lm-eval did not run the chosen documents with these prompts, and only these.
     Exception
-        Of any kind, from the model.
+        Any error of the model.
     """
     from lm_eval.evaluator import evaluate
 

@@ -18,7 +18,7 @@ GRID = (72, 48)  # ten thousand dots of their own would make a heavy page
 
 
 def model_scores(scores: Sequence[float], unit: Unit) -> Any | None:
-    """How many models score how much; None for a single model."""
+    """How many models have which score, or None for a single model."""
     import altair as alt
 
     if len(scores) < 2:
@@ -49,7 +49,7 @@ def model_scores(scores: Sequence[float], unit: Unit) -> Any | None:
 
 
 def items(numbers: Mapping[str, Any], unit: Unit) -> Any | None:
-    """Items by mean score and by how they go with the rest; None if none can be judged.
+    """Items by mean score and correlation with the rest, or None if none can be judged.
 
     Parameters
     ----------

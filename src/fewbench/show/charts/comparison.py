@@ -230,7 +230,7 @@ def dot_rows(
 
 
 def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
-    """Each method's error divided by random sampling's, with intervals; None without one."""
+    """Each method's error divided by random sampling's, with intervals, or None without one."""
     if "ratio_to_random" not in cells:
         return None
     others = cells[cells["method"] != REFERENCE]
@@ -249,7 +249,7 @@ def ratio_to_random(cells: pd.DataFrame, split: str) -> Any | None:
 
 
 def coverage(cells: pd.DataFrame, split: str, level: int) -> Any | None:
-    """How often each method's intervals contain the truth; None where there are none."""
+    """How often each method's intervals contain the truth, or None without intervals."""
     name, order = f"coverage{level}", order_of(cells, split)
     if name not in cells or not (values := _rows(cells, name, split)):
         return None
@@ -270,7 +270,7 @@ def one_run(
 ) -> pd.DataFrame:
     """Return a single run of each method: the first repeat with the middle number of items.
 
-    Of very many targets, `most` are taken evenly by true score.
+    If there are very many targets, `most` are drawn evenly by true score.
     """
     frame = comparison_estimates
     here = frame[(frame["split"] == split) & (frame["budget"] == focus_of(cells))]
@@ -340,7 +340,7 @@ def _of_one_method(run: pd.DataFrame, cells: pd.DataFrame) -> alt.Chart:
     """Return the targets of the method that the param `only` names, in its color."""
     import altair as alt
 
-    values = run.astype(object).where(run.notna(), None)  # NaN is no JSON
+    values = run.astype(object).where(run.notna(), None)  # JSON has no NaN
     rows = ({str(name): value for name, value in row.items()} for row in values.to_dict("records"))
     base = alt.Chart(theme.rows(rows)).transform_filter("datum.method === only")
     return base.encode(color=theme.color(looks_of(cells), always=True))

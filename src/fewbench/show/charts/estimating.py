@@ -107,7 +107,8 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str, unit: Unit) -> Any 
     ----------
     tasks : sequence of dict
         `task`, `score`, `items`, and the source models' `low`, `median` and `high` (10th, 50th and
-        90th percentile).  Of very many, the `MOST_TASKS` farthest from the median are drawn.
+        90th percentile).  If there are very many, the `MOST_TASKS` farthest from the median are
+        drawn.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def in_time(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
 
 
 def tracked(points: Sequence[Mapping[str, Any]], unit: Unit) -> Any | None:
-    """A score and its interval along the steps of a training run; None below two steps.
+    """A score and its interval along the steps of a training run, or None below two steps.
 
     Parameters
     ----------

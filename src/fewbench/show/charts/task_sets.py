@@ -37,7 +37,7 @@ def _error(
 def models(judgement: Mapping[str, Any]) -> Any | None:
     """Each model's full score and its score on the chosen tasks, the best model first."""
     ordered = sorted(judgement["models"], key=lambda m: (-m["full"], m["model"]))
-    # Of very many models as many are drawn as can be read, evenly from the best to the worst.
+    # If there are very many models, a readable number is drawn, evenly from the best to the worst.
     if len(ordered) > MOST_MODELS:
         last = len(ordered) - 1
         ordered = [ordered[round(k * last / (MOST_MODELS - 1))] for k in range(MOST_MODELS)]

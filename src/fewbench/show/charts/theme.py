@@ -99,7 +99,7 @@ def looks(methods: Iterable[str], reference: str | None = None) -> dict[str, Loo
 
 
 def finite(value: Any, places: int = 5) -> float | None:
-    """Return a number for a chart, rounded; None where there is none.
+    """Return a number for a chart, rounded, or None where it is missing.
 
     Examples
     --------

@@ -171,7 +171,7 @@ class _RunFiles:
         settings = {SETTINGS[name]: setting(self.adapter[name]) for name in names}
         specs = self.spec.get("metric_specs")
         if isinstance(specs, list):
-            # Not the names of classes and statistics, which other versions of HELM arrange anew.
+            # Not the names of classes and statistics, which other versions of HELM rearrange.
             every = [object_at(spec, "args").items() for spec in specs]
             kept = [{key: value for key, value in pairs if key not in ARRANGED} for pairs in every]
             listed = sorted(called("", arguments) for arguments in kept if arguments)

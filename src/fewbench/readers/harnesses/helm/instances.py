@@ -95,7 +95,7 @@ class Instances:
     def key(self, own_id: str) -> tuple[str | None, list[str]]:
         """Return the correct references of an instance as one text, and all references.
 
-        None if unknown; no references if every one is correct: then they are no options.
+        None if unknown; no references if every one is correct: then they are not options.
         """
         texts, right = _references(self.known.get(own_id, {}))
         if not texts:

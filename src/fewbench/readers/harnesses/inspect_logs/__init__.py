@@ -34,7 +34,7 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
 )
 from fewbench.readers.values import content_id, field_value
 
-# Of whole samples, what may be large and is not needed.
+# Parts of samples that may be large and are not needed.
 UNREAD = frozenset({"messages", "events", "store", "attachments"})
 CHOICES_SINCE = (0, 3, 200)  # summaries of older versions lack the choices
 REMOVED, SHORTENED = "Key removed from summary (> 1k)", 1000

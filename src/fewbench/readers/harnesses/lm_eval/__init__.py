@@ -39,7 +39,7 @@ NO_RESULTS = (
 NO_TASK = "not named samples_TASK_TIME, so the task has the name of the file"
 WRONG_SCORES = (
     "log-likelihoods contradict scores: lm-eval 0.4.5 to 0.4.8 mixes up requests of tasks with "
-    "acc_mutual_info, so run it again with another version"
+    "acc_mutual_info, so run it again with a different version"
 )
 UNNAMED_FILTER = "written before lm-eval 0.4.7, without the name of the filter"
 

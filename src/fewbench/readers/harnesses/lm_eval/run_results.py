@@ -89,7 +89,7 @@ class Results(JsonObject):
         return {name: value for name, value in stated.items() if isinstance(value, bool)}
 
     def aggregations(self, task: str) -> dict[str, str]:
-        """Return metric → its aggregation, where that is one of lm-eval's that is no mean."""
+        """Return metric → its aggregation, where lm-eval's aggregation is not a mean."""
         listed = self.part("configs", task).get("metric_list")
         named = (
             [entry for entry in listed if isinstance(entry, dict)]
@@ -243,7 +243,7 @@ def _called(step: Mapping[str, Any], name: str, unset: Mapping[str, str] | None 
 def code(value: Any) -> str:
     """Return a value of a task's configuration as text.
 
-    Of a function, lm-eval logs the source or only an object's name. Comments, annotations and
+    For a function, lm-eval logs the source or only an object's name. Comments, annotations and
     layout do not count, and no address.
 
     Examples

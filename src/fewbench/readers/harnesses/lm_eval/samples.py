@@ -45,7 +45,7 @@ class RowStart:
 
     `document` is the document's hash, "" if it is not an object. `options` are those of the first
     response, once `is_seen`. `texts` are hashes of the document's texts, of those in its prompt,
-    and whether both have any; None until a row carries another hash of the document.
+    and whether both have any. It is None until a row carries a second hash of the document.
     """
 
     doc_id: int
@@ -103,7 +103,7 @@ _known: dict[tuple[bytes, str], RowStart] = {}
 class SampleRows:
     """The rows of a samples file: JSON lines (since 0.4.3), one JSON array, or Parquet.
 
-    Models that are asked alike have lines that begin alike. Only the first of them is looked at as
+    Models with the same prompts have lines that begin alike. Only the first of them is looked at as
     a whole; the rows of others have no `doc`, `target` and `arguments`. With `key`, a field of the
     document, all rows are whole.
     """
@@ -122,7 +122,7 @@ class SampleRows:
         return "row" if self.is_array or self.is_table else "line"
 
     def __iter__(self) -> Iterator[tuple[int, str, dict[str, Any], RowStart]]:
-        """Yield the place as number and in words, the row and what was asked.
+        """Yield the place as number and in words, the row and its request.
 
         ReaderError for a row that is not one of lm-eval.
         """
@@ -152,7 +152,7 @@ class SampleRows:
             yield place, where, row, asked
 
     def _parsed(self, line: str) -> tuple[Any, RowStart | tuple[bytes, str] | None]:
-        """Return a row and what its start is known by; or its rest, and what was asked before."""
+        """Return a row and the key of its start; or its rest, and the earlier request."""
         begin, mark, end = line.partition(RESPONSES)
         if not mark or self.key is not None:
             return loads(line), None
@@ -171,7 +171,7 @@ class SampleRows:
 
 
 def filter_of(row: dict[str, Any], where: str) -> str | None:
-    """Return the filter of a row; None before 0.4.7."""
+    """Return the filter of a row, or None before 0.4.7."""
     if "filter" not in row and "metrics" not in row:
         return None
     if not isinstance(row.get("filter"), str):
@@ -354,7 +354,7 @@ def _requests(arguments: Any, count: int) -> list[list[Any]]:
 
 
 def _option_texts(requests: list[list[Any]], delimiter: str) -> tuple[str, ...]:
-    """Return the options' texts, none where they stand in the context (as in winogrande)."""
+    """Return the options' texts (empty if they are part of the context, as in winogrande)."""
     texts = [request[1] for request in requests if len(request) > 1 and isinstance(request[1], str)]
     if len(set(texts)) < 2:
         return ()
@@ -374,7 +374,7 @@ def _right(target: Any, texts: Sequence[str]) -> int:
 class DocumentCheck:
     """Compare each row's document with the hash that is logged with it.
 
-    Hashes can also differ because documents are logged in another form, such as those with
+    Hashes can also differ because documents are logged in a different form, such as those with
     pictures. A row counts as another document's only if its hash is that of another document of the
     file, or if other rows' hashes agree, or if no prompt contains its document's own texts.
     """
