@@ -150,7 +150,7 @@ class Benchmark:
         by = {"values": "probabilities"} if self.by_probabilities else {}
         for label, (parts, tau, error) in PARTS.items():
             if self.by_probabilities and label == "no calibration":
-                continue  # a probability is no share of right answers
+                continue  # a probability is not a share of right answers
             variant = TailoredVariant(**by, **parts)  # type: ignore[arg-type]
             reported = {TAU: (tau[at],), MAE: (error[at],)}
             rows.append(Row(variant.describe(), label, reported))

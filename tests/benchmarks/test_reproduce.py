@@ -408,9 +408,11 @@ def tiny(folder):
     from papers.public import OWN, PUBLIC
 
     files = {Path(f"{name}.parquet") for name in PUBLIC} | set(map(Path, OWN))
-    files |= {Path("llmub_mmlu.parquet"), Path("openllm2_math_musr.parquet")}
+    files |= {Path(f"{name}.parquet") for name in ("llmub_mmlu", "openllm2_math_musr", "mmlu_text")}
     for file in sorted(files):
         scores = simulate(60, 240, n_tasks=4, options=4)
+        texts = [f"question {at % 7} on subject {at % 11}" for at in range(scores.n_items)]
+        scores = scores.changed(items=scores.items.assign(text=texts))
         roles = np.where(np.arange(60) % 2, "target", "source")
         if file.stem.startswith(("gsm8k", "tailored")):
             scores = scores.changed(models=scores.models.assign(role=roles))
