@@ -7,8 +7,8 @@
 - Transport: new columns by optimal transport between columns of scores, with uniform masses and
   Euclidean costs (Eq. 9), solved exactly by POT's network simplex. Each column of the plan is
   divided by its sum: as printed, with columns that sum to 1 / number of items, every transported
-  value would be near 0. If several plans are optimal, the one that keeps the order of the items most
-  is taken, so that every solver gives the same answer.
+  value would be near 0. If several plans are optimal, the one that keeps the order of the items
+  most is taken, so that every solver gives the same answer.
 """
 
 import math
@@ -215,8 +215,8 @@ def barycentric_weights(costs: FloatArray) -> FloatArray:
     """Solve the transport problem and return the plan, each column divided by its sum.
 
     `costs` has shape (from, to); both sides have uniform masses of the same total. Column k of the
-    result has the shares of the mass that arrives at k. If several plans are optimal, first items go
-    to first items. Raises MissingExtraError if POT is missing.
+    result has the shares of the mass that arrives at k. If several plans are optimal, first items
+    go to first items. Raises MissingExtraError if POT is missing.
 
     >>> barycentric_weights(np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
