@@ -10,6 +10,8 @@ from fewbench._text import plain, say
 
 ESTIMATING = "estimating, with intervals …"
 MINUTE = 60.0  # seconds between lines in a pipe
+OnStep = Callable[[int, int], None]
+"""Called with how many steps are done, and how many there are."""
 _titles: list[str] = []  # of the work that is shown; work within it is not
 
 
@@ -35,7 +37,7 @@ def pace(done: int, total: int, seconds: float) -> str:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(title: str) -> Iterator[OnStep]:
     """Give a function of (done, all) that updates the progress."""
     if not sys.stderr.isatty():
         with _lines(title) as update:
@@ -94,7 +96,7 @@ def status_line(title: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
+def _lines(title: str) -> Iterator[OnStep]:
     started = time.monotonic()
     with _texts(title) as update:
         yield lambda done, total: update(

@@ -83,6 +83,26 @@ def say(text: str) -> None:
     print(plain(text), file=sys.stderr, flush=True)
 
 
+def as_note(text: str) -> str:
+    """Return a note as a line."""
+    return f"note: {text}"
+
+
+def as_warning(text: str) -> str:
+    """Return a warning as a line."""
+    return f"warning: {text}"
+
+
+def say_note(text: str) -> None:
+    """Print a note to stderr, marked as one."""
+    say(as_note(text))
+
+
+def say_warning(text: str) -> None:
+    """Print a warning to stderr, marked as one."""
+    say(as_warning(text))
+
+
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], left: int | Sequence[bool] = 1
 ) -> str:

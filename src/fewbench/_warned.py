@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable
 from html import escape
 
+from fewbench._text import as_warning
 from fewbench.errors import EstimateWarning
 
 
@@ -14,12 +15,12 @@ def with_warnings(text: str, said: Iterable[str]) -> str:
     0.7
     warning: few answers
     """
-    return "\n".join([text, *(f"warning: {warning}" for warning in said)])
+    return "\n".join([text, *map(as_warning, said)])
 
 
 def as_html(said: Iterable[str]) -> str:
     """Return warnings as a list; nothing if there are none."""
-    listed = "".join(f"<li>warning: {escape(warning)}</li>" for warning in said)
+    listed = "".join(f"<li>{escape(as_warning(warning))}</li>" for warning in said)
     return f"<ul>{listed}</ul>" if listed else ""
 
 

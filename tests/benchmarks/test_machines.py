@@ -5,7 +5,7 @@ import pytest
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
-METHODS = ("fewbench", "clustering", "disco-jsd-rf", "lasso-ridge")
+METHODS = ("fewbench", "clustering", "jsd+signature+pca+forest(trees=8)", "lasso-ridge")
 
 
 def test_two_kernels_give_the_same_items_and_intervals(tmp_path):

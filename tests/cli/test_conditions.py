@@ -208,9 +208,7 @@ class TestPrompts:
         write(tmp_path / "new", "org/new", start(), prompt="Hint: add. ")
         refused = cli("tell", "run", "new")
         assert refused.code == 2
-        assert (
-            "5 of 5 items of task 'sums' have a different prompt than in the sources" in refused.err
-        )
+        assert "5 of 5 items of task 'sums' have other prompts than in the sources" in refused.err
         first = load_scores("s.parquet").items.iloc[json.loads(samples(cli))[0]]
         shown = f"{sha('Hint: add. ' + question(first.doc_id))[:16]} in the answers"
         assert shown in refused.err
@@ -234,7 +232,7 @@ class TestPrompts:
         positions = asked if sampler == "first_n" else ORDER  # the whole task draws as the sources
         said = {"shots": 2, "sampler": sampler, "prompt": "Other examples. "}
         write(tmp_path / "new", "org/new", positions, **said)
-        assert "have a different prompt" in cli("tell", "run", "new").err
+        assert "have other prompts" in cli("tell", "run", "new").err
 
     def test_templates_of_models_are_not_compared(self, start, cli, tmp_path):
         templates = {"chat_template": "{{a}}", "chat_template_sha": sha("a")}
@@ -245,7 +243,7 @@ class TestPrompts:
         assert taken.code == 0
         assert "prompts of 5 items contain the models' own chat templates" in taken.err
         write(tmp_path / "same", "org/new", asked, **templates, prompt="[INST]")
-        assert "have a different prompt" in cli("tell", "run", "same").err
+        assert "have other prompts" in cli("tell", "run", "same").err
 
     def test_scores_that_do_not_record_them(self, start, cli, ok, tmp_path):
         asked = start()

@@ -120,7 +120,7 @@ def test_the_command_plans_from_a_file_of_items(ok, tmp_path):
     path.write_text("id,task,tokens\n" + "".join(f"q{n},t{n % 3},{n + 1}\n" for n in range(300)))
     out = " ".join(ok("plan", path, "--half-width", 0.05, "--costs", "tokens").split())
     assert "items of 300: half width 5.0 pp" in out
-    assert "Nothing is known about the items" in out
+    assert "No model ran the items" in out
     assert "Cost of a run: " in out
     assert "Cost of a run: 100 at the price" in ok("plan", path, "--budget", 50, "--price", 2)
     page = tmp_path / "plan.html"

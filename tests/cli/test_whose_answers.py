@@ -94,7 +94,7 @@ def test_answers_whose_ids_have_another_unicode_form_are_refused(cli, ok, tmp_pa
     assert said.code == 2
     assert "the same text in a different Unicode form" in said.err
     evaluation = Evaluation.open("forms")
-    with pytest.raises(ScoresError, match="in a different Unicode form: write it like that"):
+    with pytest.raises(ScoresError, match="in a different Unicode form: write it so"):
         evaluation.tell("target", {unicodedata.normalize("NFD", asked[0]): 1})
     with pytest.raises(AnswersError, match=f"the score of item '{asked[0]}' is not a number: int"):
         evaluation.tell("target", {asked[0]: 10**400})

@@ -179,7 +179,7 @@ def test_conditions_go_along_and_the_next_model_is_compared(tmp_path):
     evaluation.ask()
     answers = WHOLE.take(models=[1])
     other = answers.changed(items=answers.items.assign(harness="lm-eval", **asked("1234")))
-    with pytest.raises(AnswersError, match=r"18 of 18 items of task .* have a different prompt"):
+    with pytest.raises(AnswersError, match=r"18 of 18 items of task .* have other prompts"):
         evaluation.tell_table(other, "new")
     same = answers.changed(items=answers.items.assign(harness="lm-eval", **asked()))
     assert evaluation.tell_table(same, "new").answers == 120
@@ -188,7 +188,7 @@ def test_conditions_go_along_and_the_next_model_is_compared(tmp_path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"prompt": "1234"}, "a different prompt than in the table"),
+        ({"prompt": "1234"}, "other prompts than in the table"),
         ({"shots": "5"}, "few-shot examples of task .* 5 in the run, 0 in the table"),
         ({"key": "cc/bb"}, "another right answer than in the table"),
         ({"key": "aa/dd"}, "other options than in the table"),
@@ -252,7 +252,7 @@ def test_a_benchmark_that_changed_between_two_runs(tmp_path):
     with pytest.raises(EvaluationError, match=r"1 item is gone: 'extra'"):
         add(run, more)
     renamed = Benchmark(items.assign(task=np.where(items["task"] == "task-0", "x", items["task"])))
-    with pytest.raises(EvaluationError, match=r"items? ha(s|ve) a different task"):
+    with pytest.raises(EvaluationError, match=r"changed tasks?: "):
         add(run, renamed)
     ids = [f"other-{at}" for at in range(120)]
     with pytest.raises(EvaluationError, match="none of the answered items is in the table"):

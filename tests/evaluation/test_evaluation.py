@@ -9,7 +9,7 @@ import pytest
 from fewbench.errors import AnswersError, EvaluationError, FewbenchError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.estimate import Estimate
-from fewbench.evaluation.evaluation import select_items
+from fewbench.evaluation.selecting import select_items
 from fewbench.methods import Subset
 from fewbench.packs import pack
 from fewbench.scores import Scale, from_arrays, save_scores

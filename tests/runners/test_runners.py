@@ -199,8 +199,8 @@ def test_lines_that_are_no_answers_are_named():
         ("print('loading …', flush=True)", "printed 'loading …', which is not an answer"),
         ("item = 'elsewhere'", "answered the item 'elsewhere', which was not requested"),
         ("print(json.dumps({'item': item, 'cost': -1}), flush=True)", "which is not an answer"),
-        ("print(json.dumps({'item': item, 'score': 10**400}), flush=True)", "is no answer"),
-        ('print(\'{"item": "q", "score": 1, "score": 0}\', flush=True)', "is no answer"),
+        ("print(json.dumps({'item': item, 'score': 10**400}), flush=True)", "is not an answer"),
+        ('print(\'{"item": "q", "score": 1, "score": 0}\', flush=True)', "is not an answer"),
         ("print(json.dumps({'item': item, 'score': 7}), flush=True); continue", r"outside 0\.\.1"),
     ):
         with pytest.raises(FewbenchError, match=said):

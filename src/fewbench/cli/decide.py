@@ -9,7 +9,7 @@ from typing import Any
 
 from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder
@@ -281,7 +281,7 @@ def _add(
         return
     taken = _tell(evaluation, table, name, is_whole=is_whole)
     if is_whole:
-        say(f"note: the file has {share:.0%} of the items: {name} ran in full, as a source model")
+        say_note(f"the file has {share:.0%} of the items: {name} ran in full, as a source model")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
@@ -292,7 +292,7 @@ def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores) -> 
         answers, columns=columns, like=scores, scale=scores.scale, **asdict(words)
     )
     for note in reading.notes:
-        say(f"note: {note}")
+        say_note(note)
     return reading.scores
 
 
@@ -319,7 +319,7 @@ def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if unasked > 0:
-        say(f"note: {counted(unasked, 'item')} not used: not asked for")
+        say_note(f"{counted(unasked, 'item')} not used: not asked for")
     return taken
 
 

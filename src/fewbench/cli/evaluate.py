@@ -8,7 +8,7 @@ import typer
 
 from fewbench._names import counted, some
 from fewbench._progress import ESTIMATING, at_work
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note, say_warning
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AverageOption,
@@ -144,7 +144,7 @@ def start(
             output, scores, method or AUTO, stop, names, seed, items_of, subset=chosen
         )
     for note in notes:
-        say(f"note: {note}")
+        say_note(note)
     method = evaluation.provenance.method
     asked = evaluation.ask()
     if not asked:
@@ -153,12 +153,12 @@ def start(
         evaluation.save(output, scores_path)
     first = asked.get(evaluation.targets[-1]) or next(iter(asked.values()))
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
-        say(f"note: with {method}, targets wait for one another before they get more items")
+        say_note(f"with {method}, targets wait for one another before they get more items")
     if check:
         with at_work("measuring the method's error on the source models (--no-check skips this)"):
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
-            say(f"warning: {warning}")
+            say_warning(warning)
     batch = " (the first batch)" if len(first) < evaluation.provenance.budget else ""
     n_sources = evaluation.scores.n_models
     sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
@@ -285,8 +285,8 @@ def _positions_now(
             "ran the new documents",
         )
     if lacking:
-        say(
-            f"warning: {logs}: lacks {len(lacking):,} of {len(items):,} items, not printed here: "
+        say_warning(
+            f"{logs}: lacks {len(lacking):,} of {len(items):,} items, not printed here: "
             f"{some(lacking)}"
         )
     return sources, [item for item in items if item not in set(lacking)]
@@ -375,8 +375,8 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
     asked = evaluation.ask(targets=targets)
     for name in targets:
         if name not in asked:
-            say(
-                f"note: {name} gets no more items: it ran them all, or its cost limit is reached "
+            say_note(
+                f"{name} gets no more items: it ran them all, or its cost limit is reached "
                 "(to go on: a larger limit of fewbench start --cost or fewbench run)"
             )
     if asked:

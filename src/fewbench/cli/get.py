@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fewbench._names import counted, sized, split_names
 from fewbench._progress import at_work, progress_bar
-from fewbench._text import echo, say, table
+from fewbench._text import echo, say, say_note, table
 from fewbench.cli.commands import Call, command
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import PublicError
@@ -67,7 +67,7 @@ def _get(call: Call, *, dry_run: bool = False, as_json: bool = False) -> None:
     results: PublicResults = call(output=output)
     say(f"{results.files!r}")
     for note in results.notes:
-        say(f"note: {note}")
+        say_note(note)
     _report(results, as_json)
 
 

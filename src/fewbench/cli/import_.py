@@ -9,7 +9,7 @@ from pathlib import Path
 from fewbench._files import only_process, written_whole
 from fewbench._names import as_cell, counted, some
 from fewbench._progress import at_work
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
@@ -107,23 +107,23 @@ def _import(
                     _ = path and read_attributes(path, kind)
         mistakes.refuse()
         for note in reading.notes:
-            say(f"note: {note}")
+            say_note(note)
         scores = join_attributes(reading.scores, models=models, items=items)
         scores = scores if by is None else in_clusters(scores, "task" if by == task else by)
         if "doc_id" in reading.scores.items and not scores.items["task"].equals(
             reading.scores.items["task"]
         ):
-            say(f"note: tasks are taken from {items}, also for ask --for lm-eval")
+            say_note(f"tasks are taken from {items}, also for ask --for lm-eval")
         for note in runs_note(scores):
-            say(f"note: {note} (--models FILE with a column family)")
+            say_note(f"{note} (--models FILE with a column family)")
         with at_work("writing"):
             written = save_scores(scores, output)
         if len(reading.files):
             _report_files(reading, report)
     if (scores.items["task"] == NO_TASK).all():
         way = "--task COLUMN, or " if score is not None else ""
-        say(
-            "note: all items count as one task. To name tasks, pass "
+        say_note(
+            "all items count as one task. To name tasks, pass "
             f"{way}--items FILE with the columns item and task"
         )
     echo(f"{written}: {described(scores)}")
@@ -219,11 +219,11 @@ def _add(call: Call, *, output: Path) -> None:
         table: Scores = call(scores=open_saved(output)) if grows else call()
         save_scores(table, output)
     for warning in accepted:
-        say(f"note: {output}: {warning.message}")
+        say_note(f"{output}: {warning.message}")
     ids = [f"{Journal(run).header().id}:" for run in call.given["runs"]]
     n_runs = sum(source.startswith(tuple(ids)) for source in table.models[RUN])
     for note in runs_note(table):
-        say(f"note: {note} (--family)")
+        say_note(f"{note} (--family)")
     runs = f"{counted(n_runs, 'run')} from {some(call.given['runs'])}"
     echo(f"{output}: has {runs}; {described(table)}")
 

@@ -8,7 +8,7 @@ import typer
 
 from fewbench._names import split_names
 from fewbench._progress import at_work
-from fewbench._text import say
+from fewbench._text import say, say_note
 from fewbench.cli import completion
 from fewbench.errors import FewbenchError, FieldError, ReaderError, RunError
 
@@ -103,7 +103,7 @@ def load(path: Path, average: "Average | None" = None, *, items: bool = False) -
         reading = open_scores(place)
         scores = reading.scores if items else as_scores(reading.scores)
     for note in reading.notes:
-        say(f"note: {note}")
+        say_note(note)
     for credit in scores.credits:
         say(f"source results: {credit}")
     if not scores.n_models and not items:
@@ -161,7 +161,7 @@ def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
 
     for budget in budgets:
         if scores is not None and (note := share_note(budget, scores)):
-            say(f"note: {note}")
+            say_note(note)
 
 
 def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
@@ -171,7 +171,7 @@ def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
     with at_work(f"opening {folder}"):
         evaluation = Evaluation.open(folder, scores)
     for note in evaluation.read_notes:
-        say(f"note: {note}")
+        say_note(note)
     return evaluation
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._files import written_whole
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.cli.commands import Call, command
 from fewbench.cli.help import Commands, ListedGroup
 from fewbench.cli.options import say_shares
@@ -43,7 +43,7 @@ def give_subset(
 ) -> None:
     """Write a subset to a file or print its items, and print its notes."""
     for note in subset.notes:
-        say(f"note: {note}")
+        say_note(note)
     if output is None:
         echo(export_items(scores, subset.items, harness))
         return

@@ -12,7 +12,7 @@ import typer
 from typer.models import OptionInfo
 
 from fewbench._progress import ESTIMATING, status_line
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.cli.documented import as_command, documented, option_parameter
 from fewbench.cli.help import USAGE_ERROR, PlainCommand
 from fewbench.cli.options import (
@@ -146,7 +146,7 @@ class RunOptions:
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
         scores = None if self.scores is None else load(self.scores, self.average, items=True)
         if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
-            say(f"note: the earlier run is now in {kept}")
+            say_note(f"the earlier run is now in {kept}")
         return scores
 
     def stop(self, scores: Scores | None) -> Stop | None:
@@ -245,7 +245,7 @@ class Notes:
         """Print those of the notes that are new."""
         for note in notes:
             if note not in self._told:
-                say(f"note: {note}")
+                say_note(note)
             self._told.add(note)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fewbench._files import written_whole
 from fewbench._names import some
-from fewbench._text import echo, say
+from fewbench._text import echo, say, say_note
 from fewbench.bento import (
     TaskAnalysis,
     TaskMatrix,
@@ -408,12 +408,12 @@ def _read_results(
             )
         of_benchmark = scores.items["task"].isin(names).to_numpy()
         if others := len(set(scores.tasks) - set(names)):
-            say(f"note: {path}: {others} tasks not used: not in the matrix")
+            say_note(f"{path}: {others} tasks not used: not in the matrix")
             scores = scores.take(items=of_benchmark.nonzero()[0])
         return TaskResults.of_scores(scores)
     table, notes = read_task_table(path, list(names))
     for note in notes:
-        say(f"note: {note}")
+        say_note(note)
     values = table.to_numpy()
     if losses and transform == "exp":
         values, losses = np.exp(-values), False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench._names import counted, some
-from fewbench._text import echo, say
+from fewbench._text import echo, say_note, say_warning
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
@@ -165,14 +165,14 @@ def tell(
             hint = f"write scores on the scale of the source models, {ends}"
             raise AnswersError(error.message, hint=hint) from error  # tell has no --range
         for note in reading.notes:
-            say(f"note: {note}")
+            say_note(note)
         if not is_logs and columns.score and "cost" in table_columns(answers):
-            say(
-                f"note: {answers}: the column cost is not used: costs are those of the items. "
+            say_note(
+                f"{answers}: the column cost is not used: costs are those of the items. "
                 "fewbench run command records reported costs"
             )
         for note in _other_scores(evaluation.scores, reading.scores):
-            say(f"warning: {note}")
+            say_warning(note)
         moved = _moved(evaluation, reading.scores) if is_logs else ""
         taken = evaluation.tell_table(
             reading.scores,
@@ -195,7 +195,7 @@ def tell(
     left = {name: f"{len(items):,} more" for name, items in evaluation.ask().items()}
     for name in left:
         if (leaves := leaving_note(evaluation, name)) is not None:
-            say(f"note: {leaves}")
+            say_note(leaves)
     after = f"ask {folder} for " if left else f"estimate {folder}"
     if len(evaluation.targets) == 1:
         after += "".join(left.values())
@@ -225,11 +225,11 @@ def _say_taken(
     from fewbench.scores.conditions import count_uncompared
 
     if taken.unskipped_items:
-        say(f"note: {some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
+        say_note(f"{some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
     for note in (*taken.notes, *count_uncompared(taken.uncompared)) if is_logs else ():
-        say(f"note: {note}")
+        say_note(note)
     for name, model in taken.renamed.items():
-        say(f"note: {answers}: answers of the model {model!r} are recorded as those of {name!r}")
+        say_note(f"{answers}: answers of the model {model!r} are recorded as those of {name!r}")
     if moved:
         advice = (
             "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, "
@@ -239,7 +239,7 @@ def _say_taken(
         )
         if not taken.answers + taken.corrected:
             raise AnswersError(f"{answers}: {moved}, so no answer is used", hint=advice)
-        say(f"warning: {moved}; {advice}")
+        say_warning(f"{moved}; {advice}")
     unasked = taken.unasked_items
     if unasked and not taken.answers and len(unasked) == n_items:
         raise AnswersError(
@@ -247,7 +247,7 @@ def _say_taken(
             hint=f"fewbench ask {evaluation.folder} lists the ids",
         )
     if taken.other_models:
-        say(f"note: {answers}: {some(taken.other_models)} not used: no target of this evaluation")
+        say_note(f"{answers}: {some(taken.other_models)} not used: no target of this evaluation")
     ids = evaluation.scores.items.index
     unknown = [item for item in unasked if item not in ids]
     for items, why in (
@@ -256,9 +256,9 @@ def _say_taken(
         ([item for item in unasked if item in ids], "not asked for, so not used"),
     ):
         if items:
-            say(f"note: {answers}: {counted(len(items), 'item')} {why}: {some(items)}")
+            say_note(f"{answers}: {counted(len(items), 'item')} {why}: {some(items)}")
     if taken.answers_before:
-        say(f"note: {answers}: {counted(taken.answers_before, 'answer')} recorded already")
+        say_note(f"{answers}: {counted(taken.answers_before, 'answer')} recorded already")
 
 
 def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:

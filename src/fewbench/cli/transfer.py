@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import split_names
-from fewbench._text import say
+from fewbench._text import say, say_note
 from fewbench.bento.measurement import Measurement, expected_cost, measure
 from fewbench.bento.measurement.sources import FORMS, passed_over, read_tasks
 from fewbench.bento.measurement.templates import Template, read_template
@@ -46,7 +46,7 @@ def _measure(call: Call, *, include_path: Path | None = None, dry_run: bool = Fa
     elif not dry_run:
         raise TransferError("no output folder", hint="give -o FOLDER, or --dry-run to see the cost")
     for note in passed_over(names):
-        say(f"note: {note}")
+        say_note(note)
 
     def say_cost(start: Measurement) -> None:
         if start.answers.complete:

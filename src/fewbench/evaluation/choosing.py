@@ -111,7 +111,7 @@ class Choosing:
         Those of the source models.
     settings : Opened
     ledger : Ledger
-        What was asked and answered. Rounds that the method asks for are noted there.
+        The requests and answers so far. Rounds that the method asks for are noted there.
     """
 
     def __init__(self, scores: Scores, settings: Opened, ledger: Ledger) -> None:

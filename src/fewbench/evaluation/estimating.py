@@ -313,9 +313,7 @@ def progress_notes(
             )
         )
     elif method.whole_budget and asked < budget:
-        notes.append(
-            f"only {asked} of {budget} items were requested: the others were lost or changed"
-        )
+        notes.append(f"only {asked} of {budget} items requested: the others were lost or changed")
     if skipped:
         notes.append(
             f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "

@@ -2,8 +2,8 @@
 
 `evaluation.json` is written at the start, and again for a new limit. `answers.jsonl` only grows
 (see `fewbench._journal`): one line for each round of items asked, each tell, items that were
-skipped or taken up again, each target that is asked the items of another one, and each batch that
-was run: at what cost, which items failed, and how the model was run.
+skipped or taken up again, each target that follows a run, and each batch that was run: at what
+cost, which items failed, and how the model was run.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -144,10 +144,10 @@ class Followed(Frozen):
 class Ran(Frozen):
     """What a batch of a run cost, and which of its items failed.
 
-    `counts` is False where the model failed as a whole, which is no fault of the items. Earlier
-    failures of the items in `again` do not count either. An entry with `facts` says how the model
-    was run from there on. `seconds` and `own` are the time since the entry before, and the part of
-    it that fewbench itself took.
+    `counts` is False where the model failed as a whole, which does not count against the items.
+    Earlier failures of the items in `again` do not count either. An entry with `facts` says how the
+    model was run from there on. `seconds` and `own` are the time since the entry before, and the
+    part of it that fewbench itself took.
     """
 
     target: str

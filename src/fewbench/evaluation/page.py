@@ -163,10 +163,7 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     ]
     notes = ["fewbench versus says which of two targets is better."]
     if any(estimate.rank is not None for estimate in ranked):
-        text = (
-            "Random sampling: the half width with the same number of random items at this score. "
-            "Rank: among "
-        )
+        text = "Random sampling: the half width of as many random items at this score. Rank: among "
         notes.insert(0, f"{text}the source models.")
     else:  # without source models, the items are a random sample themselves
         kept = [at for at, (name, _) in enumerate(head) if name not in ("Random sampling", "Rank")]

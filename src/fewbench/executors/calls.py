@@ -298,8 +298,7 @@ def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = F
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
         raise ClusterError(
-            f"{scheme}://{place} is not an address",
-            hint=f"write {scheme}://HOST:PORT, PORT a number",
+            f"{scheme}://{place} is not an address", hint=f"write {scheme}://HOST:PORT (a number)"
         )
     try:
         with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as there:

@@ -86,8 +86,7 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         f"fewer than {FEW} independent source models",
         ("fewbench", "aipw", "random"),
-        "few source models show only roughly how items are related: the items are a random "
-        "sample, and "
+        "few source models hardly show how items are related: the items are a random sample, and "
         "the estimate relies more on the target's own answers",
         below=FEW,
     ),

@@ -140,7 +140,7 @@ def _of_items(entries: list[Entry], ids: set[str], named: tuple[str, ...]) -> li
             lead = entry.lead.of_items(ids)
             taken += [entry.model_copy(update={"lead": lead})] * (entry.target in named)
             continue
-        if isinstance(entry, Ran):  # what answers cost is not asked here
+        if isinstance(entry, Ran):  # costs of answers do not matter here
             continue
         kept = [at for at, item in enumerate(entry.items) if item in ids]
         items = tuple(entry.items[at] for at in kept)

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from fewbench._files import naming, only_process
 from fewbench._json import loads
 from fewbench._names import did_you_mean
+from fewbench._progress import OnStep
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
 
@@ -42,7 +43,6 @@ PRIVATE = "check the name; for a private one, log in with `hf auth login`"
 
 T = TypeVar("T")
 S = TypeVar("S")
-Progress = Callable[[int, int], None]
 
 
 class Misread(PublicError):
@@ -170,7 +170,7 @@ class Fetcher:
         If huggingface_hub or pooch is not installed.
     """
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: OnStep | None = None) -> None:
         try:
             import huggingface_hub
             import pooch

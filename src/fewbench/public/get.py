@@ -16,6 +16,8 @@ import numpy as np
 from fewbench._files import written_whole
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, sized, some
+from fewbench._progress import OnStep
+from fewbench._text import as_note
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
 from fewbench.public.catalogue import find_source
@@ -23,7 +25,6 @@ from fewbench.public.fetching import (
     MOVED,
     Fetcher,
     Misread,
-    Progress,
     is_there,
     laid_out,
     named_among,
@@ -138,7 +139,7 @@ class PublicFiles:
             f"{self.version}, license: {self.source.license}"
         )
 
-    def fetch(self, progress: Progress | None = None) -> "PublicFiles":
+    def fetch(self, progress: OnStep | None = None) -> "PublicFiles":
         """Download the files that are not in the cache; an interrupted download continues.
 
         Returns the files that are there now, with a note on those that cannot be had.
@@ -260,7 +261,7 @@ class PublicResults:
 
     def __repr__(self) -> str:
         size = f"{self.scores.n_models:,} models × {self.scores.n_items:,} items"
-        lines = [f"{size} of {self.files!r}", *(f"note: {note}" for note in self.notes)]
+        lines = [f"{size} of {self.files!r}", *map(as_note, self.notes)]
         return "\n".join([*lines, f"cite: {self.files.source.cite}"])
 
     def _repr_html_(self) -> str:
@@ -329,7 +330,7 @@ def get(
     force: bool = False,
     workers: int = 1,
     executor: Executor = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> PublicResults:
     """Fetch other models' public per-item results of a benchmark.
 

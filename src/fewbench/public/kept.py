@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fewbench._names import counted, did_you_mean, sized
 from fewbench._progress import at_work, progress_bar
-from fewbench._text import say
+from fewbench._text import say, say_note
 from fewbench.errors import MissingFileError, PublicError
 from fewbench.public.catalogue import SOURCES
 from fewbench.public.get import default_cache, find_public_files
@@ -67,7 +67,7 @@ def located(place: str | os.PathLike[str]) -> Path:
     with progress_bar("fetching (MB)") as progress:
         results = files.fetch(progress).read()
     for note in results.notes:
-        say(f"note: {note}")
+        say_note(note)
     output = tables / files.folder.name / table
     output.parent.mkdir(parents=True, exist_ok=True)
     results.save(output, force=True)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from fewbench._files import written_whole
 from fewbench._names import some
+from fewbench._progress import OnStep
 from fewbench.errors import PublicError
-from fewbench.public.fetching import Fetcher, Progress
+from fewbench.public.fetching import Fetcher
 from fewbench.public.get import default_cache
 from fewbench.public.hosts import Hub
 from fewbench.public.source import HUB
@@ -22,7 +23,7 @@ def get_pack(
     revision: str | None = None,
     cache: str | Path | None = None,
     force: bool = False,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Path:
     """Fetch a pack and check it; return the path of the file.
 

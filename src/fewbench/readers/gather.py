@@ -7,7 +7,7 @@ an Arrow file of one row, a list per column of a run, and the rest of the runs a
 import gc
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._files import written_whole
+from fewbench._progress import OnStep
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, ReaderError, first_line
 from fewbench.executors import Executor, InProcess, Lost, Pool, open_pool
@@ -30,7 +31,6 @@ SUFFIX = ".part"
 Pairs = tuple[tuple[str, Any], ...]
 Damaged = Literal["stop", "skip", "rows"]
 Answer = list[LogRun] | Path | FewbenchError  # runs, or the part that holds them
-Progress = Callable[[int, int], None]
 PARALLEL_FROM = 256 * 2**20  # bytes; for fewer, processes take longer to start than they save
 SHOWN = 3
 
@@ -146,7 +146,7 @@ def gather(
     workers: int = 1,
     executor: Executor = None,
     damaged: Damaged = "stop",
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> tuple[list[LogRun], list[tuple[Path, str]]]:
     """Read all units.
 

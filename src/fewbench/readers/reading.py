@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 from fewbench._content import is_lfs_pointer
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
+from fewbench._progress import OnStep
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
 from fewbench.readers.frames import Columns
-from fewbench.readers.gather import Damaged, Progress, find_units, gather
+from fewbench.readers.gather import Damaged, find_units, gather
 from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
@@ -125,7 +126,7 @@ def read(
     work: Path | None = None,
     workers: int = 1,
     executor: Executor = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Reading:
     """Import other models' per-item results.
 
@@ -311,7 +312,7 @@ def _read_logs(
     work: Path | None,
     workers: int,
     executor: Executor,
-    progress: Progress | None,
+    progress: OnStep | None,
 ) -> Reading:
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)

@@ -43,7 +43,7 @@ def n_outages(ran: Sequence[Ran], target: str) -> int:
 
 
 def facts_of(ran: Sequence[Ran], target: str) -> dict[str, str] | None:
-    """Return how a target was run last; None if that is not known."""
+    """Return how a target was run last, or None if unknown."""
     recorded = [batch.facts for batch in ran if batch.facts is not None and batch.target == target]
     return recorded[-1] if recorded else None
 

@@ -118,7 +118,7 @@ class Runner(ABC):
     repeat: int = 1
 
     def benchmark(self) -> Benchmark | None:
-        """Return the items of what would be run, as the harness weighs them, if it knows them."""
+        """Return the items that would run, with their weights, if the runner has its own items."""
         return None
 
     def model_facts(self, target: str) -> Mapping[str, str]:
@@ -255,8 +255,8 @@ def run_with(
     ----------
     runner : Runner
     scores : Scores, Benchmark, or None
-        As for `Run.open`; None for the items that the runner knows of (`Runner.benchmark`), or else
-        for those of the run whose items are asked.
+        As for `Run.open`. None means the runner's own items (`Runner.benchmark`), or else those of
+        the run that is followed.
     method, stop, folder
         As for `Run.open`; a number as `stop` is a number of items.
     targets : sequence of str, optional

@@ -109,9 +109,9 @@ def opened(
     """Open the evaluation in a folder, or start one that is not saved yet; return it and notes.
 
     This alone settles method, limits and seed. What is not given (`auto`, None, the seed 0) is that
-    of the pack, or of the run whose items are asked; limits, first of all, that of the folder.
-    Targets that are new are asked the items of another first. `subset` and `is_run` are as for
-    `Evaluation`, `repeats` and `epochs` as for `Run.open`.
+    of the pack, or of the run that is followed; limits come first from the folder. New targets
+    follow an earlier target. `subset` and `is_run` are as for `Evaluation`, `repeats` and `epochs`
+    as for `Run.open`.
     """
     check_limits(stop, scores, folder, items_of)
     lead = None if items_of is None else LeadingRun.read(items_of)

@@ -6,10 +6,9 @@ became of them, and `result` says what was found. `fewbench.runners.driving` con
 failed; in its folder, `run.lock` keeps a second process out.
 """
 
-import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -21,7 +20,6 @@ from fewbench._text import plain
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Ran
-from fewbench.evaluation.opening import COST
 from fewbench.methods import Method
 from fewbench.runners.batches import (
     check_facts,
@@ -30,17 +28,15 @@ from fewbench.runners.batches import (
     masked_facts,
     n_outages,
     names_model,
-    spent_on,
 )
 from fewbench.runners.joining import leaving_note, opened
-from fewbench.runners.result import Progress, RunResult, Spent
+from fewbench.runners.meter import Meter
+from fewbench.runners.result import Progress, RunResult
 from fewbench.runners.run_folder import locked
 from fewbench.scores import Average, Benchmark, Scores
-from fewbench.scores.benchmark import ItemTable
-from fewbench.scores.conditions import compare_conditions, count_uncompared
+from fewbench.scores.conditions import count_uncompared
 from fewbench.scores.costs import amount
 from fewbench.scores.roles import as_sources
-from fewbench.uncertainty.intervals import FEWEST
 
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
@@ -94,7 +90,8 @@ class Run:
         self.is_failed = False
         self.notes: list[str] = []
         self._uncompared: dict[str, set[str]] = {}  # items by what is not compared of them
-        self._batch, self._tries, self._level = batch, tries, level
+        self._meter = Meter(evaluation, targets, batch)
+        self._tries, self._level = tries, level
         self._accept_differences, self._accept = accept_differences, accept
         self._limited: dict[str, str] = {}
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
@@ -102,9 +99,6 @@ class Run:
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
         self._in_doubt: dict[str, set[str]] = {name: set() for name in self.targets}
         self._held = ExitStack()
-        self._own = 0.0  # fewbench's own seconds since the last line
-        self._is_timed = False
-        self._since = time.monotonic()  # of the last line
         self._n_before = self._n_answers()  # by target
 
     @classmethod
@@ -227,7 +221,7 @@ class Run:
             record = evaluation.record
             for name in run.targets if retry_skipped else ():
                 run._retry(name, evaluation.scores.item_ids[sorted(record.given_up(name))])
-            run._since, run._own = started, time.monotonic() - started
+            run._meter.count_from(started)
             run._held = locks.pop_all()
         return run
 
@@ -264,7 +258,7 @@ class Run:
             return []
         if self._out[target]:
             return list(self._out[target])
-        with self._timed():
+        with self._meter.timed():
             self._skip_failed(target)
             if self._is_over(target):
                 return []
@@ -279,7 +273,7 @@ class Run:
             if self.evaluation.is_limited(target):
                 limit = amount(self.stop.cost or 0.0, self.stop.unit)
                 self._limited[target] = f"the cost limit of {limit} was reached"
-            self._out[target] = items[: self._most(target, len(items))]
+            self._out[target] = items[: self._meter.most(target, len(items))]
         return list(self._out[target])
 
     def take(
@@ -319,12 +313,12 @@ class Run:
         AnswersError
             As for `Evaluation.tell` and `Evaluation.tell_table`.
         """
-        with self._timed():
+        with self._meter.timed():
             left, repeat = set(self._open(target)), self._repeat[target]
             failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
             counts = self._count(target, failed, is_answered=not left.isdisjoint(items_of(answers)))
             # The cost first: it was spent, even if this process dies before the answers are kept.
-            self._note(target, failed, counts, cost, tokens)
+            self._meter.note(target, failed, counts, cost, tokens)
             texts = {item: _beginning(text) for item, text in (texts or {}).items()}
             if isinstance(answers, Scores):
                 accepted = {"accept_differences": self._accept_differences, **self._accept}
@@ -361,48 +355,12 @@ class Run:
     def _open(self, target: str) -> list[str]:
         return self.evaluation.due(target)
 
-    def _n_runs(self, target: str) -> int:
-        """Return how many times a target ran an item."""
-        return int(self.evaluation.record.times(target).sum())
-
-    def _most(self, target: str, n_open: int) -> int | None:
-        """Return how many of the items may be run at once, so that limits are kept.
-
-        For costs and tokens that are known only after an item ran: one item first, then at most
-        twice as many as were run, and one standard deviation less than the limit allows, if costs
-        differ as much as their mean.
-        """
-        stop, of_all = self.stop, sum(self._n_answers().values())
-        answered, spent = self._n_runs(target), self._spent([target])
-        most = [] if self._batch is None else [self._batch]
-        if not answered:  # a first batch may show that scores are on the wrong scale
-            most.append(FEWEST)
-        affordable = []
-        if stop.cost is not None and (spent.cost or COST not in self.evaluation.scores.items):
-            affordable.append(n_open if spent.cost else 1)
-        if stop.tokens is not None:
-            left = stop.tokens - spent.tokens
-            affordable.append(int(left * answered / spent.tokens) if spent.tokens else 1)
-        most += [max(1, min(int(n - math.sqrt(n)), 2 * answered)) for n in affordable]
-        if stop.seconds is not None:
-            used = spent.model_seconds if of_all else 0.0
-            most.append(max(1, int((stop.seconds - used) * of_all / used)) if used else FEWEST)
-        return min(most, default=None)
-
     def _is_over(self, target: str) -> bool:
         """Whether a limit is reached that applies to the run as a whole."""
-        stop, spent = self.stop, self._spent([target])
-        if stop.seconds is not None and self._spent().seconds >= stop.seconds:
-            minutes = f"{stop.seconds / 60:,.3g} minutes"
-            self.halt(f"the limit of {minutes} was reached (to go on: more --minutes)")
-        answered = max(1, self._n_runs(target))
-        if stop.tokens is not None and spent.tokens * (1 + 1 / answered) > stop.tokens:
-            self._limited[target] = (
-                f"the limit of {stop.tokens:,} tokens was reached (to go on: more --tokens)"
-            )
-        if answered >= FEWEST and stop.items is None and (silent := self._silent_limits()):
-            problem = f"the model reported no {silent[0]} for {counted(answered, 'item')}"
-            self.halt(f"{problem}, so the limit on {silent[0]} cannot be kept", is_failure=True)
+        if (ended := self._meter.end_of_all(target)) is not None:
+            self.halt(ended[0], is_failure=ended[1])
+        if (why := self._meter.end_of(target)) is not None:
+            self._limited[target] = why
         return self.stopped is not None or target in self._limited
 
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
@@ -444,50 +402,8 @@ class Run:
             if skipped := [item for item in self._open(target) if item in given_up]:
                 self.evaluation.skip(target, skipped)
 
-    # -- on disk -----------------------------------------------------------------------------
-
-    def _note(
-        self, target: str, failed: Mapping[str, str], counts: bool, cost: float, tokens: int
-    ) -> None:
-        now = time.monotonic()
-        batch = Ran(
-            target=target,
-            failed=dict(failed),
-            counts=counts,
-            cost=cost,
-            tokens=tokens,
-            seconds=now - self._since,
-            own=self._own,
-        )
-        self.evaluation.note_run(batch)
-        self._since, self._own = now, 0.0
-
     def _failures(self, target: str) -> dict[str, list[str]]:
         return failures_of(self.evaluation.ran, target)
-
-    def _spent(self, targets: Sequence[str] | None = None) -> Spent:
-        """Return what was spent up to now."""
-        named = self.targets if targets is None else targets
-        spent = spent_on(self.evaluation.ran, named, self.targets)
-        return spent.model_copy(
-            update={
-                "seconds": spent.seconds + time.monotonic() - self._since,
-                "own_seconds": spent.own_seconds + self._own,
-            }
-        )
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        """Count fewbench's own time."""
-        if self._is_timed:
-            yield
-            return
-        started, self._is_timed = time.monotonic(), True
-        try:
-            yield
-        finally:
-            self._own += time.monotonic() - started
-            self._is_timed = False
 
     # -- what was found ----------------------------------------------------------------------
 
@@ -497,9 +413,9 @@ class Run:
         An interval takes long on large tables, a score alone a moment, counts no time.
         """
         record = self.evaluation.record
-        answered, times = self._n_runs(target), self.stop.repeats
+        answered, times = self._meter.n_runs(target), self.stop.repeats
         estimate, value = None, None
-        with self._timed():
+        with self._meter.timed():
             if interval and answered:
                 estimate = self.evaluation.estimate(self._level, [target], warn=False)[target]
                 value = estimate.score
@@ -513,7 +429,7 @@ class Run:
             total=times * self.evaluation.scores.n_items,
             score=value,
             estimate=estimate,
-            spent=self._spent([target]),
+            spent=self._meter.spent([target]),
             cost=self.evaluation.cost(target),
         )
 
@@ -521,7 +437,7 @@ class Run:
         """Return estimates of all targets with answers, failures, and what was spent and saved."""
         record = self.evaluation.record
         named = [name for name in self.targets if len(record.answered(name))]
-        with self._timed():
+        with self._meter.timed():
             estimates = None
             if named:
                 estimates = self.evaluation.estimate(self._level, named, warn=False)
@@ -544,7 +460,7 @@ class Run:
             self.evaluation,
             estimates,
             failed=failed,
-            spent={name: self._spent([name]) for name in self.targets},
+            spent={name: self._meter.spent([name]) for name in self.targets},
             limited=self._limited,
             stopped=self.stopped,
             is_failed=self.is_failed,
@@ -554,7 +470,7 @@ class Run:
         )
 
     def _n_answers(self) -> dict[str, int]:
-        return {name: self._n_runs(name) for name in self.targets}
+        return {name: self._meter.n_runs(name) for name in self.targets}
 
     def _reused(self) -> list[str]:
         """Return which answers came from an earlier run, where they may be another model's."""
@@ -594,50 +510,12 @@ class Run:
 
     def _note_limits(self) -> None:
         """Note a limit that could not be kept, as nothing reported what was used."""
-        for name in self._silent_limits():
+        for name in self._meter.silent_limits():
             self._note_once(f"no {name} reported: the limit on {name} was not kept")
 
     def _note_once(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
-
-    def _silent_limits(self) -> list[str]:
-        """Return the limits of which nothing was reported."""
-        stop, spent = self.stop, self._spent()
-        limits = (
-            ("cost", stop.cost, spent.cost or COST in self.evaluation.scores.items),
-            ("tokens", stop.tokens, spent.tokens),
-        )
-        return [name for name, limit, used in limits if limit is not None and not used]
-
-
-def check_score(score: float, scores: Scores, what: str) -> None:
-    """Raise RunError for a score of a harness that is not on the scale of the scores."""
-    scale = scores.scale
-    if not scale.low <= score <= scale.high:
-        raise RunError(
-            f"{what} is {score:g}, outside {scale.low:g}..{scale.high:g}",
-            hint="run the task and the metric that the source models ran"
-            if scores.n_models
-            else "name a metric on this scale with --metric (in Python metric=…)",
-        )
-
-
-def check_alike(
-    before: ItemTable, now: ItemTable, items: Iterable[str], names: tuple[str, str], *, accept: bool
-) -> str:
-    """Return differences in prompts or scoring; RunError unless they are accepted.
-
-    `names` are those of the two tables in messages.
-    """
-    differ = "; ".join(compare_conditions(before, now, items, names).differences)
-    if differ and not accept:
-        raise RunError(
-            f"prompts or scoring would differ from {names[0]}: {differ}",
-            hint=f"give the arguments, the task and the version of {names[0]}; or pass "
-            "--accept-differences to use the answers anyway (in Python accept_differences=True)",
-        )
-    return differ
 
 
 def _beginning(text: str) -> str:

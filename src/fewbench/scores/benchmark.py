@@ -181,7 +181,7 @@ def changes(before: ItemTable, now: ItemTable) -> list[str]:
     --------
     >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
     >>> changes(Benchmark(items), Benchmark(items.iloc[1:].assign(task="y"), average="macro"))
-    ["1 item is gone: 'q1'", "1 item has a different task: 'q2'", 'the average is macro, was micro']
+    ["1 item is gone: 'q1'", "1 changed task: 'q2'", 'the average is macro, was micro']
     """
     old, new = before.items, now.items
     both = old.index.intersection(new.index)
@@ -196,10 +196,7 @@ def changes(before: ItemTable, now: ItemTable) -> list[str]:
         )
         differ = both[((was != has) & ~(was.isna() & has.isna())).to_numpy(bool)]
         if len(differ):
-            lines.append(
-                f"{counted(len(differ), 'item has', 'items have')} a different {name}: "
-                f"{some(differ)}"
-            )
+            lines.append(f"{counted(len(differ), 'changed ' + name)}: {some(differ)}")
     if before.average != now.average:
         lines.append(f"the average is {now.average}, was {before.average}")
     return lines or ["its items have a different order or scale"]
@@ -264,9 +261,7 @@ def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> In
     if unknown:
         hint = f"{kind}s there look like {some(index[:2])}"
         if (pair := same_text(map(str, unknown), map(str, index))) is not None:
-            hint = (
-                f"{pair[1]!a} is {pair[0]!a} there, in a different Unicode form: write it like that"
-            )
+            hint = f"{pair[1]!a} is {pair[0]!a} there, in a different Unicode form: write it so"
         raise ScoresError(
             f"{counted(len(unknown), f'{kind} is', f'{kind}s are')} not in the scores: "
             f"{some(unknown)}",

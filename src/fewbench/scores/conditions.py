@@ -199,9 +199,7 @@ def compare_conditions(
     unlike_prompts = {task for task, check in prompts.items() if check.is_open}
     for task, check in prompts.items():
         if check.other:
-            line = _said(
-                task, check.other, check.compared, "a different prompt", names, "prompt_hash"
-            )
+            line = _said(task, check.other, check.compared, "other prompts", names, "prompt_hash")
             if _draws_examples(theirs[task], ours[task]) and not _covers(
                 sources, told, check.other[0][0]
             ):
@@ -214,7 +212,7 @@ def compare_conditions(
                 differences.append(line)
         if check.doubtful:
             notes.append(
-                f"{counted(check.doubtful, 'item')} of task {task!r} have a different prompt than "
+                f"{counted(check.doubtful, 'item')} of task {task!r} have other prompts than "
                 f"in {names[0]}; the harness does not log whether the chat template is the reason"
             )
     unlike = [item for check in prompts.values() for item in check.templated]

@@ -34,6 +34,18 @@ def amount(value: float, unit: str) -> str:
     return f"{unit}{value:{form}}" if is_money else f"{value:{form}} {unit}".strip()
 
 
+def break_even(source_cost: float, instead: float, cost: float) -> int | None:
+    """Return after how many new models the source models have paid, or None if nothing is saved.
+
+    `source_cost` is that of all source models, `cost` that of a new model, and `instead` what a new
+    model would cost without the sources. DISCO's appendix B, in GPU hours:
+
+    >>> break_even(385 * 8.53, instead=8.53, cost=0.07)
+    389
+    """
+    return math.ceil(source_cost / (instead - cost) - 1e-9) if instead > cost else None
+
+
 def cost_of_answers(told: Scores, model: str, items: Sequence[str]) -> float | None:
     """Return what a model's answers to items cost, None if the table states hardly any cost.
 

@@ -38,8 +38,7 @@ CREDIT = "credit"
 """Column of the models with where their results were published, the license, and how to cite it."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
-"""A model that ran less than this share of the items is not a full source: few methods can use
-it."""
+"""A model that ran a smaller share of the items is not a full source: few methods can use it."""
 
 
 def key_field_of(items: "pd.DataFrame") -> str | None:
@@ -546,8 +545,7 @@ def _check_cells(
         where, hint = (
             "",
             (
-                "correct them; or, if all models use a different range, state it on import: "
-                "--range "
+                "correct them; or, if all models use some other range, state it on import: --range "
                 "0,100 or Scale(0, 100); if only some models do, rescale their scores"
             ),
         )

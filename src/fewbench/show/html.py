@@ -19,7 +19,7 @@ from markupsafe import Markup
 from fewbench._files import written_whole
 from fewbench._text import masked
 from fewbench.errors import FewbenchError
-from fewbench.show.charts.theme import DARK, LIGHT, page_config, page_spec
+from fewbench.show.charts.theme import DARK, LIGHT, page_config, page_spec, unchecked
 from fewbench.show.page import Page, Section
 
 BEGIN, END, SCRIPTS, CONTENTS = (
@@ -76,7 +76,7 @@ def render(page: Page, version: int | None = None) -> str:
         groups.setdefault(section.id, []).append(section)
     for parts in groups.values():
         drawn = [
-            charts.placed(*((caption, make()) for caption, make in section.charts))
+            charts.placed(*((caption, unchecked(make)) for caption, make in section.charts))
             for section in parts
         ]
         notes = dict.fromkeys(

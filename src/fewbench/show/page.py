@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from fewbench._names import did_you_mean, some
-from fewbench._text import printed, table, wrapped
+from fewbench._text import as_warning, printed, table, wrapped
 from fewbench._warned import as_html, with_warnings
 from fewbench.errors import FewbenchError
 
@@ -219,7 +219,7 @@ def as_text(page: Page, *details: str) -> str:
         lines += [wrapped(line) for line in (*section.notes, *section.lines)]
         lines += [wrapped(f"{name}: {text}", 2) for name, text in section.facts.items()]
         blocks.append(lines)
-    blocks.append([f"warning: {text}" for text in page.warnings])
+    blocks.append([as_warning(text) for text in page.warnings])
     further = [
         *page.next,
         *(line for section in _shown(page, details) for line in section.commands),

@@ -2,13 +2,14 @@
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
 
 from fewbench._names import counted, fixed, some, split_names
+from fewbench._progress import OnStep
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, MissingExtraError, StudyError
 from fewbench.evaluation.auto import RANDOM, Auto
@@ -34,7 +35,6 @@ from fewbench.uncertainty.sampling import check_level
 LEAST = 3
 """Models: two sources and a target."""
 BUDGETS = (20, 50, 100)
-Progress = Callable[[int, int], None]
 
 
 def compare(
@@ -51,7 +51,7 @@ def compare(
     workers: int = 1,
     executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
     facts: dict[str, str] | None = None,
 ) -> Comparison:
     """Compare methods on models with known full scores.
@@ -293,7 +293,7 @@ def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
 
 
 def run_cells(
-    scores: Scores, cells: list[Cell], pool: Pool, cache: Cache, progress: Progress | None
+    scores: Scores, cells: list[Cell], pool: Pool, cache: Cache, progress: OnStep | None
 ) -> list[CellResult | Failure]:
     """Run cells, or take them from the cache; their results are in the order given.
 

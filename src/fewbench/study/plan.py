@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
+from fewbench._progress import OnStep
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
 from fewbench._version import __version__
@@ -32,7 +33,6 @@ from fewbench.scores.roles import as_scores, source_models
 from fewbench.scores.table import credit_facts
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
-from fewbench.study.compare import Progress
 from fewbench.study.forecast import ITEMS, TARGETS, Forecast, Plan, Target
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS
 from fewbench.study.learning_curve import LearningCurve
@@ -107,7 +107,7 @@ def plan(
     workers: int = 1,
     executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
     on_first: Callable[[Plan], None] | None = None,
 ) -> Plan:
     """Plan how many items to run and with which method.

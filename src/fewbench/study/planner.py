@@ -1,6 +1,5 @@
 """How a plan is found: a method is chosen by a few held-out models, then judged by others."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._names import split_names
+from fewbench._progress import OnStep
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError
@@ -15,10 +15,11 @@ from fewbench.evaluation.auto import RANDOM, Choice, candidates, choose_method
 from fewbench.executors import Pool
 from fewbench.methods import find_method
 from fewbench.scores import Scores
+from fewbench.scores.costs import break_even
 from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
-from fewbench.study.compare import Progress, run_cells
+from fewbench.study.compare import run_cells
 from fewbench.study.differences import Margins
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
@@ -85,7 +86,7 @@ class Planner:
     def __init__(
         self, table: Scores, goal: str, wanted: float, power: float,
         methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, seed: int,
-        pool: Pool, cache: Cache, progress: Progress | None, *, fixed_items: bool = False,
+        pool: Pool, cache: Cache, progress: OnStep | None, *, fixed_items: bool = False,
     ) -> None:  # fmt: skip
         self.fixed_items = fixed_items
         self.table, self.goal, self.wanted, self.power = table, goal, wanted, power
@@ -101,7 +102,7 @@ class Planner:
     def run(self, wanted: Sequence[tuple[Backtest, list[Cell]]]) -> None:
         """Run the cells of several backtests together."""
         cells = [cell for _, part in wanted for cell in part]
-        progress: Progress | None = None
+        progress: OnStep | None = None
         if self._progress is not None:
             shown, before = self._progress, self._done
 
@@ -357,15 +358,3 @@ class Planner:
                 n = items if runs.whole_budget else len(asked)
                 costs.append(n * float(self.prices[asked].mean()))
         return float(np.mean(costs)), random_items * mean, full
-
-
-def break_even(source_cost: float, instead: float, cost: float) -> int | None:
-    """Return after how many new models the source models have paid, or None if nothing is saved.
-
-    `source_cost` is that of all source models, `cost` that of a new model, and `instead` what a new
-    model would cost without the sources. DISCO's appendix B, in GPU hours:
-
-    >>> break_even(385 * 8.53, instead=8.53, cost=0.07)
-    389
-    """
-    return math.ceil(source_cost / (instead - cost) - 1e-9) if instead > cost else None

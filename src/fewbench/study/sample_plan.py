@@ -170,8 +170,7 @@ def plan_sample(
     return Plan(
         goal, wanted, level, power, n_items, used.n_models, *priced,
         scores.scale, facts,
-        (*_notes(used, answer, without or "nothing is known about the items"),
-         repeats_advice(scores)),
+        (*_notes(used, answer, without or "no model ran the items"), repeats_advice(scores)),
         expected=answer, scores=tuple(expected(score) for score in SCORES),
     )  # fmt: skip
 

@@ -94,8 +94,7 @@ UNLIKE = {
 }
 ANSWER_ALIKE = (
     "the source models answer more alike than unrelated models do, as checkpoints of one training "
-    "run would: for a model of a different run, the interval may be too narrow. If they are "
-    "relatives, "
+    "run would: for models of other runs, the interval may be too narrow. If they are relatives, "
     "name their families when you import them (--models FILE with a column family)"
 )
 SCORE_ALIKE = (

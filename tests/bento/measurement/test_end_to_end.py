@@ -1,8 +1,10 @@
 """Measured through the command line and lm-eval, with a small language model behind a server.
 
 A run that is killed, and a server that fails, leave the matrix of a run in which nothing happened.
+Only what is killed is a process of its own: each imports lm-eval anew.
 """
 
+import io
 import json
 import signal
 import subprocess
@@ -10,7 +12,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +22,10 @@ from fewbench.bento import Transferability
 from fewbench.bento.measurement.design import Design
 from fewbench.bento.measurement.sources import read_tasks
 from fewbench.bento.measurement.templates import TEMPLATES
+from fewbench.cli import main
 
 pytest.importorskip("lm_eval")
+pytestmark = pytest.mark.filterwarnings("ignore")  # what lm-eval and its data sets warn of
 
 HERE = Path(__file__).parent
 SETTINGS = {"seeds": 2, "exemplars": 3, "questions": 3}
@@ -79,14 +83,20 @@ def program(tasks, url, folder, *words, kind="local-completions", retries=6):
 
 
 def run(tasks, url, folder, *words, **more):
+    """Run the command in this process; its exit code, output and errors."""
     command = program(tasks, url, folder, "--json", *words, **more)
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr("sys.argv", command[2:])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return ended.value.code or 0, out.getvalue(), err.getvalue()
 
 
 def measure(*given, **more):
-    ran = run(*given, **more)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    code, out, err = run(*given, **more)
+    assert code == 0, err
+    return json.loads(out)
 
 
 def journalled(folder):
@@ -183,10 +193,10 @@ def test_exact_match_on_a_server_of_chat_only(tasks, tmp_path):
     chat = {"kind": "local-chat-completions"}
     with server("--chat_only", "--before", "\n\n") as url:
         said = measure(tasks, url, tmp_path / "chat", *settings, **chat)
-        ran = run(tasks, url, tmp_path / "letters", **chat)
-        assert ran.returncode == 2
-        assert "the model gives no log-probabilities" in ran.stderr
-        assert "use --metric exact-match" in ran.stderr
+        code, _, err = run(tasks, url, tmp_path / "letters", **chat)
+        assert code == 2
+        assert "the model gives no log-probabilities" in err
+        assert "use --metric exact-match" in err
     assert said["complete"]
     assert not any("empty" in note for note in said["notes"])
     assert said["mean"] > 0

@@ -14,9 +14,8 @@ from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.kriging.sample import SampleModel
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
-"""Beyond COMPARED items, only a systematic sample is compared: it contains items that are as good.
-It has CANDIDATES items, and twice as many whenever there are fewer than PER_ITEM for each item of
-the run."""
+"""Beyond COMPARED items, only a systematic sample is compared: it contains items as good. It has
+CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each item to run."""
 KEPT = 400
 """Rounds and choices that a model keeps for targets that answer alike: at most 80 MB."""
 K = TypeVar("K")

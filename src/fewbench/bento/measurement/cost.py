@@ -8,6 +8,7 @@ import numpy as np
 
 from fewbench.bento.measurement.design import Design
 from fewbench.errors import RunError
+from fewbench.scores.costs import break_even
 
 BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
 
@@ -224,13 +225,15 @@ def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
     return asked, repeats, written
 
 
-def break_even(design: Design, keep: int) -> float:
+def repaid_after(design: Design, keep: int) -> int:
     """Return how many models must be evaluated on `keep` tasks to repay the measurement.
 
     The prompts that each model saves are the mean over sets of `keep` tasks, of fewer than all.
     """
-    saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
-    return len(design) / saved
+    whole = float(design.n_questions.sum())
+    models = break_even(len(design), instead=whole, cost=whole * keep / len(design.tasks))
+    assert models is not None  # fewer tasks ask less
+    return models
 
 
 @dataclass(frozen=True)

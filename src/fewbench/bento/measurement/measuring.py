@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+from fewbench._progress import OnStep
 from fewbench.bento.measurement.answers import MeasuredAnswers, check_not_smaller, transferability
 from fewbench.bento.measurement.asking import Asker, Failures, answered
 from fewbench.bento.measurement.cost import Limits, Prices
@@ -47,7 +48,7 @@ def measure(
     partial: bool = False,
     force: bool = False,
     on_start: Callable[[Measurement], None] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OnStep | None = None,
 ) -> Measurement:
     """Measure a model's accuracy on each task with examples of every task in the prompt.
 
@@ -109,7 +110,7 @@ def _ask(
     model: HarnessModel,
     limits: Limits,
     batch: int,
-    progress: Callable[[int, int], None] | None,
+    progress: OnStep | None,
 ) -> MeasurementRun:
     """Ask what is open until all is answered or a limit is reached."""
     answers, asked, stopped = file.answers, 0, None

@@ -1,6 +1,5 @@
 """What a measurement costs and what came of it, as plain values and as pages."""
 
-import math
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,14 +10,15 @@ import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted
+from fewbench._text import as_note
 from fewbench.bento.measurement.answers import MeasuredAnswers, guesses, notes_on
 from fewbench.bento.measurement.cost import (
     Costs,
     Prices,
-    break_even,
     cost_of,
     example,
     overview,
+    repaid_after,
 )
 from fewbench.bento.measurement.design import Design
 from fewbench.bento.measurement.model import HarnessModel
@@ -237,7 +237,7 @@ class Measurement(Shown):
             + "."
         ]
         if keep := kept_tasks(len(design.tasks)):
-            models = counted(math.ceil(break_even(design, keep)), "evaluated model")
+            models = counted(repaid_after(design, keep), "evaluated model")
             notes.append(
                 f"Running {keep} of {len(design.tasks)} tasks saves more than this after {models}."
             )
@@ -254,7 +254,7 @@ class Measurement(Shown):
         use = Table("Tasks", [("Task", False), *((name, True) for name in columns)], uses)
         return [
             Section("cost", "Cost", notes, facts=facts),
-            Section("tasks", "Tasks", tables=[use], lines=[f"note: {n}" for n in design.notes]),
+            Section("tasks", "Tasks", tables=[use], lines=[*map(as_note, design.notes)]),
             Section("prompt", "Example prompt", lines=example(design).split("\n")),
         ]
 
@@ -269,7 +269,7 @@ class Measurement(Shown):
         facts = {"Tokens": tokens}
         if run is not None:
             facts["This run"] = f"{counted(run.asked, 'answer')}, {run.seconds:,.0f} s"
-        lines = [f"note: {note}" for note in self.notes]
+        lines = [*map(as_note, self.notes)]
         if self.matrix is not None and self.folder is not None:
             source, mean = self.strongest
             metric = answers.design.metric

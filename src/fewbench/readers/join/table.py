@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
+from fewbench._progress import OnStep
 from fewbench._types import FloatArray
 from fewbench.errors import Mistakes, ReaderError
 from fewbench.readers.harness import LogRun, Reading
@@ -177,7 +178,7 @@ def join(
     trials: str = "",
     accept_differences: bool = False,
     work: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: OnStep | None = None,
 ) -> Reading:
     """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
 

@@ -36,10 +36,10 @@ from fewbench.readers.harnesses.inspect_logs.scores import (
     score_samples,
 )
 from fewbench.readers.options import OptionTable, compared, softmax
+from fewbench.runners.checks import check_alike, check_score
 from fewbench.runners.driving import Answered
 from fewbench.runners.inspect.pool import RunningTask, SharedRun
 from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
-from fewbench.runners.run import check_alike, check_score
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings

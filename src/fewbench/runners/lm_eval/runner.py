@@ -21,6 +21,7 @@ from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.public import public_results
 from fewbench.readers import read
+from fewbench.runners.checks import check_alike
 from fewbench.runners.driving import Answered, OnProgress, Runner, run_with
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
@@ -30,7 +31,7 @@ from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, r
 from fewbench.runners.model_facts import of_model
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
-from fewbench.runners.run import OUTAGE, check_alike
+from fewbench.runners.run import OUTAGE
 from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES, asked_elsewhere

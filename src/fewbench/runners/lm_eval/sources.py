@@ -17,10 +17,10 @@ from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.harnesses.lm_eval.samples import likelihoods_of
 from fewbench.readers.options import COMPARED, unrated
 from fewbench.readers.values import as_number, describe, text_hash
+from fewbench.runners.checks import check_score
 from fewbench.runners.exports import check_origin
 from fewbench.runners.lm_eval.logs import as_logged, dump
 from fewbench.runners.lm_eval.tasks import LmTask
-from fewbench.runners.run import check_score
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
 from fewbench.scores.table import KEYS, POSITION, PROMPTS, SETTINGS, TEXTS, key_field_of

@@ -7,7 +7,7 @@ Charts hold the light colors, so that notebooks and exported pictures need nothi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -112,10 +112,10 @@ def finite(value: Any, places: int = 5) -> float | None:
 
 
 def rows(values: Iterable[Mapping[str, Any]]) -> alt.Data:
-    """Return records as the data of a chart."""
+    """Return records as the data of a chart: a tuple, which Altair does not copy at every step."""
     import altair as alt
 
-    return alt.Data(values=[dict(value) for value in values])  # type: ignore[no-untyped-call]
+    return alt.Data(values=tuple(map(dict, values)))  # type: ignore[no-untyped-call]
 
 
 def ticks() -> alt.ExprRef:
@@ -222,9 +222,17 @@ def config() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def unchecked(make: Callable[[], Any]) -> Any:
+    """Return the chart that `make` makes, without a check of its parts: tests check every chart."""
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        return make()
+
+
 def page_spec(chart: Any) -> dict[str, Any]:
     """Return a chart as plain values for a page: CSS variables for colors, no own configuration."""
-    spec = chart.to_dict(validate=False)  # tests validate; here it takes most of the time
+    spec = chart.to_dict(validate=False)
     for name in ("$schema", "config", "background"):
         spec.pop(name, None)
     return dict(with_variables(spec))
