@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 from collections.abc import Sequence
 from operator import index
 from pathlib import Path
@@ -21,7 +20,7 @@ from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
 from fewbench.scores import Scores, open_saved, read_costs, save_scores
 from fewbench.scores.benchmark import changes
-from fewbench.scores.costs import amount
+from fewbench.scores.costs import AMOUNT, amount
 from fewbench.scores.roles import is_added, source_models
 
 COST = "cost"
@@ -30,8 +29,6 @@ BENCHMARK = "benchmark.parquet"
 """File in the folder of an evaluation without sources: its items."""
 SCORES = "scores.parquet"
 """File in the folder of an evaluation whose sources include evaluated models: the sources."""
-AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<after>[^\d\s.][^\d.]*)?\s*")
-"""A number with its unit, before or after it."""
 
 
 class Stop(Frozen):
