@@ -150,8 +150,7 @@ class RunOptions:
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
         scores, is_known = None, not self.fresh and (self.output / HEADER).is_file()
         if self.scores is not None:
-            how = {"items": True, "kept": notes, "is_known": is_known}
-            scores = load(self.scores, self.average, **how)
+            scores = load(self.scores, self.average, items=True, kept=notes, is_known=is_known)
         if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
             say_note(f"the earlier run is now in {kept}")
         return scores
