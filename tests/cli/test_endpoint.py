@@ -331,7 +331,7 @@ def test_items_of_another_harness_are_matched_by_id(table, tmp_path):
     from fewbench.runners.inspect.samples import match_samples
 
     (task, *_), _ = question_tasks(path, scores)
-    found, (_, warning) = match_samples(scores, "task-0", task.dataset)
+    found, (_, warning) = match_samples(scores, ["task-0"], task.dataset)
     assert "the source models ran in lm-eval, not in inspect" in warning
     assert list(found) == [one.id for one in task.dataset]
 

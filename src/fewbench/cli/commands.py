@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
@@ -31,6 +32,7 @@ from fewbench.cli.options import (
     MovedScores,
     load,
     open_evaluation,
+    say_asked,
     scoring_of,
 )
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
@@ -165,6 +167,12 @@ class Call:
             self._opened[key] = open_evaluation(place, self.given["scores"], scoring)
         return self._opened[key]
 
+    def say_asked(self) -> None:
+        """Print which items the targets of the evaluations are to run now."""
+        for evaluation in self._opened.values():
+            if asked := evaluation.ask():
+                say_asked(evaluation, asked)
+
     def scores(self, path: Path, *, items: bool = False) -> Scores | None:
         """Read scores, or None if evaluations were opened with them. `items` as for `load`."""
         if self._opened:
@@ -261,8 +269,13 @@ def command(
             return
         with at_work(work):
             shown = page(result, given)
+        is_asked = bool(given.get("ask") and getattr(result, "next_items", ()))
+        if is_asked:  # what to do next is said below
+            shown = replace(shown, next=())
         more = [section.id for section in shown.sections] if given.get("details") else []
         show(shown, result, output, given["as_json"], *more)
+        if is_asked:
+            call.say_asked()
         if code := getattr(result, "exit_code", 0):
             raise typer.Exit(code)
 

@@ -2,17 +2,16 @@
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
 from fewbench._text import echo, say, say_note
+from fewbench.cli.answers import read_answers
 from fewbench.cli.commands import Call, command
 from fewbench.cli.options import SCORING, load, scoring_of
 from fewbench.cli.outputs import check_output_folder
-from fewbench.cli.tell import columns_of
 from fewbench.decide import Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
@@ -24,10 +23,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.public import is_source
-from fewbench.readers import Columns, are_logs
-from fewbench.readers import read as read_answers
 from fewbench.scores import Scores
-from fewbench.scores.cell_words import CellWords
 
 
 def _run(
@@ -202,10 +198,9 @@ def _track(
         "leave them out; give them when you print the curve",
     )
     scores = None if options["scores"] is None else load(options["scores"])
-    is_table = answers is not None and not are_logs(answers)
-    columns = columns_of(None, item, score, add, [add], answers if is_table else None)
-    words = CellWords(missing or (), right or (), wrong or ())
-    _add(options["checkpoints"], add, answers, columns, words, scores)
+    words = {"missing": missing or (), "right": right or (), "wrong": wrong or ()}
+    how = {"item": item, "score": score, **words}
+    _add(options["checkpoints"], add, answers, how, scores)
     return None
 
 
@@ -237,14 +232,13 @@ def _add(
     folder: Path,
     name: str,
     answers: Path | None,
-    columns: Columns,
-    words: CellWords,
+    how: dict[str, Any],
     scores: Scores | None,
 ) -> None:
     table, share, is_whole = None, 0.0, False
     if answers is not None:
         sources = open_folder(folder, scores)[0].scores
-        table = _told(answers, columns, words, sources)
+        table = read_answers(answers, sources, [name], **how).scores
         share = float(sources.items.index.isin(table.item_ids).mean())
         is_whole = share >= 1 - NEARLY_COMPLETE
     with at_work("choosing items"):
@@ -265,15 +259,6 @@ def _add(
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
-
-
-def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores) -> Scores:
-    reading = read_answers(
-        answers, columns=columns, like=scores, scale=scores.scale, **asdict(words)
-    )
-    for note in reading.notes:
-        say_note(note)
-    return reading.scores
 
 
 def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -> int:

@@ -27,6 +27,7 @@ from fewbench.cli.options import (
     Workers,
     load,
     open_evaluation,
+    say_asked,
     scoring_of,
     stop_of,
 )
@@ -398,11 +399,7 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
                 "(to go on: a larger limit of fewbench start --cost or fewbench run)"
             )
     if asked:
-        more = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
-        say(
-            f"asked for more items: {more}. Next: rerun the command of fewbench run, or fewbench "
-            f"ask {evaluation.folder}"
-        )
+        say_asked(evaluation, asked)
 
 
 @documented

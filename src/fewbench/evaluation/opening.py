@@ -1,7 +1,6 @@
 """Start of an evaluation: when to stop, and checks of targets, scores and items."""
 
 import math
-import re
 from collections.abc import Sequence
 from operator import index
 from typing import Any, SupportsIndex
@@ -17,7 +16,7 @@ from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
 from fewbench.scores import Scores, read_costs
-from fewbench.scores.costs import amount
+from fewbench.scores.costs import AMOUNT, amount
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -25,8 +24,6 @@ BENCHMARK = "benchmark.parquet"
 """File in the folder of an evaluation without sources: its items."""
 SCORES = "scores.parquet"
 """File in the folder of an evaluation whose sources include evaluated models: the sources."""
-AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<after>[^\d\s.][^\d.]*)?\s*")
-"""A number with its unit, before or after it."""
 
 
 class Stop(Frozen):
