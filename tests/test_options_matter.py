@@ -94,7 +94,7 @@ CALLS = {
     ),
     "compare": (
         lambda of: {"scores": FEW, "methods": ["random"], "budgets": [5], "repeats": 3},
-        {"methods": ["random-ridge"], "budgets": [6], "repeats": 4, "seed": 1, "level": 0.5}
+        {"methods": ["random-linear"], "budgets": [6], "repeats": 4, "seed": 1, "level": 0.5}
         | {"sources": [8], "split": SplitSettings("performance")},
     ),
     "plan": (
