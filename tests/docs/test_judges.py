@@ -10,7 +10,9 @@ PAGE = (Path(__file__).parents[2] / "docs/how-to/judges.md").read_text(encoding=
 
 
 def test_the_corrected_score_is_that_of_prediction_powered_inference(capsys):
-    (code,), (shown,) = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.S) for kind in ("python", "text"))
+    (code,), (shown,) = (
+        re.findall(rf"```{kind}\n(.*?)```", PAGE, re.S) for kind in ("python", "text")
+    )
     names: dict = {}
     exec(compile(code, "judges.md", "exec"), names)
     assert capsys.readouterr().out == shown
@@ -24,4 +26,3 @@ def test_the_corrected_score_is_that_of_prediction_powered_inference(capsys):
     assert (bias.interval.high - bias.interval.low) / 2 == pytest.approx(half, rel=0.1)
     m = (1.645 / 0.02) ** 2 * (0.13 - 0.08**2)
     assert round(m / (1 + m / 1000)) == int(re.search(r"need (\d+) labels", PAGE)[1])
-

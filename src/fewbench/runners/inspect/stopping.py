@@ -108,7 +108,9 @@ class EarlyStopper:
         names = [self._task_of(sample, task.task) for sample in samples]
         benchmark = Benchmark(pd.DataFrame({"task": names}, index=pd.Index(ids, dtype=object)))
         self._target = str(task.model)
-        limits = self._stop.model_copy(update={"items": min(self._stop.items or len(ids), len(ids))})
+        limits = self._stop.model_copy(
+            update={"items": min(self._stop.items or len(ids), len(ids))}
+        )
         started = {"targets": [self._target], "stop": limits}
         drawn = Evaluation(benchmark, "random", **started).subset
         assert drawn is not None

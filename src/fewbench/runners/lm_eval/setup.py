@@ -32,9 +32,16 @@ REFUSED = {
     **dict.fromkeys(
         (
             *("check_integrity", "write_out", "show_config", "hf_hub_log_args"),
-            *("wandb_args", "wandb_config_args", "trackio_args", "verbosity"),
+            "verbosity",
         ),
         (UNUSED, "leave it out"),
+    ),
+    **dict.fromkeys(
+        ("wandb_args", "wandb_config_args", "trackio_args"),
+        (
+            "lm-eval would log means of the chosen documents, not the estimate",
+            "leave it out, and log the estimate from Python (docs/how-to/trackers.md)",
+        ),
     ),
 }
 SEEDS = [0, 1234, 1234, 1234]
@@ -256,7 +263,9 @@ def make_model(setup: Setup) -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"lm-eval's model {setup.model!r} needs {error.name}, which is not installed",
-            hint='pip install "lm-eval[hf]"' if error.name in OF_HF else f"pip install {error.name}",
+            hint='pip install "lm-eval[hf]"'
+            if error.name in OF_HF
+            else f"pip install {error.name}",
         ) from error
     except Exception as error:  # of any library that a model needs
         raise RunError(
