@@ -5,14 +5,12 @@
 Simulated answers of 400 models (--quick: 100) in 57 tasks of 100 to 1,534 items, 14,042 in all
 (--quick: a tenth), one target, a tenth of the items. Both give the same expected score of every
 item; a ratio above 1 means that ours is faster. Then ours alone, against a limit of one second,
-with more similar tasks, where the exact transport is most of the time. At last the methods of the
-paper's Tables 3 and 5, with all that they learn from the sources, as ratios to clustering. Without
---quick also a whole estimate with its interval, beside the products of items over the sources.
+with more similar tasks, where the exact transport is most of the time. Without --quick also a whole
+estimate with its interval, beside the products of items over the sources.
 """
 
 import argparse
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,23 +19,11 @@ from fewbench.algorithms.sampling import task_sizes
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.scores import Scores
-from fewbench.uncertainty.replay import replay
-from papers.methods import find
 from plain_collaborative import predict, select
 from whole_estimate import show, table
 
 LIMIT = 1.0
 HELD_OUT, LOOKS, LEARNED = 60, 5, 4000  # sources judged, how often, and items, for an interval
-PEERS = {
-    "clustering": 27.0,
-    "random-stratified": 0.0023,
-    "sort-and-search": 6.07,
-    "gp-irt-anchor": 30.2 + 309,
-    "collaborative": 25.2,
-    "collaborative-low-rank": float("nan"),
-    "ucbe-lrf(share=1)": 5400.0,
-}
-"""Methods, and seconds of the paper: all of tinyBenchmarks', and at least so many of UCBE-LRF."""
 
 
 def products(sources: Scores) -> float:
@@ -86,20 +72,6 @@ def plain(method: Collaborative, sources: Scores, target: Scores, budget: int): 
     return said, np.diff(clock)
 
 
-def beside_others(sources: Scores, target: Scores, budget: int) -> None:
-    """Print the time of each method for one target, from the table of the sources on."""
-    took = {}
-    for name in PEERS:
-        table = replace(sources)  # without what an earlier method learned from it
-        start = time.perf_counter()
-        replay(find(name), table, target, budget, 0, tasks=True)
-        took[name] = time.perf_counter() - start
-    print(f"\n{'one target':26} {'seconds':>9} {'/ clustering':>13} {'paper':>9}")
-    for name, seconds in took.items():
-        ratio, printed = (one[name] / one["clustering"] for one in (took, PEERS))
-        print(f"{name:26} {seconds:9.3f} {ratio:13.4f} {printed:9.4f}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
@@ -122,7 +94,6 @@ def main() -> None:
             f"  predict  {predicted:8.3f} s   plain {slow_predicted:8.2f} s"
             f"  × {slow_predicted / predicted:6.1f}"
         )
-    beside_others(sources, target, budget)
     print("\nours, by how many answered items at most are transported from")
     for most in (0, 100, 200, 400, 800):
         method = Collaborative(most_items=most)

@@ -47,15 +47,17 @@ def select(D, d, size, m, priority, turn):  # type: ignore[no-untyped-def]
     return P
 
 
-def transported(st, ns, d_st, binary):  # type: ignore[no-untyped-def]
-    """Eq. 9 and D.2."""
+def transported(st, ns, d_st, binary, printed):  # type: ignore[no-untyped-def]
+    """Eq. 9 and D.2; of several optimal plans, the one that takes the items in order."""
     import ot
 
     cost = np.array([[np.sqrt(((a - b) ** 2).sum()) for b in ns.T] for a in st.T])
     n, m = cost.shape
     g = np.gcd(n, m)
+    in_order = np.array([[np.sqrt((j + 1) / n * (k + 1) / m) for k in range(m)] for j in range(n)])
+    cost = cost - 1e-8 * (cost.max() or 1.0) * in_order
     plan = ot.emd(np.full(n, float(m // g)), np.full(m, float(n // g)), cost, numItermax=10**9)
-    plan = plan / plan.sum(axis=0)
+    plan = plan / (plan.sum() if printed else plan.sum(axis=0))
     columns, carried = st @ plan, d_st @ plan
     if binary:
         columns = (np.round(columns, 12) >= 0.5).astype(float)
@@ -91,7 +93,7 @@ def predict(tasks, truths, chosen, i, m, binary, turn):  # type: ignore[no-untyp
         st = np.concatenate([tasks[k][:, chosen[k]] for k in near], axis=1)
         d_st = np.concatenate([truths[k][chosen[k]] for k in near])
         if st.shape[1]:
-            columns, carried = transported(st, D[:, ns], d_st, binary)
+            columns, carried = transported(st, D[:, ns], d_st, binary, m.printed)
             selected = np.concatenate([selected, columns], axis=1)
             answers = np.concatenate([answers, carried])
     known = eq7(selected, S, m.alpha)

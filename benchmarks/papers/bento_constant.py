@@ -90,12 +90,7 @@ def ablation(context: Context) -> str:
 
 def as_coded(transfer: Transferability, t: float) -> np.ndarray:
     """The authors' program: all eigenvectors, columns divided by their sums, single precision."""
-    from scipy.sparse.csgraph import laplacian
-
-    s = Similarity("sum", t=t).sim(transfer.mean)
-    vectors = np.linalg.eigh(laplacian(s, normed=True))[1].astype(np.float32)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    worth = np.maximum(unit @ unit.T, 0)
+    worth = np.maximum(cosines_of_all(transfer, t, np.float32), 0)
     covered, chosen = np.zeros(len(worth), np.float32), []
     for _ in range(MOST):
         gains = np.maximum(worth - covered[:, None], 0).sum(axis=0, dtype=np.float32)
@@ -103,6 +98,23 @@ def as_coded(transfer: Transferability, t: float) -> np.ndarray:
         chosen.append(int(gains.argmax()))
         covered = np.maximum(covered, worth[:, chosen[-1]])
     return np.array(chosen)
+
+
+def cosines_of_all(transfer: Transferability, t: float, kind: type) -> np.ndarray:
+    """S' of all eigenvectors, which are of a kind of floating-point numbers."""
+    from scipy.sparse.csgraph import laplacian
+
+    s = Similarity("sum", t=t).sim(transfer.mean)
+    vectors = np.linalg.eigh(laplacian(s, normed=True))[1].astype(kind)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def likeness_of_all(transfer: Transferability) -> str:
+    """How alike two tasks are at most with all eigenvectors, as a power of ten from -12."""
+    cosines = cosines_of_all(transfer, DEFAULT, np.float64)
+    most = np.abs(cosines - np.eye(len(cosines))).max()
+    return f"its other entries are at most {10.0 ** max(-12, np.ceil(np.log10(most))):.0e}"
 
 
 @dataclass(frozen=True, eq=False)

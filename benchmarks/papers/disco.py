@@ -16,6 +16,7 @@ from fewbench.study import SplitSettings, make_split
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Kind
 from fewbench.uncertainty.replay import replay
+from papers.disco_theory import THEORY
 from papers.methods import find
 from papers.record import (
     MAE,
@@ -412,7 +413,7 @@ TABLE_1 = {
     "disco-jsd-rf": ("", (1.30, 0.86, 1.09, 1.75), (0.987, 0.972, 0.973, 0.938)),
     "random-ridge": ("not in the paper", (), ()),
 }
-"""Method: its label, and error and correlation on each benchmark. metabench has other budgets."""
+"""Method: its label, and error and correlation on each benchmark."""
 
 
 def table_1(at: int, file: str) -> Table:
@@ -431,6 +432,29 @@ def table_1(at: int, file: str) -> Table:
         5,
         (MAE, SPEARMAN),
         tuple(rows),
+    )
+
+
+METABENCH = {  # items, error, correlation
+    "mmlu": (150, 2.08, 0.904),
+    "hellaswag": (450, 0.80, 0.974),
+    "winogrande": (200, 1.23, 0.947),
+    "arc": (150, 1.14, 0.971),
+}
+
+
+def metabench(file: str) -> Table:
+    """Return metabench's row of Table 1 on one benchmark, beside DISCO at as many items."""
+    items, error, rank = METABENCH[file]
+    return Table(
+        f"DISCO's Table 1, metabench: {BENCHMARKS[file]}",
+        "As in Table 1, with metabench's number of items.",
+        f"{file}.parquet",
+        (items,),
+        "--split chronological --targets 0.1",
+        5,
+        (MAE, SPEARMAN),
+        (Row("metabench", "", {MAE: (error,), SPEARMAN: (rank,)}), Row("disco-pds-rf")),
     )
 
 
@@ -470,6 +494,7 @@ LEADERBOARD = (
 
 SECTIONS: tuple[Section, ...] = (
     *(table_1(at, file) for at, file in enumerate(BENCHMARKS)),
+    *map(metabench, BENCHMARKS),
     *LEADERBOARD,
     Study("DISCO's factors on MMLU", (MMLU,), by_factors),
     Study("DISCO's factors on MMLU, UMAP", (MMLU,), by_umap),
@@ -538,5 +563,6 @@ SECTIONS: tuple[Section, ...] = (
     Study("DISCO by division of the models on MMLU", (MMLU,), by_division),
     Study("DISCO by number of source models on MMLU", (MMLU,), by_sources),
     Study("DISCO and calibration on MMLU", (MMLU,), by_calibration),
+    *THEORY,
 )
 PAPER = Paper("disco", "DISCO: printed figures and those of fewbench", SECTIONS)

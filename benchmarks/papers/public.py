@@ -49,6 +49,17 @@ BUILT = bento_files.BUILT | pickled_files.BUILT
 """Files that are built from files of their authors."""
 
 
+OWN = {
+    "tailored_pope.parquet": (
+        f"no source has scores by item. Answers of {len(_named('pope'))} models, in "
+        "papers/models/pope.txt, are at huggingface.co/datasets/VLMEval/OpenVLMRecords "
+        "(mmeval/MODEL/MODEL_POPE.xlsx); score them with VLMEvalKit (vlmutil eval POPE FILE), and "
+        "read the folder: fewbench import FOLDER -o tailored_pope.parquet"
+    )
+}
+"""Files that one makes oneself, and how."""
+
+
 def place(folder: Path, file: str) -> Path:
     """Return the path of a table: as named, else as `fetch` saves it."""
     path = folder / file
@@ -83,6 +94,9 @@ class Tables:
         """
         for file in files:
             if place(self.folder, file).exists():
+                continue
+            if file in OWN:
+                self.reasons[file] = OWN[file]
                 continue
             if silent := self._silent(site_of(file)):
                 self.reasons[file] = silent

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -80,6 +80,8 @@ class Context:
     cache: Path | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why a file is not in the folder, and how to get it."""
+    record: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the paper's sections, as far as they are made."""
 
     def scores(self, file: str) -> Scores:
         """Load a table of the folder."""
@@ -237,6 +239,22 @@ class Study:
         return kept(self, context, self.made)
 
 
+@dataclass(frozen=True)
+class Derived:
+    """A section computed from the figures of another section."""
+
+    title: str
+    source: str
+    made: Callable[[Mapping[str, str]], str]
+    data: tuple[str, ...] = ()
+
+    def text(self, context: Context) -> str:
+        """Make the text; FewbenchError if the other section is not made."""
+        if self.source not in context.record:
+            raise FewbenchError(f"the record has no section {self.source!r} yet")
+        return self.made(context.record)
+
+
 def kept(section: Section, context: Context, make: Callable[[Context], str]) -> str:
     """Make a section's text; with a cache, take it from there if nothing that it rests on changed.
 
@@ -374,6 +392,7 @@ class Paper:
         """
         path = folder / f"{self.name}.md"
         kept = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        context = replace(context, record=kept)
         for section in self.sections:
             if only not in section.title:
                 continue

@@ -2,12 +2,14 @@
 
 from .agents import agents
 from .board import board
+from .living import living
 from .logs import logs
 from .ordinary import ordinary
 from .outages import outages
 from .reruns import reruns
 from .restarts import restarts
 from .training import training
+from .year import year
 
 STORIES = {
     "training": (training, 20),
@@ -18,4 +20,6 @@ STORIES = {
     "logs": (logs, 3),
     "outages": (outages, 15),
     "ordinary": (ordinary, 200),
+    "living": (living, 5),
+    "year": (year, 8),
 }

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     )
     from fewbench.errors import EstimateWarning, FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, add, select_items
+    from fewbench.evaluation.extending import Extended, extend
+    from fewbench.evaluation.scoring import Scoring
     from fewbench.evaluation.view import view
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
@@ -77,6 +79,7 @@ __all__ = [
     "EstimateWarning",
     "Estimates",
     "Evaluation",
+    "Extended",
     "FewbenchError",
     "Gate",
     "OptionProbabilities",
@@ -89,6 +92,7 @@ __all__ = [
     "RunResult",
     "Scale",
     "Scores",
+    "Scoring",
     "SplitSettings",
     "Stop",
     "Subset",
@@ -99,6 +103,7 @@ __all__ = [
     "add_checkpoint",
     "audit",
     "compare",
+    "extend",
     "find_method",
     "find_public_files",
     "from_arrays",
@@ -152,6 +157,8 @@ _NAMES = {
     "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
+_PLACES |= {name: ("evaluation.extending", name) for name in ("Extended", "extend")}
+_PLACES |= {"Scoring": ("evaluation.scoring", "Scoring")}
 _PLACES |= {"import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run"), "RunResult": ("runners.result", "RunResult")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval.runner", "run_lm_eval")}

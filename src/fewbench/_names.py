@@ -62,7 +62,7 @@ def same_text(names: Iterable[str], others: Iterable[str] = ()) -> tuple[str, st
 
 
 def as_cell(text: object) -> object:
-    """Return a text so that no spreadsheet takes it for a formula; other values as they are.
+    """Return a text so that no spreadsheet takes it for a formula; numbers to 12 digits.
 
     A quote is put before a text that begins as a formula does, and before one that begins with a
     quote, so that two texts stay two and taking one quote away gives the text back.
@@ -71,7 +71,12 @@ def as_cell(text: object) -> object:
     --------
     >>> as_cell("=cmd|x"), as_cell("-"), as_cell("'-"), as_cell("org/model"), as_cell(-1)
     ("'=cmd|x", "'-", "''-", 'org/model', -1)
+    >>> as_cell(0.1 + 0.2), as_cell(3.3e-16), as_cell(200.0)
+    (0.3, 0, 200)
     """
+    if isinstance(text, float) and math.isfinite(text):
+        number = round(float(text), 12)
+        return int(number) if number.is_integer() else number
     return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
 
 

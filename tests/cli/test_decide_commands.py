@@ -109,7 +109,10 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
             right = {item: (i + at + (name == "a")) % 2 for i, item in enumerate(items[name])}
             ok("tell", "run", answers(right), *ONE, "-t", name)
     assert not asked()
-    text = ok("versus", "run:a", "run:b", "--next-items", "3", "--ask")
+    found = cli("versus", "run:a", "run:b", "--next-items", "3", "--ask")
+    text = found.out
+    assert "asked for more items: 3 of a, 3 of b. Next: " in found.err
+    assert "Next: " not in text
     said = next(line for line in text.splitlines() if line.startswith("Next items for both: "))
     more = said.removeprefix("Next items for both: ").split(", ")
     assert ok("ask", "run").split() == more

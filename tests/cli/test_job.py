@@ -83,7 +83,7 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     past, ends = 100 * table.full_scores(), found["rank_interval"]
     assert found["rank"] == 1 + (past > found["score"] + 1e-6).sum()
     assert found["ranked_among"] == 21
-    assert f"; rank {found['rank']} of 21 with 20 source models ({ends['best']} to " in flat
+    assert f"; rank {found['rank']} of 21, this model and 20 source models (" in flat
     printed = [line.split() for line in text.splitlines()]
     assert ["Task", "Score", "90%", "interval", "Items", "run", "Rank"] in printed
     for task, score in found["tasks"].items():

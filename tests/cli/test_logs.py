@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from fewbench._files import only_process
 from fewbench.public import load_scores
 
+RIGHT = "import sys\nfor line in sys.stdin: print(line[:-2] + ', \"score\": 1}', flush=True)"
+PROGRAM = ("--", sys.executable, "-S", "-c", RIGHT)
 STAMP = "2026-01-01T10-00-00"
 
 
-def write(folder, model, scores, positions=None):
-    """A run of lm-eval of one generation task under two filters, which say the opposite."""
+def write(folder, model, scores, positions=None, filters=("strict", "flexible")):
+    """A run of lm-eval of one generation task; its second filter says the opposite."""
     own = folder / model.replace("/", "__")
     own.mkdir(parents=True)
     rows = [
@@ -26,13 +29,13 @@ def write(folder, model, scores, positions=None):
             "doc_hash": f"{at:016x}",
             "exact_match": value,
         }
-        for name, flip in (("strict", False), ("flexible", True))
+        for flip, name in enumerate(filters)
         for at in (range(len(scores)) if positions is None else positions)
         for value in [float(scores[at] != flip)]
     ]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (own / f"samples_sums_{STAMP}.jsonl").write_text(text)
-    counts = {"original": len(scores), "effective": len(rows) // 2}
+    counts = {"original": len(scores), "effective": len(rows) // len(filters)}
     results = {"model_name": model, "n-samples": {"sums": counts}}
     (own / f"results_{STAMP}.json").write_text(json.dumps(results))
     return own
@@ -133,3 +136,16 @@ class TestTell:
             write(logs / "new", model, np.ones(40, bool), run)
         assert "--model" in cli("tell", "run", "new").err
         assert "recorded 10 answers" in cli("tell", "run", "new", "--model", "org/newer").out
+
+
+def test_notes_on_a_folder_of_logs_are_said_once_and_kept(cli, ok, tmp_path):
+    for at in range(12):
+        write(tmp_path / "logs", f"m{at}", np.arange(40) % 3 < at % 3, filters=["strict"])
+    note = "metric 'exact_match', filter 'strict'"
+    assert note in cli("start", "logs", "-m", "random", "-n", 5, "-o", "a").err
+    for command in (["ask", "a"], ["estimate", "a"]):
+        assert note not in cli(*command).err
+    assert note in cli("ask", "a", "--scores", "logs").err
+    run = ["run", "command", "logs", "-m", "random", "-n", 5, "-o", "b", *PROGRAM]
+    assert [note in cli(*run).err for _ in range(2)] == [True, False]
+    assert note in str(json.loads((tmp_path / "b" / "result.json").read_text())["notes"])

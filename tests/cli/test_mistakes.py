@@ -168,10 +168,13 @@ def test_answers_only_for_items_not_asked(wrong, folder, answers, asked):
     assert "hint: fewbench ask run" in err
 
 
-def test_costs_of_answers_are_named_as_not_used(cli, folder, asked):
-    rows = [f"{item},1,4.5" for item in asked()["target"]]
+def test_costs_of_a_table_are_recorded_once(ok, folder, asked):
+    items = asked()["target"]
+    rows = [f"{item},1,$4.5e-1" for item in items]
     (folder / "costs.csv").write_text("\n".join(["id,score,cost", *rows]))
-    assert "the column cost is not used" in cli("tell", "run", "costs.csv").err
+    for _ in range(2):
+        ok("tell", "run", "costs.csv")
+    assert Evaluation.open("run").cost("target").spent == pytest.approx(0.45 * len(items))
 
 
 def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answers, asked):

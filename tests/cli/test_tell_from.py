@@ -79,5 +79,6 @@ def test_what_answers_cost_by_their_log_is_recorded_once(ok, started):
 
 
 def test_columns_of_a_table_are_refused_for_a_log(cli, started):
-    said = cli("tell", started("tau2_retail"), "a.json", "--from", "tau2-bench", "--item", "q")
+    run, log = started("tau2_retail"), written({"simulations": []})
+    said = cli("tell", run, log, "--from", "tau2-bench", "--item", "q")
     assert "--item and --score name columns of a table" in said.err

@@ -44,7 +44,8 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     ok("track", "follow", "--add", "last", told(4, items), *ONE)
     step = ("--steps", "last=500")
     assert "--run: no effect with a folder" in cli("track", "follow", "--run", "x").err
-    assert "--average: no effect with a folder" in cli("track", "follow", "--average", "macro").err
+    macro = ok("track", "follow", "--average", "macro", *step)
+    assert "mean over task scores (macro)" in macro
     text = ok("track", "follow", *step, "--change", "0.3", "--report", "curve.csv")
     assert text.startswith("On these 60 items, last scores an estimated ")
     assert "if run again: it is the best with probability " in " ".join(text.split())

@@ -9,12 +9,14 @@ import pytest
 from fewbench import gate, versus
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.algorithms.sampling import NestedSample, permanent_order
+from fewbench.decide.next_items import extend
 from fewbench.decide.operands import contrast, operand, task_contrasts
 from fewbench.decide.random_pairs import items_needed
 from fewbench.evaluation import Evaluation
 from fewbench.methods.base import Answers
 from fewbench.scores import Benchmark, from_arrays
 from fewbench.scores.roles import as_sources
+from fewbench.testing import simulate
 from fewbench.uncertainty.contrast import Contrast, paired_answers, sample_correlation
 from fewbench.uncertainty.intervals import Uncertainty
 from fewbench.uncertainty.sampling import hypergeometric
@@ -265,3 +267,16 @@ def test_differences_of_alike_programs_are_covered(world, sources, share):
             assert np.mean(covered) >= 0.81  # .90, less 3 standard errors of 100, in 36 cases
             if paired:
                 assert np.mean(wrong) <= 0.05
+
+
+def test_further_items_of_a_random_sample_count_in_its_mean():
+    """They do for `versus`, `rank` and `estimate --next-items`, whose interval rests on all."""
+    evaluation = Evaluation(simulate(12, 80, seed=2), "random", 20)
+    evaluation.tell(
+        "target", {item: float(n % 2) for n, item in enumerate(evaluation.ask()["target"])}
+    )
+    extend(evaluation, ["target"], 20)
+    evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
+    estimate = evaluation.estimate(warn=False)["target"]
+    assert (estimate.items_run, estimate.score) == (40, pytest.approx(0.75))
+    assert estimate.interval.low < 0.7 < 0.8 < estimate.interval.high

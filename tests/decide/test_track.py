@@ -255,9 +255,6 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
             folder, steps=steps, half_width=0.1, change=0.1
         ),
         "two checkpoints are called": lambda: fewbench.track([first, first]),
-        "different source scores": lambda: fewbench.track(
-            [first, Evaluation(run, "random", 20, ["step-9"])]
-        ),
     }
     for said, call in wrong.items():
         with pytest.raises(FewbenchError, match=said):

@@ -403,3 +403,20 @@ def test_targets_stronger_than_the_sources(play):
     assert wrong <= 0.05 * len(held)
     best = fewbench.versus((evaluation, targets.model_ids[-1]), sources.model_ids[0])
     assert best.verdict == "better"
+
+
+def test_across_a_change_of_the_benchmark_the_common_items_are_compared():
+    table = simulate(3, 200, seed=2)
+    found = []
+    for row, part in ((0, np.arange(200)), (1, np.arange(150))):
+        right = dict(zip(table.item_ids, table.values[row], strict=True))
+        evaluation = Evaluation(table.take(items=part).benchmark, "fewbench", 60, [f"step-{row}"])
+        asked = evaluation.ask()[f"step-{row}"]
+        evaluation.tell(f"step-{row}", {item: right[item] for item in asked})
+        found.append(evaluation)
+    result = fewbench.versus(*found, warn=False)
+    assert result.items_total == 150
+    assert "compared on the 150 items that all have: 50 more left out" in result.warnings
+    assert fewbench.track(found).items_total == 150
+    with pytest.raises(FewbenchError, match="no items are asked of evaluations with different"):
+        fewbench.versus(*found, next_items=5, ask=True)

@@ -14,8 +14,12 @@ from fewbench.testing import simulate
 TABLE = simulate(40, 200, seed=1)
 
 
-def test_a_table_with_structure_gets_a_method_that_beats_random_sampling():
-    chosen = choose_method(TABLE, 20)
+@pytest.fixture(scope="module")
+def chosen():
+    return choose_method(TABLE, 20)
+
+
+def test_a_table_with_structure_gets_a_method_that_beats_random_sampling(chosen):
     assert chosen.method in candidates(TABLE)[:-1]
     assert "times that of random sampling, mean over 10 to 80 items" in chosen.reason
     assert chosen == choose_method(TABLE, 20)
@@ -57,15 +61,15 @@ def test_sources_with_many_missing_cells_get_random_sampling():
     assert "could be judged" in chosen.reason
 
 
-def test_an_evaluation_records_the_real_name_and_keeps_the_reason(tmp_path):
+def test_an_evaluation_records_the_real_name_and_keeps_the_reason(tmp_path, chosen):
     evaluation = Evaluation(TABLE, "auto", 20, ["new"])
     made = evaluation.provenance
-    assert made.method == choose_method(TABLE, 20).method
+    assert made.method == chosen.method
     assert made.settings == CATALOGUE[made.method].method.describe()
     evaluation.save(tmp_path / "run")
     again = Evaluation.open(tmp_path / "run", TABLE)
     assert again.provenance == made
-    assert again.reason == evaluation.reason == choose_method(TABLE, 20).reason
+    assert again.reason == evaluation.reason == chosen.reason
     assert again.ask() == evaluation.ask()
 
 

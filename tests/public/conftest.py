@@ -35,7 +35,7 @@ def site(monkeypatch, tmp_path):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         monkeypatch.setattr(fetching, "BACKOFF", 0.001)
-        for module in ("huggingface_hub.utils._http", "pooch.core"):
-            monkeypatch.setattr(f"{module}.time", SimpleNamespace(sleep=lambda seconds: None))
+        quick = SimpleNamespace(sleep=lambda seconds: None)
+        monkeypatch.setattr("huggingface_hub.utils._http.time", quick)
         monkeypatch.chdir(tmp_path)
         yield site

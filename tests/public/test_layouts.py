@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import tarfile
 import zipfile
 
@@ -273,14 +272,6 @@ def test_instances_are_needed_to_read_swe_bench(site):
     del site.hub["SWE-bench/SWE-bench_Verified"]["data/test-00000-of-00001.parquet"]
     with pytest.raises(PublicError, match="no such file"):
         listed.fetch()
-
-
-def test_downloads_are_quiet(site):
-    import pooch
-
-    pooch.get_logger().setLevel(logging.INFO)
-    fewbench.get("livecodebench")
-    assert pooch.get_logger().level == logging.ERROR
 
 
 # -- how items are run -----------------------------------------------------------------------

@@ -132,6 +132,22 @@ def test_terminal_bench_from_its_name_to_an_estimate(cli, site, monkeypatch):
     assert (code, "connection failed" in err, "check the network" in err) == (2, True, True)
 
 
+def test_a_repository_at_the_hub_is_a_name_too(site):
+    assert fewbench.load_scores("hub:me/scores").n_models == 5
+    assert fewbench.load_scores("hub:me/logs:toy__model-a-details").n_models == 1
+    asked = len(site.requests)
+    assert fewbench.load_scores("hub:me/scores").n_models == 5
+    assert len(site.requests) == asked
+    for name, what in (
+        ("hub:me/table", "get it first: fewbench get hub:me/table …"),
+        ("hub:me/packs/one.few", "get it first: fewbench get hub:me/packs/one.few --from pack"),
+        ("hub:me", "as in hub:ORG/DATASET"),
+    ):
+        with pytest.raises(FewbenchError) as found:
+            located(name)
+        assert what in found.value.hint
+
+
 def test_which_results_are_public():
     (note,) = public_results("lm-eval", ["gsm8k"])
     assert note == (
@@ -208,6 +224,11 @@ def swe_bench_scorer():
 def swe_bench(is_matched=False):
     samples = [Sample(id=f"org__repo-q{n}", input="Fix it.", target="-") for n in range(6)]
     return Task(samples, scorer=match() if is_matched else swe_bench_scorer())
+
+@task
+def mmlu_pro(asks="right"):
+    samples = [Sample(id=n, input=f"Is {n} {asks}?", target="fixed") for n in range(6)]
+    return Task(samples, scorer=match())
 """
 
 
@@ -233,3 +254,11 @@ def test_swe_bench_from_its_name_to_a_result_of_inspect(cli, site, monkeypatch):
     warning = "the source models ran in swe-bench, not in inspect"
     assert warning in " ".join(target["estimate"]["warnings"])
     assert warning in cli("estimate", "run")[1]
+    # Many tasks of a table are one task of Inspect; other questions are refused.
+    words = (*words[:2], "mmlu-pro", *words[3:8], "-o", "pro", "--", "--model", "fixer/one")
+    code, _, err = cli(*words, "-T", "asks=wrong")
+    assert (code, "6 of 6 samples ask something else" in err) == (2, True), err
+    code, out, err = cli(*words)
+    assert code == 0, err
+    (target,) = json.loads(out)["targets"].values()
+    assert (target["items_run"], target["estimate"]["score"]) == (4, 1.0)

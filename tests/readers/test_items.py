@@ -9,7 +9,7 @@ import pytest
 import fewbench
 from fewbench.errors import ReaderError
 from fewbench.public import load_scores, open_scores
-from fewbench.readers import are_items
+from fewbench.readers import are_items, look
 from fewbench.scores import save_scores
 from fewbench.scores.roles import as_scores
 
@@ -30,7 +30,7 @@ def test_each_format_gives_the_same_benchmark_which_can_be_saved(kind, tmp_path)
         frame.assign(options=frame["options"].map(json.dumps)).to_csv(path, index=False)
     else:
         frame.to_parquet(path)
-    assert are_items(path)
+    assert are_items(look(path))
     found = fewbench.read_items(path)
     assert list(found.item_ids) == ["000", "001", "002", "003"]
     assert found.tasks == ["a", "b"]
@@ -40,7 +40,7 @@ def test_each_format_gives_the_same_benchmark_which_can_be_saved(kind, tmp_path)
     scores = as_scores(found)
     saved = save_scores(scores, tmp_path / "benchmark.parquet")
     assert load_scores(saved).fingerprint == scores.fingerprint
-    assert not are_items(saved)
+    assert not are_items(look(saved))
     result = fewbench.run(found, "fewbench", 3, score=lambda item: 1)
     assert result.estimates["target"].items_run == 3
 
@@ -103,8 +103,8 @@ def test_an_unknown_format_and_what_is_no_file_of_items(tmp_path):
     path = tmp_path / "scores.csv"
     for text in ("model,item,score\nm,x,1\n", "item,score\nx,1\n", "model,x\nm,1\n"):
         path.write_text(text)
-        assert not are_items(path)
+        assert not are_items(look(path))
     for text in ("item,m1,m2\nx,1,0\n", "llm,id,ok\na,x,yes\nb,x,no\n"):
         path.write_text(text)
         with pytest.raises(ReaderError, match=r"the columns have two meanings: '.*' may be scores"):
-            are_items(path)
+            are_items(look(path))

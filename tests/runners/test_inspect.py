@@ -21,7 +21,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs.samples import content_of
 from fewbench.readers.values import content_id
-from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
+from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.scores.conditions import COLUMNS
 from fewbench.scores.roles import as_scores
 from fewbench.testing import simulate
@@ -386,15 +386,15 @@ def test_which_sample_is_which_item(scores):
     known = {"harness": "inspect", "sample_id": ["a", "b", "c"]}
     table = replace(table, items=table.items.assign(**known))
     there = [sample("new"), sample("b"), sample("c", image="data:…")]
-    found, notes = match_samples(table, "quiz", there)
+    found, notes = match_samples(table, ["quiz"], there)
     assert [found[item].id for item in items] == ["new", "b", "c"]
     assert notes == [
         "1 sample of task 'quiz' with images or other media are compared with the sources by id "
         "only"
     ]
     with pytest.raises(RunError, match=r"1 sample changed: 'b'; 1 sample missing: 'c' \(of 3\)"):
-        match_samples(table, "quiz", [sample("new"), sample("b", "And it?")])
-    assert [task_in(table, name) for name in ("quiz", "own/quiz", "any")] == ["quiz"] * 3
+        match_samples(table, ["quiz"], [sample("new"), sample("b", "And it?")])
+    assert [tasks_in(table, name) for name in ("quiz", "own/quiz", "any")] == [("quiz",)] * 3
     with pytest.raises(RunError, match="two samples have the id '1'"):
         with_ids([sample(1), sample("1")])
 

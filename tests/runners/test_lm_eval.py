@@ -814,7 +814,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_pa
     rng, kills, done = random.Random(0), 0, False
     while not done:
         child = fork(lambda: answer_slowly(scores, zoo, folder, log))
-        if kills < 12:
+        if kills < 6:
             time.sleep(rng.uniform(0.02, 0.5))
             os.kill(child, signal.SIGKILL)
             kills += 1

@@ -14,6 +14,7 @@ import pytest
 from fewbench import Evaluation, add, import_results, load_scores
 from fewbench.cli import app, main
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
+from fewbench.evaluation.scoring import Scoring
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
 from fewbench.runners.lm_eval.setup import own_generators
 from fewbench.runners.lm_eval.sources import SourceDocuments
@@ -360,3 +361,26 @@ def test_a_model_whose_library_is_not_installed(zoo, tmp_path, monkeypatch, lack
         main()
     said = f"needs {lacking}, which is not installed (hint: {hint})"
     assert capsys.readouterr().err.rstrip().endswith(said)
+
+
+def test_another_metric_and_filter_are_read_from_the_logs_that_the_run_keeps(zoo, tmp_path):
+    model = made.scripted(NEW)
+    answer = model.generate_until
+    model.generate_until = lambda asked, **how: [
+        text.replace("#### ", "It is ") for text in answer(asked, **how)
+    ]  # which only the flexible filter finds
+    run(zoo, "made_choice,made_sums", 42, model, folder=tmp_path / "run")
+    evaluation = Evaluation.open(tmp_path / "run")
+    before = (tmp_path / "run" / "answers.jsonl").read_bytes()
+    found = import_results(zoo / "logs", metric="acc_norm,exact_match", filter="flexible-extract")
+    truth = dict(zip(found.scores.item_ids, found.scores.values[0], strict=True))
+    with pytest.raises(EvaluationError, match=r"no answers of 'new' with the metric 'acc_norm'"):
+        evaluation.rescored(Scoring(metric="acc_norm"))
+    asked = Scoring(metric="acc_norm,exact_match", filter="flexible-extract,none")
+    again = evaluation.rescored(asked)
+    answers = again.record.answers("new")
+    ids = again.scores.item_ids[answers.items]
+    assert [truth[item] for item in ids] == answers.scores[0].tolist()
+    assert len(ids) == 42
+    assert answers.scores[0].tolist() != evaluation.record.answers("new").scores[0].tolist()
+    assert (tmp_path / "run" / "answers.jsonl").read_bytes() == before

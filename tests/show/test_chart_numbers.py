@@ -13,6 +13,7 @@ from fewbench import Scale, Track
 from fewbench.bento.page import tasks_page
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.interval import Interval
+from fewbench.show.charts.theme import unchecked
 from fewbench.testing import simulate
 
 from .test_tasks_page import made as made_selection
@@ -131,8 +132,8 @@ def of_gate(gate):
     }
 
 
-def drawn(page):
-    """Yield the section of each chart of a page, and the rows of data in it."""
+def drawn(page, code):
+    """Yield the section of each chart of a page, and the rows of data in it; add what drew it."""
 
     def data(spec):
         if isinstance(spec, dict) and "values" in spec.get("data", {}):
@@ -142,7 +143,12 @@ def drawn(page):
 
     for section in page.sections:
         for _, make in section.charts:
-            spec = make().to_dict()
+            sys.setprofile(lambda frame, event, _: event == "call" and code.add(frame.f_code))
+            try:
+                chart = unchecked(make)
+            finally:
+                sys.setprofile(None)
+            spec = chart.to_dict()  # which is checked as a whole
             sets = spec.get("datasets", {}).values()
             yield section.id, [*data(spec), *(row for rows in sets for row in rows)]
 
@@ -183,14 +189,10 @@ def charts():
     pages |= {"tasks": tasks_page(selection)}
     pages |= {"targets": evaluation.page(history=dict.fromkeys("abc", HISTORY))}
     found = []
-    sys.setprofile(lambda frame, event, _: event == "call" and code.add(frame.f_code))
-    try:
-        for name, page in pages.items():
-            for section, rows in drawn(page):
-                of = special.get(name, {}).get(section) or values[name]
-                found.append((name, section, rows, of))
-    finally:
-        sys.setprofile(None)
+    for name, page in pages.items():
+        for section, rows in drawn(page, code):
+            of = special.get(name, {}).get(section) or values[name]
+            found.append((name, section, rows, of))
     return found, code, results
 
 

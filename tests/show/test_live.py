@@ -17,7 +17,6 @@ import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation.view import LivePage, view
 from fewbench.scores import save_scores
-from fewbench.show.html import render
 from fewbench.testing import simulate
 
 CHROMIUM = next(
@@ -67,7 +66,7 @@ def test_a_page_that_polls_gets_what_is_new():
     with LivePage() as page:
         state = urlsplit(page.url).path + "state"
         first = json.loads(ask(page.url, path=state)[1])
-        assert set(first) == {"version", "body", "charts"}
+        assert set(first) == {"version", "body", "charts", "status"}
         now = f"{state}?after={first['version']}"
         assert ask(page.url, path=now)[0] == 204
         page.wait("3 of 9 items")
@@ -84,7 +83,7 @@ def test_an_update_brings_the_style_of_its_tabs():
         evaluation.tell(target, dict.fromkeys(items, 1.0))
     with LivePage() as page:
         assert "checked~.tab" not in body_of(page.url)
-        page.show(render(evaluation.page(), page.version))
+        page.show(evaluation.page())
         body = body_of(page.url)
     n_tabs = body.count('<div class="tab">') // body.count('<div class="tabs"')
     assert n_tabs == 2
@@ -122,6 +121,9 @@ def test_view_follows_a_folder_and_leaves_it_alone(run):
         assert "scores 50.0%" in " ".join(body.replace("</b>", "").split())
         assert "Estimate by answered items" not in body  # of one estimate there is no course
         assert files(folder) == written
+        evaluation.tell("new", dict.fromkeys(asked[6:], 0.0))
+        until(lambda: body_of(seen["url"]), lambda b: "finished, 10 items answered" in b)
+        assert "Finished: no more answers are expected." in ask(seen["url"])[1].decode()
     finally:
         over.set()
         thread.join()
@@ -153,7 +155,7 @@ def test_an_open_page_shows_what_is_new(run, tmp_path):
     evaluation, _ = run
     asked = evaluation.ask()["new"]
     evaluation.tell("new", dict.fromkeys(asked, 1.0))
-    fresh = render(evaluation.page(), 2)
+    fresh = evaluation.page()
     with LivePage() as page:
         seen, answer = [], page.answer
         page.answer = lambda *asked: seen.append(asked) or answer(*asked)

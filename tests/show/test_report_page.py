@@ -24,8 +24,11 @@ def page(make_comparison, balanced, body, tmp_path):
     return written
 
 
+SMALL = {"methods": ("random", "random items, ridge"), "budgets": (50,), "splits": ("random",)}
+
+
 def test_it_says_what_was_found(page, make_comparison):
-    made = make_comparison()
+    made = make_comparison(repeats=3, targets=12)
     text = page(made)
     for method in set(made.cells["method"]):
         assert text.count(f">{method}</t") > 2
@@ -38,7 +41,8 @@ def test_it_says_what_was_found(page, make_comparison):
 
 def test_names_are_escaped(page, make_comparison):
     bad = "<script>alert('x')</script> & \"co\""
-    made = make_comparison(methods=("random", bad), target_name=bad + "{i}{family}", targets=8)
+    named = {"methods": ("random", bad), "target_name": bad + "{i}{family}"}
+    made = make_comparison(**SMALL | named, targets=8, repeats=2)
     made.facts = {bad: bad}
     made.warnings = [bad]
     made.task_errors["task"] = bad + made.task_errors["task"]
@@ -56,7 +60,7 @@ def test_names_are_escaped(page, make_comparison):
         {"methods": ("random",), "budgets": (50,), "splits": ("random",), "tasks": 1},
         {"methods": ("mine alone",), "budgets": (1,), "splits": ("s",), "targets": 5, "tasks": 0},
         {"methods": tuple(f"method {i}" for i in range(14)), "budgets": (5, 10), "tasks": 30},
-        {"repeats": 1},
+        SMALL | {"repeats": 1},
     ],
 )
 def test_small_and_large_inputs(page, options):
@@ -65,7 +69,7 @@ def test_small_and_large_inputs(page, options):
 
 
 def test_gaps_are_dashes(page, make_comparison):
-    made = make_comparison(repeats=2, targets=9)
+    made = make_comparison(**SMALL, repeats=2, targets=9)
     numbers = made.cells.columns.difference(["method", "budget", "split", "n_sources", "n_targets"])
     made.cells.loc[made.cells["method"] == "random items, ridge", numbers] = np.nan
     made.estimates[["low", "high"]] = np.nan
@@ -80,7 +84,7 @@ def test_gaps_are_dashes(page, make_comparison):
 
 
 def test_missing_metrics_and_an_empty_comparison(page, make_comparison):
-    made = make_comparison(repeats=2, targets=9)
+    made = make_comparison(**SMALL, repeats=2, targets=9)
     made.cells = made.cells[["method", "budget", "split", "n_sources", "n_targets", "mae"]]
     text = page(made)
     assert "±" not in text
@@ -95,7 +99,7 @@ def test_missing_metrics_and_an_empty_comparison(page, make_comparison):
 
 def test_the_same_comparison_gives_the_same_bytes(make_comparison, tmp_path):
     first, second = (
-        write_report(make_comparison(repeats=2, targets=9), tmp_path / f"{i}.html")
+        write_report(make_comparison(**SMALL, repeats=2, targets=9), tmp_path / f"{i}.html")
         for i in range(2)
     )
     assert first.read_bytes() == second.read_bytes()
@@ -107,7 +111,7 @@ def test_a_failed_write_leaves_the_old_page(make_comparison, tmp_path, monkeypat
     path.write_text("old")
     monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError))
     with pytest.raises(OSError):
-        write_report(make_comparison(repeats=1, targets=6), path)
+        write_report(make_comparison(**SMALL, repeats=1, targets=6), path)
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
 
 
@@ -161,7 +165,7 @@ def _cells(**errors):
     ],
 )
 def test_the_answer_repeats_the_comparisons_own_judgement(page, make_comparison, errors, said):
-    made = make_comparison(repeats=1, targets=5)
+    made = make_comparison(**SMALL, repeats=1, targets=5)
     made.cells = _cells(**errors)
     text = page(made)
     plain = re.sub(r"<[^>]+>", "", text).replace("\u00a0", " ")
@@ -184,7 +188,7 @@ def test_headline_badges_and_ratios_never_contradict_each_other(page):
 
 
 def test_failures_are_listed_with_their_reason(page, make_comparison):
-    made = make_comparison(repeats=3, targets=6)
+    made = make_comparison(**SMALL, repeats=3, targets=6)
     made.failures = pd.DataFrame(
         [{"method": "random", "budget": 20, "split": "random", "repeat": r, "reason": "no luck"}
          for r in (1, 2)]

@@ -9,6 +9,7 @@ import pytest
 
 import fewbench
 from fewbench.scores import Scale
+from fewbench.show.charts.theme import page_spec, unchecked
 from fewbench.show.page import as_text
 from fewbench.testing import simulate
 
@@ -24,7 +25,7 @@ def shown(scale):
         known = scale.from_unit(scores.values[row, scores.positions(items)])
         evaluation.tell(name, dict(zip(items, known.tolist(), strict=True)))
     middle = float(scale.from_unit(0.5))
-    compared = fewbench.compare(scores, ["random-ridge"], [10, 20], repeats=3)
+    compared = fewbench.compare(scores, ["random-ridge"], [10], repeats=3)
     found = {
         "compare": compared,
         "estimate": evaluation.estimate()["a"],
@@ -37,8 +38,8 @@ def shown(scale):
     made = {}
     for name, one in found.items():
         page = one.page()
-        drawn = [make() for section in page.sections for _, make in section.charts]
-        titles = re.findall(r'"title": "([^"]+)"', json.dumps([c.to_dict() for c in drawn if c]))
+        drawn = [unchecked(make) for section in page.sections for _, make in section.charts]
+        titles = re.findall(r'"title": "([^"]+)"', json.dumps([page_spec(c) for c in drawn if c]))
         made[name] = (as_text(page, *(one.id for one in page.sections)), titles)
     return made, compared
 

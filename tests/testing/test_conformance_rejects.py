@@ -339,7 +339,7 @@ GALLERY = [
     (LaterAnswers, (ADAPTIVE,), (COUNTS,), "33% of the answers change no estimate"),
     (PeeksAtCallers, EVERY, (HIDDEN,), "hidden answers change the estimates"),
     (PeeksALittle, EVERY, (HIDDEN,), "hidden answers change the estimates"),
-    (PeeksInMemory, EVERY, (HIDDEN,), "hidden answers change the estimates"),
+    (PeeksInMemory, (LEARNED,), (HIDDEN,), "hidden answers change the estimates"),
     (PeeksBeforeAsking, (STATIC,), (HIDDEN,), "hidden answers change the items"),
     (PeeksBehindTheSources, EVERY, (HIDDEN,), "hidden answers change the estimates"),
     (RemembersSources, EVERY, (HIDDEN,), "as source models changes the estimates"),

@@ -134,7 +134,7 @@ LEAST_SIZE = 0.01
 """Least size of an item, over the mean: its answer would count a hundred times as much."""
 
 
-def permanent_order(task_of: IntArray, seed: int) -> IntArray:
+def permanent_order(task_of: IntArray, seed: int, cohort_of: IntArray | None = None) -> IntArray:
     """Return all items in the order in which samples of this benchmark take them.
 
     By benchmark and seed alone, so that all targets run the same items and their differences are
@@ -146,13 +146,25 @@ def permanent_order(task_of: IntArray, seed: int) -> IntArray:
     ----------
     task_of : ndarray of int, shape (items,)
     seed : int
+    cohort_of : ndarray of int, shape (items,), optional
+        With which extension of the benchmark each item came. Each cohort keeps its own order, and
+        every beginning has as large a share of one as of another.
 
     Examples
     --------
     >>> order = permanent_order(np.repeat([0, 1], 4), seed=0)
     >>> sorted(order.tolist()), (order[:4] // 4).tolist()
     ([0, 1, 2, 3, 4, 5, 6, 7], [1, 0, 1, 0])
+    >>> more = permanent_order(np.repeat([0, 1, 2], 4), 0, np.repeat([0, 1], [8, 4]))
+    >>> more[more < 8].tolist() == order.tolist(), (more[:3] < 8).tolist()
+    (True, [True, False, True])
     """
+    if cohort_of is not None and len(cohort_of) and cohort_of.max() > 0:
+        parts = [np.flatnonzero(cohort_of == cohort) for cohort in np.unique(cohort_of)]
+        orders = [items[permanent_order(task_of[items], seed)] for items in parts]
+        numbers = [(np.arange(len(items)) + 0.5) / len(items) for items in parts]
+        by_number = np.argsort(np.concatenate(numbers), kind="stable")
+        return np.asarray(np.concatenate(orders)[by_number])
     rng = np.random.default_rng(child_seed(seed, 7))
     n = len(task_of)
     by_task = np.argsort(task_of, kind="stable")
@@ -219,11 +231,17 @@ class NestedSample:
 def whole_chances(chances: FloatArray, n: int) -> FloatArray:
     """Return the chances of all items to be in a sample of n, given those of the drawn ones.
 
-    The others (NaN) share what is left of n.
+    The others (NaN) share what is left of n. Of a beginning of the sample, the chances are lower:
+    as of equal sizes, to the power of how much less likely an item is to be left out.
 
     >>> whole_chances(np.array([0.5, 0.7, np.nan, np.nan]), 2).round(2).tolist()
     [0.5, 0.7, 0.4, 0.4]
+    >>> whole_chances(np.array([0.5, 0.5, np.nan, np.nan]), 1).round(2).tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
     unknown = np.isnan(chances)
+    if 0 < n < (drawn := len(chances) - int(unknown.sum())) < len(chances):
+        power = np.log1p(-n / len(chances)) / np.log1p(-drawn / len(chances))
+        chances = 1 - (1 - chances) ** power
     left = n - float(chances[~unknown].sum())
     return np.where(unknown, np.clip(left / max(int(unknown.sum()), 1), 0.0, 1.0), chances)

@@ -19,6 +19,10 @@ COMMANDS = {
     "ask": ("evaluate:ask", "Print the items to run next."),
     "tell": ("tell:tell", "Record a target model's answers."),
     "estimate": ("evaluate:estimate", "Estimate full scores from the answers so far."),
+    "extend": (
+        "evaluate:extend",
+        "Take more items or tasks into an evaluation that has answers.",
+    ),
     "view": ("evaluate:view", "Serve a page on this machine that follows an evaluation."),
     "repair": (
         "evaluate:repair",
@@ -41,7 +45,7 @@ COMMANDS = {
     "pack": ("pack:pack", "Make a pack: a benchmark's few items in one file."),
 }
 SUBJECTS = {
-    "Evaluate": ("demo", "run", "start", "ask", "tell", "estimate", "view", "repair"),
+    "Evaluate": ("demo", "run", "start", "ask", "tell", "estimate", "extend", "view", "repair"),
     "Compare and decide": ("versus", "gate", "rank", "track"),
     "Prepare": (
         "get", "import", "add", "audit", "plan", "methods", "compare", "select", "tasks",

@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,7 +24,17 @@ from fewbench.cli.documented import (
     options_of,
     read_typed,
 )
-from fewbench.cli.options import AverageOption, Cluster, Json, MovedScores, load, open_evaluation
+from fewbench.cli.options import (
+    SCORING,
+    AverageOption,
+    Cluster,
+    Json,
+    MovedScores,
+    load,
+    open_evaluation,
+    say_asked,
+    scoring_of,
+)
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.decide.track_folder import full_or_part
 from fewbench.errors import FewbenchError
@@ -145,19 +156,28 @@ class Call:
         is_file = path.exists() and not any(path.glob(f"*/{HEADER}"))
         if not is_file and not is_source(name):
             return self.target(name)
-        return load(path, self.given.get("average"))
+        return scoring_of(self.given).of_table(load(path), path)
 
     def evaluation(self, folder: str) -> Evaluation:
         """Open an evaluation's folder, once; of a checkpoint that ran all items, that one."""
         place = full_or_part(Path(folder))
         key = place.resolve()
         if key not in self._opened:
-            self._opened[key] = open_evaluation(place, self.given["scores"])
+            scoring = scoring_of(self.given)
+            self._opened[key] = open_evaluation(place, self.given["scores"], scoring)
         return self._opened[key]
+
+    def say_asked(self) -> None:
+        """Print which items the targets of the evaluations are to run now."""
+        for evaluation in self._opened.values():
+            if asked := evaluation.ask():
+                say_asked(evaluation, asked)
 
     def scores(self, path: Path, *, items: bool = False) -> Scores | None:
         """Read scores, or None if evaluations were opened with them. `items` as for `load`."""
-        return None if self._opened else load(path, self.given.get("average"), items=items)
+        if self._opened:
+            return None
+        return scoring_of(self.given).of_table(load(path, items=items), path)
 
 
 def command(
@@ -249,8 +269,13 @@ def command(
             return
         with at_work(work):
             shown = page(result, given)
+        is_asked = bool(given.get("ask") and getattr(result, "next_items", ()))
+        if is_asked:  # what to do next is said below
+            shown = replace(shown, next=())
         more = [section.id for section in shown.sections] if given.get("details") else []
         show(shown, result, output, given["as_json"], *more)
+        if is_asked:
+            call.say_asked()
         if code := getattr(result, "exit_code", 0):
             raise typer.Exit(code)
 
@@ -310,8 +335,10 @@ def _shared(
     options = []
     if hints.get("scores") in (Scores, Scores | Benchmark):
         options.append(option_parameter("average", AverageOption, None))
-    if "scores" not in names and any("Evaluation" in str(hint) for hint in hints.values()):
-        options.append(option_parameter("scores", MovedScores, None))
+    if any("Evaluation" in str(hint) for hint in hints.values()):
+        if "scores" not in names:
+            options.append(option_parameter("scores", MovedScores, None))
+        options += [option_parameter(name, kind, None) for name, kind in SCORING.items()]
     if "executor" in parameters:
         options.append(option_parameter("cluster", Cluster, None))
     if {"cache", "scores"} <= {*parameters}:

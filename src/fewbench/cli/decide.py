@@ -1,20 +1,18 @@
 """fewbench versus, gate, rank and track."""
 
 import inspect
-import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fewbench._names import counted, did_you_mean
 from fewbench._progress import ESTIMATING, at_work, status_line
 from fewbench._text import echo, say, say_note
+from fewbench.cli.answers import read_answers
 from fewbench.cli.commands import Call, command
-from fewbench.cli.options import load
+from fewbench.cli.options import SCORING, load, scoring_of
 from fewbench.cli.outputs import check_output_folder
-from fewbench.cli.tell import columns_of
-from fewbench.decide import Ranking, Track, Versus, add_checkpoint
+from fewbench.decide import Track, Versus, add_checkpoint
 from fewbench.decide import gate as check_target
 from fewbench.decide import rank as rank_targets
 from fewbench.decide import track as follow
@@ -25,10 +23,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.methods.sources import NEARLY_COMPLETE
 from fewbench.public import is_source
-from fewbench.readers import Columns, are_logs
-from fewbench.readers import read as read_answers
-from fewbench.scores import Average, Scores
-from fewbench.scores.cell_words import CellWords
+from fewbench.scores import Scores
 
 
 def _run(
@@ -137,29 +132,9 @@ fewbench gate run --at-least 0.70 --sequential --json
 )
 
 
-def _rank(call: Call, *, average: Average | None = None) -> Ranking:
-    """Rank evaluations, or the models of a scores file.
-
-    Parameters
-    ----------
-    average
-        For a scores file: mean over items (micro) or over task scores (macro).
-    """
-    names = call.given["evaluations"]
-    if average is not None and not any(os.path.isfile(name) or is_source(name) for name in names):
-        call.refuse(
-            ["average"],
-            "on evaluations",
-            "leave it out; fewbench start sets the average of an evaluation",
-        )
-    result: Ranking = call()
-    return result
-
-
 rank = command(
     rank_targets,
     work=ESTIMATING,
-    around=_rank,
     examples="""
 fewbench rank scores.parquet                           a leaderboard: models that ran all items
 fewbench rank scores.parquet --tasks --report leaderboard.html
@@ -181,7 +156,6 @@ def _track(
     missing: Sequence[str] = (),
     right: Sequence[str] = (),
     wrong: Sequence[str] = (),
-    average: Average | None = None,
 ) -> Track | None:
     """Add a checkpoint, or print the curve.
 
@@ -201,8 +175,6 @@ def _track(
         Table of answers: texts for the best score, such as PASS.
     wrong
         Table of answers: texts for the worst score, such as FAIL.
-    average
-        For a scores file: mean over items (micro) or over task scores (macro).
     """
     options = call.given
     if add is None:
@@ -219,52 +191,54 @@ def _track(
         )
         result: Track = call()
         return result
-    curve = [*call.typed_for(follow), *(n for n in ("average", "report", "as_json") if options[n])]
+    curve = [*call.typed_for(follow), *(n for n in (*SCORING, "report", "as_json") if options[n])]
     call.refuse(
         [name for name in curve if name != "scores"],
         "with --add",
         "leave them out; give them when you print the curve",
     )
     scores = None if options["scores"] is None else load(options["scores"])
-    is_table = answers is not None and not are_logs(answers)
-    columns = columns_of(None, item, score, add, [add], answers if is_table else None)
-    words = CellWords(missing or (), right or (), wrong or ())
-    _add(options["checkpoints"], add, answers, columns, words, scores)
+    words = {"missing": missing or (), "right": right or (), "wrong": wrong or ()}
+    how = {"item": item, "score": score, **words}
+    _add(options["checkpoints"], add, answers, how, scores)
     return None
 
 
-def _checkpoints(call: Call, path: Path) -> Scores | Path:
+def _checkpoints(call: Call, path: Path) -> Scores | list[Evaluation] | Path:
     if not path.exists() and not is_source(path):
         raise EvaluationError(
             f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
         )
     if path.is_dir() and is_tracked(path):
         call.refuse(
-            [name for name in ("run", "average") if call.given[name]],
+            [name for name in ("run",) if call.given[name]],
             "with a folder",
-            "leave it out; fewbench start sets the average of an evaluation",
+            "leave it out: all evaluations there are of one run",
         )
-        return path
+        scoring = scoring_of(call.given)
+        if not scoring:
+            return path
+        scores = call.given["scores"] if scoring.read_as else None
+        return [each.rescored(scoring, scores) for each in open_folder(path)]
     if call.given["run"] is None:
         raise EvaluationError(
             "the run's checkpoints are not named",
             hint="add --run NAME, or name a folder of evaluations",
         )
-    return load(path, call.given["average"])
+    return scoring_of(call.given).of_table(load(path), path)
 
 
 def _add(
     folder: Path,
     name: str,
     answers: Path | None,
-    columns: Columns,
-    words: CellWords,
+    how: dict[str, Any],
     scores: Scores | None,
 ) -> None:
     table, share, is_whole = None, 0.0, False
     if answers is not None:
         sources = open_folder(folder, scores)[0].scores
-        table = _told(answers, columns, words, sources)
+        table = read_answers(answers, sources, [name], **how).scores
         share = float(sources.items.index.isin(table.item_ids).mean())
         is_whole = share >= 1 - NEARLY_COMPLETE
     with at_work("choosing items"):
@@ -285,15 +259,6 @@ def _add(
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
     echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
-
-
-def _told(answers: Path, columns: Columns, words: CellWords, scores: Scores) -> Scores:
-    reading = read_answers(
-        answers, columns=columns, like=scores, scale=scores.scale, **asdict(words)
-    )
-    for note in reading.notes:
-        say_note(note)
-    return reading.scores
 
 
 def _tell(evaluation: Evaluation, table: Scores, name: str, *, is_whole: bool) -> int:

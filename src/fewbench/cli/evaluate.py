@@ -11,18 +11,24 @@ from fewbench._progress import ESTIMATING, at_work
 from fewbench._text import echo, say, say_note, say_warning
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
+    AcceptDifferences,
     AverageOption,
     Cluster,
+    FilterOption,
     Folder,
     ItemsOf,
     Json,
+    MetricOption,
     MovedScores,
     ScoresOrPack,
     TargetName,
     Targets,
+    WeightsOption,
     Workers,
     load,
     open_evaluation,
+    say_asked,
+    scoring_of,
     stop_of,
 )
 from fewbench.cli.outputs import (
@@ -301,6 +307,10 @@ def estimate(
     next_items: int | None = None,
     ask: bool = False,
     scores: MovedScores = None,
+    average: AverageOption = None,
+    metric: MetricOption = None,
+    filter: FilterOption = None,
+    weights: WeightsOption = None,
     workers: Workers = 1,
     cluster: Cluster = None,
     report: Report = None,
@@ -320,6 +330,8 @@ def estimate(
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
     fewbench estimate run --next-items 50 --ask         extend the evaluation by 50 items
+    fewbench estimate run --average macro               another question to the same answers
+    fewbench estimate run --metric acc_norm --scores acc_norm.parquet
 
     Parameters
     ----------
@@ -338,7 +350,14 @@ def estimate(
         from fewbench.decide.operands import check_next
 
         check_next(next_items, ask=ask, is_shown=False)
-    evaluation = open_evaluation(folder, scores)
+    asked = {"average": average, "metric": metric, "filter": filter, "weights": weights}
+    scoring = scoring_of(asked)
+    if scoring and ask:
+        raise EvaluationError(
+            "items are asked for by the question that the evaluation was started with",
+            hint=f"leave out {', '.join(f'--{name}' for name in asked if asked[name])}",
+        )
+    evaluation = open_evaluation(folder, scores, scoring)
     names = None
     if target is not None:
         names = [target]
@@ -380,11 +399,33 @@ def _extend(evaluation: "Evaluation", targets: list[str], n: int) -> None:
                 "(to go on: a larger limit of fewbench start --cost or fewbench run)"
             )
     if asked:
-        more = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
-        say(
-            f"asked for more items: {more}. Next: rerun the command of fewbench run, or fewbench "
-            f"ask {evaluation.folder}"
-        )
+        say_asked(evaluation, asked)
+
+
+@documented
+def extend(
+    folder: Folder, items: ScoresOrPack, *, accept_differences: AcceptDifferences = False
+) -> None:
+    """Take more items or tasks into an evaluation that has answers.
+
+    Answers stay, and no item is run twice. Of the new items as large a share is drawn as of the old
+    ones, so that all answers together are a sample of all items. Source models without answers to
+    the new items keep them empty. fewbench run does the same if it names new items or tasks.
+
+    \b
+    fewbench extend run items.csv              a file of items, or only the new ones
+    fewbench extend run scores.parquet         a table that has grown
+    """
+    from fewbench.evaluation.extending import extend as take_in
+    from fewbench.evaluation.extending import extension_note
+
+    extended = take_in(folder, load(items, items=True), accept_differences=accept_differences)
+    for note in extended.notes:
+        say(f"note: {note}")
+    echo(
+        f"{folder}: {extension_note(extended)}. Next: rerun the command of fewbench run, or "
+        f"fewbench ask {folder}"
+    )
 
 
 @documented

@@ -15,12 +15,13 @@ from fewbench.cli.options import parse_range
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import EstimateWarning, FewbenchError, Mistakes, ReaderError
 from fewbench.evaluation import add as add_runs
-from fewbench.evaluation.journal import Journal
+from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.readers import Columns, Reading, join_attributes, read
 from fewbench.readers.attributes import in_clusters, read_attributes
 from fewbench.readers.frames import table_columns
 from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
+from fewbench.runners.uniting import unite_runs
 from fewbench.scores import Scores, open_saved, save_scores
 from fewbench.scores.families import models_in_words, runs_note
 from fewbench.scores.table import NO_TASK, RUN
@@ -202,8 +203,18 @@ def _add(call: Call, *, output: Path) -> None:
     ----------
     output
         Scores file to write (.parquet). If it exists and --scores is not given, the models are
-        added to it.
+        added to it. Or the folder of a run of the same benchmark: the targets then join that run.
     """
+    if (output / HEADER).is_file():
+        call.refuse(
+            [name for name in ("scores", "names", "family") if call.given[name]],
+            "where targets join a run",
+            "leave it out, or name a scores file (.parquet) to make source models of the runs",
+        )
+        joined = unite_runs(output, call.given["runs"])
+        answers = some((f"{name} ({n:,} answers)" for name, n in joined.items()), quotes=False)
+        echo(f"{output}: {answers or 'no new target'} joined")
+        return
     if output.suffix != ".parquet":  # before the work
         raise FewbenchError(
             f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
@@ -248,6 +259,7 @@ add = command(
     examples="""
 The first runs:  fewbench add run-a run-b -o scores.parquet
 One more:        fewbench add run-c -o scores.parquet
+Join two runs:   fewbench add other-machine/run -o run
 With a name:     fewbench add run-d --name run-d=my-model -o scores.parquet
 One family:      fewbench add warmup-*/ --family warmup -o scores.parquet
 Then:            fewbench run command scores.parquet -n 50 -o run-e -- python answer.py

@@ -1,12 +1,12 @@
 """Options that several commands share, and how to read their values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fewbench._names import split_names
+from fewbench._names import some, split_names
 from fewbench._progress import at_work
 from fewbench._text import say, say_note
 from fewbench.cli import completion
@@ -14,6 +14,7 @@ from fewbench.errors import FewbenchError, FieldError, ReaderError, RunError
 
 if TYPE_CHECKING:  # imported where used: the help does not wait for pandas and SciPy
     from fewbench.evaluation import Evaluation, Stop
+    from fewbench.evaluation.scoring import Scoring
     from fewbench.scores import Average, Scale, Scores
 
 ScoresOrPack = Annotated[
@@ -61,6 +62,33 @@ AverageOption = Annotated[
         "--average", help="Full score: mean over items (micro) or over task scores (macro)."
     ),
 ]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Metric to read from the logs that the run keeps, in place of that of its answers.",
+    ),
+]
+FilterOption = Annotated[
+    str | None, typer.Option("--filter", metavar="NAME", help="Filter to read from these logs.")
+]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights",
+        metavar="FILE",
+        help="Weights in the full score: a table with a column weight, and task (how much a task "
+        "counts, whatever its size) or id.",
+    ),
+]
+SCORING = {
+    "average": AverageOption,
+    "metric": MetricOption,
+    "filter": FilterOption,
+    "weights": WeightsOption,
+}
+"""Options that ask another question of answers that are there."""
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -89,11 +117,18 @@ AcceptDifferences = Annotated[
 ]
 
 
-def load(path: Path, average: "Average | None" = None, *, items: bool = False) -> "Scores":
-    """Read the scores that a user names, and print notes.
+def load(
+    path: Path,
+    average: "Average | None" = None,
+    *,
+    items: bool = False,
+    kept: list[str] | None = None,
+    is_known: bool = False,
+) -> "Scores":
+    """Read the scores that a user names, and print notes unless the user knows them.
 
     `items` says whether the command can do without a table: with a file of items alone, or a pack
-    of the chosen ones. ReaderError and PackError if it cannot.
+    of the chosen ones. ReaderError and PackError if it cannot. `kept` receives the notes.
     """
     from fewbench.public import located, open_scores
     from fewbench.scores.roles import as_scores
@@ -102,10 +137,12 @@ def load(path: Path, average: "Average | None" = None, *, items: bool = False) -
     with at_work(f"reading {path}"):
         reading = open_scores(place)
         scores = reading.scores if items else as_scores(reading.scores)
-    for note in reading.notes:
+    for note in () if is_known else reading.notes:
         say_note(note)
-    for credit in scores.credits:
+    for credit in () if is_known else scores.credits:
         say(f"source results: {credit}")
+    if kept is not None:
+        kept += reading.notes
     if not scores.n_models and not items:
         raise ReaderError(
             f"{path}: items without scores of models, which this command needs",
@@ -164,15 +201,40 @@ def say_shares(budgets: Iterable[int | str], scores: "Scores | None") -> None:
             say_note(note)
 
 
-def open_evaluation(folder: Path, scores: Path | None = None) -> "Evaluation":
-    """Open a saved evaluation with its scores, or with those of --scores, and print notes."""
+def scoring_of(given: Mapping[str, Any]) -> "Scoring":
+    """Return the question of the options that are typed; their defaults ask none."""
+    from fewbench.evaluation.scoring import Scoring
+
+    return Scoring(**{name: given[name] for name in SCORING if given.get(name) is not None})
+
+
+def open_evaluation(
+    folder: Path, scores: Path | None = None, scoring: "Scoring | None" = None
+) -> "Evaluation":
+    """Open a saved evaluation with its scores, or with those of --scores, and print notes.
+
+    With `scoring`, `scores` have its metric or filter, if it has one.
+    """
     from fewbench.evaluation.evaluation import Evaluation
 
     with at_work(f"opening {folder}"):
-        evaluation = Evaluation.open(folder, scores)
-    for note in evaluation.read_notes:
+        asks_again = scoring is not None and bool(scoring.read_as)
+        evaluation = Evaluation.open(folder, None if asks_again else scores)
+        if scoring is not None:
+            evaluation = evaluation.rescored(scoring, scores if asks_again else None)
+    is_new = scores is not None or bool(scoring)  # others were printed at the start
+    for note in evaluation.read_notes if is_new else ():
         say_note(note)
     return evaluation
+
+
+def say_asked(evaluation: "Evaluation", asked: Mapping[str, Sequence[str]]) -> None:
+    """Print how many items targets are asked for, and how to run them."""
+    items = some((f"{len(items):,} of {name}" for name, items in asked.items()), quotes=False)
+    say(
+        f"asked for more items: {items}. Next: rerun the command of fewbench run, or fewbench ask "
+        f"{evaluation.folder}"
+    )
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> "Scale | None":

@@ -35,6 +35,7 @@ from fewbench.cli.outputs import (
 )
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.journal import HEADER
 from fewbench.runners.progress import ProgressLine
 from fewbench.runners.run_folder import renew
 from fewbench.scores import Scores
@@ -139,12 +140,17 @@ class RunOptions:
             raise RunError("no questions to ask", hint="name a file of questions")
         return replace(self, scores=None), self.scores
 
-    def load(self) -> Scores | None:
-        """Check the outputs, read the scores if there are any, and make room for a fresh run."""
+    def load(self, notes: list[str]) -> Scores | None:
+        """Check the outputs, read the scores if there are any, and make room for a fresh run.
+
+        `notes` receives what is said of the scores. A run that is resumed does not print it again.
+        """
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
         check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
-        scores = None if self.scores is None else load(self.scores, self.average, items=True)
+        scores, is_known = None, not self.fresh and (self.output / HEADER).is_file()
+        if self.scores is not None:
+            scores = load(self.scores, self.average, items=True, kept=notes, is_known=is_known)
         if self.fresh and (kept := renew(self.output, self.target or [])) is not None:
             say_note(f"the earlier run is now in {kept}")
         return scores
@@ -217,7 +223,8 @@ def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: st
     `run` takes scores, method, stop, and what else `run_with` takes; `name` is that of the runner.
     Exits with code 1 after a failure of the model, and 130 after Ctrl-C.
     """
-    scores, notes = options.load(), Notes()
+    of_scores: list[str] = []
+    scores, notes = options.load(of_scores), Notes(of_scores)
     # On a terminal, Inspect shows the progress itself.
     is_shown = name == "inspect" and sys.stderr.isatty()
     line = nullcontext(_only_end) if is_shown else status_line(f"running {name}")
@@ -232,14 +239,15 @@ def run_and_print(run: "Callable[..., RunResult]", options: RunOptions, name: st
             on_end=lambda: update(ESTIMATING),
             **options.of_run,
         )
-    print_result(result, scores, options, notes)
+    kept = (*of_scores, *(note for note in result.notes if note not in of_scores))
+    print_result(result.model_copy(update={"notes": kept}), scores, options, notes)
 
 
 class Notes:
-    """Prints each note once."""
+    """Prints each note once, and none of those `told` before."""
 
-    def __init__(self) -> None:
-        self._told: set[str] = set()
+    def __init__(self, told: Sequence[str] = ()) -> None:
+        self._told = set(told)
 
     def tell(self, notes: Sequence[str]) -> None:
         """Print those of the notes that are new."""
@@ -275,6 +283,7 @@ def print_result(
 
 
 def _only_end(text: str) -> None:
-    """Say what happens after Inspect's own display."""
+    """Say what happens after Inspect's own display, whose metrics are no estimate."""
     if text == ESTIMATING:
+        say_note("the metrics above are means of the samples that ran; fewbench estimates all")
         say(text)

@@ -1,7 +1,7 @@
 """fewbench tell: record answers of target models."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +9,7 @@ import typer
 
 from fewbench._names import counted, some
 from fewbench._text import echo, say_note, say_warning
+from fewbench.cli.answers import read_answers
 from fewbench.cli.documented import documented
 from fewbench.cli.options import (
     AcceptDifferences,
@@ -19,12 +20,11 @@ from fewbench.cli.options import (
     open_evaluation,
     split_texts,
 )
-from fewbench.errors import AnswersError, RangeError
+from fewbench.errors import AnswersError
 
 if TYPE_CHECKING:
     from fewbench.evaluation import Evaluation
     from fewbench.evaluation.answers import Taken
-    from fewbench.readers import Columns
     from fewbench.scores import Scores
 
 
@@ -113,9 +113,6 @@ def tell(
     accept_fractions
         Accept scores between right and wrong where the source models have none.
     """
-    from fewbench.readers import Columns, are_logs, read
-    from fewbench.readers.frames import table_columns
-    from fewbench.readers.harnesses import HARNESSES
     from fewbench.runners.joining import leaving_note
 
     evaluation = open_evaluation(folder, scores)
@@ -128,62 +125,38 @@ def tell(
         )
     took = []
     if answers is not None:
-        is_open = item is None and score is None and form is None
-        is_logs = form in HARNESSES or (is_open and are_logs(answers))
-        if is_logs and (item or score):
-            raise AnswersError(
-                f"--item and --score name columns of a table; {answers} is read as {form}",
-                hint="omit them, or --from",
-            )
-        if transposed:
-            columns = Columns(None, item)
-        else:
-            columns = columns_of(
-                model, item, score, target, evaluation.targets, None if is_logs else answers
-            )
-        scale = evaluation.scores.scale
-        try:
-            reading = read(
-                answers,
-                form=form,
-                columns=Columns() if is_logs else columns,
-                transposed=transposed,
-                missing=split_texts(missing),
-                right=split_texts(right),
-                wrong=split_texts(wrong),
-                metric=metric,
-                filter=filter,
-                key=key,
-                like=evaluation.scores,
-                only_model=model if is_logs else None,
-                accept_differences=accept_differences and is_logs,
-                trials=trials,
-                scale=scale,
-            )
-        except RangeError as error:
-            ends = f"{scale.low:g} to {scale.high:g}"
-            hint = f"write scores on the scale of the source models, {ends}"
-            raise AnswersError(error.message, hint=hint) from error  # tell has no --range
-        for note in reading.notes:
-            say_note(note)
-        if not is_logs and columns.score and "cost" in table_columns(answers):
-            say_note(
-                f"{answers}: the column cost is not used: costs are those of the items. "
-                "fewbench run command records reported costs"
-            )
-        for note in _other_scores(evaluation.scores, reading.scores):
+        told = read_answers(
+            answers,
+            evaluation.scores,
+            evaluation.targets,
+            target,
+            form=form,
+            model=model,
+            item=item,
+            score=score,
+            transposed=transposed,
+            missing=split_texts(missing),
+            right=split_texts(right),
+            wrong=split_texts(wrong),
+            metric=metric,
+            filter=filter,
+            key=key,
+            accept_differences=accept_differences,
+            trials=trials,
+        )
+        for note in _other_scores(evaluation.scores, told.scores):
             say_warning(note)
-        moved = _moved(evaluation, reading.scores) if is_logs else ""
+        moved = _moved(evaluation, told.scores) if told.is_logs else ""
         taken = evaluation.tell_table(
-            reading.scores,
-            target or columns.only_model,
+            told.scores,
+            told.target,
             accept_differences=accept_differences,
             accept_fractions=accept_fractions,
             correct=correct,
             strict=strict,
             repeat=repeat,
         )
-        _say_taken(taken, evaluation, answers, reading.scores.n_items, moved, is_logs)
+        _say_taken(taken, evaluation, answers, told.scores.n_items, moved, told.is_logs)
         whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
         if taken.answers or not taken.corrected:
             took.append(f"recorded {counted(taken.answers, 'answer')}{whose}")
@@ -281,32 +254,3 @@ def _other_scores(sources: "Scores", answers: "Scores") -> Iterator[str]:
 
 def _by_task(scores: "Scores", column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
-
-
-def columns_of(
-    model: str | None,
-    item: str | None,
-    score: str | None,
-    target: str | None,
-    targets: Sequence[str],
-    answers: Path | None,
-) -> "Columns":
-    """Return the columns of a table; without a column of models, all answers are one target's.
-
-    Columns of the table `answers` that are not named are the usual ones, if it has them.
-    """
-    from fewbench.readers import Columns
-    from fewbench.readers.items import answer_columns
-
-    if model is not None:
-        return Columns(model, item, score)
-    if answers is not None:
-        item, score = answer_columns(answers, item, score)
-    if item is None and score is None:
-        return Columns()
-    if target is None and len(targets) > 1:
-        raise AnswersError(
-            f"no target named for the answers; there are {len(targets)}: {some(targets)}",
-            hint="add --target NAME, or --model COLUMN if the table names the models",
-        )
-    return Columns(None, item, score, only_model=target or targets[0])

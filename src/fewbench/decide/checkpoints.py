@@ -13,6 +13,7 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
+from fewbench.decide.operands import on_common_items
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
@@ -62,6 +63,8 @@ class TrainingRun:
         Evaluation of each checkpoint that did not run all items.
     silent : tuple of str
         Checkpoints without answers, which are left out.
+    notes : tuple of str
+        Which items are left out, where checkpoints have different ones.
     """
 
     name: str
@@ -70,6 +73,7 @@ class TrainingRun:
     steps: FloatArray
     evaluations: dict[str, Evaluation]
     silent: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_run(
@@ -94,10 +98,14 @@ def read_run(
     Raises
     ------
     EvaluationError
-        Without checkpoints, for names that do not tell the steps, or if the evaluations have
-        different source scores.
+        Without checkpoints, for names that do not tell the steps, or if the evaluations have no
+        item in common.
     """
-    evaluations = [] if isinstance(given, Scores) else list(given)
+    evaluations: list[Evaluation] = []
+    notes: tuple[str, ...] = ()
+    if not isinstance(given, Scores):
+        common, _, notes = on_common_items(*given) if given else ((), None, ())
+        evaluations = [each for each in common if isinstance(each, Evaluation)]
     scores = given if isinstance(given, Scores) else _scores_of(evaluations)
     if scores.origin is not None:
         raise EvaluationError(
@@ -147,7 +155,7 @@ def read_run(
     partial = [checkpoint for checkpoint in checkpoints if checkpoint not in full]
     name = run or _common_start([checkpoint.name for checkpoint in checkpoints])
     return TrainingRun(
-        name, sources, tuple(checkpoints), every, _again(sources, partial, folder), silent
+        name, sources, tuple(checkpoints), every, _again(sources, partial, folder), silent, notes
     )
 
 
@@ -169,16 +177,7 @@ def _scores_of(evaluations: Sequence[Evaluation]) -> Scores:
         raise EvaluationError(
             "no checkpoints", hint="give evaluations of checkpoints, or scores and a run"
         )
-    first = evaluations[0].scores
-    for other in evaluations[1:]:
-        same = (other.scores.fingerprint, other.scores.average)
-        if same != (first.fingerprint, first.average):
-            raise EvaluationError(
-                "the checkpoints were evaluated with different source scores",
-                hint="run all checkpoints of a training run in one folder, and add it to the "
-                "source models when it is over",
-            )
-    return first
+    return max((each.scores for each in evaluations), key=lambda table: table.n_models)
 
 
 def _of_row(scores: Scores, row: int) -> Checkpoint:
@@ -268,14 +267,18 @@ def _again(
     Checkpoints that are estimated alike share one.
     """
     alike: dict[tuple[object, ...], list[Checkpoint]] = {}
+    evaluations: dict[str, Evaluation] = {}
     for checkpoint in partial:
+        own = checkpoint.evaluation
+        if own is not None and own.scores.fingerprint == sources.fingerprint:
+            evaluations[checkpoint.name] = own
+            continue
         key: tuple[object, ...] = ("table", *np.sort(checkpoint.items).tolist())
         if checkpoint.evaluation is not None:
             provenance, subset = checkpoint.evaluation.provenance, checkpoint.evaluation.subset
             chosen = () if subset is None else subset.items
             key = (provenance.settings, provenance.budget, provenance.seed, *chosen)
         alike.setdefault(key, []).append(checkpoint)
-    evaluations: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
         together.estimating.errors_folder = folder

@@ -21,8 +21,10 @@ from fewbench.decide.operands import (
     contrast,
     frame_of,
     labels,
+    on_common_items,
     operand,
     pairing,
+    refuse_to_ask,
     scores_of,
     warnings_of,
 )
@@ -310,7 +312,11 @@ def gate(
             "a margin is given without a baseline",
             hint="give a baseline (--not-below), or omit the margin",
         )
-    operands = (target,) if not_below is None else (target, not_below)
+    operands: tuple[Given, ...] = (target,) if not_below is None else (target, not_below)
+    operands, _, notes = on_common_items(*operands)
+    first, not_below = operands[0], operands[1] if len(operands) > 1 else None
+    assert not isinstance(first, str)
+    target = first
     scores = scores_of(*operands)
     scale, unit = scores.scale, Unit(scores.scale)
     if margin != 0:
@@ -348,11 +354,12 @@ def gate(
         sign = 1 if scale.lower_is_better else -1
         loss = margin or 0.0
         checks.append(check(baseline, rule, sign * loss, margin=loss, name=name))
-    warnings = list(warnings_of(sides))
+    warnings = [*warnings_of(sides), *notes]
     has_gaps = any(side.has_gaps for side in sides)
     if has_gaps:
         warnings.append(GAPS)
     if ask and next_items is not None:
+        refuse_to_ask(notes)
         targets = [side for side in sides if not side.is_known]
         ask_next(targets, next_items, scores)
         warnings += [] if sequential else [ONE_LOOK]

@@ -55,7 +55,7 @@ def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
         rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
         return np.concatenate([first, rng.permutation(rest)[:more]])
     if any(isinstance(target.score, Uncertainty) and target.score.sample for target in targets):
-        order = permanent_order(scores.task_of, seed)
+        order = permanent_order(scores.task_of, seed, scores.cohort_of)
         return np.concatenate([first, order[~np.isin(order, closed)][:more]])
     if scores.n_models < 2:
         return first

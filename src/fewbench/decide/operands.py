@@ -461,25 +461,67 @@ def scores_of(*given: Given, scores: Scores | None = None) -> Scores:
     """Return the source scores to compare with: `scores`, or the table with the most models.
 
     Evaluations may have different source models: their tables grow with every run. EvaluationError
-    if they are of different benchmarks.
+    if there is no table.
     """
     sides = [side[0] if isinstance(side, tuple) else side for side in given]
     tables = [side.scores for side in sides if isinstance(side, Evaluation)]
-    tables += [] if scores is None else [scores]
-    if not tables:
+    if not tables and scores is None:
         raise EvaluationError(
             "the two names can only be found in an evaluation or in scores",
             hint="pass scores (--scores), or an evaluation folder in place of a name",
         )
-    first = tables[0]
-    for other in tables[1:]:
-        if not _same_benchmark(first, other):
-            raise EvaluationError(
-                "the evaluations are of different benchmarks (items, tasks, weights or "
-                "--average), so their estimates cannot be compared",
-                hint="start both from the same benchmark, with the same --average",
-            )
     return scores if scores is not None else max(tables, key=lambda table: table.n_models)
+
+
+def on_common_items(
+    *given: Given, scores: Scores | None = None
+) -> tuple[tuple[Given, ...], Scores | None, tuple[str, ...]]:
+    """Return operands and scores of the items that all of them have, and a note if some have more.
+
+    Where all have the same items, they stay as they are.
+
+    Raises
+    ------
+    EvaluationError
+        If they have no item in common, or weigh or average their items differently.
+    """
+    sides = [side[0] if isinstance(side, tuple) else side for side in given]
+    evaluations = {id(side): side for side in sides if isinstance(side, Evaluation)}
+    tables = [each.scores for each in evaluations.values()] + ([] if scores is None else [scores])
+    if all(_same_benchmark(tables[0], other) for other in tables[1:]):
+        return given, scores, ()
+    common = tables[0].items.index
+    for table in tables[1:]:
+        common = common[common.isin(table.items.index)]
+    beyond = [n for table in tables if (n := table.n_items - len(common))]
+    parts = [table.take(items=table.positions(common)) for table in tables if len(common)]
+    if not all(_same_benchmark(parts[0], part) for part in parts[1:]) or not parts:
+        raise EvaluationError(
+            "the evaluations are of different benchmarks (items, tasks, weights or "
+            "--average), so their estimates cannot be compared",
+            hint="compare them by one --average and the same --weights, on items that both have",
+        )
+    restricted = {key: each.on_items(common) for key, each in evaluations.items()}
+    changed: list[Given] = []
+    for side in given:
+        if isinstance(side, tuple):
+            changed.append((restricted[id(side[0])], side[1]))
+        else:
+            changed.append(restricted[id(side)] if isinstance(side, Evaluation) else side)
+    note = (
+        f"compared on the {counted(len(common), 'item')} that all have: "
+        f"{some((f'{n:,} more' for n in beyond), quotes=False)} left out"
+    )
+    return tuple(changed), None if scores is None else parts[-1], (note,)
+
+
+def refuse_to_ask(notes: Sequence[str]) -> None:
+    """Raise EvaluationError if items are asked of evaluations that do not have the same ones."""
+    if notes:
+        raise EvaluationError(
+            f"no items are asked of evaluations with different items: {notes[0]}",
+            hint="extend the other evaluation first (fewbench extend), or leave out --ask",
+        )
 
 
 def _same_benchmark(first: Scores, other: Scores) -> bool:

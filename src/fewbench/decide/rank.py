@@ -20,8 +20,10 @@ from fewbench.decide.operands import (
     Operand,
     check_next,
     contrast,
+    on_common_items,
     operand,
     pairing,
+    refuse_to_ask,
     score_interval,
     scores_of,
     task_contrasts,
@@ -112,7 +114,9 @@ def rank(
     if tables:
         _check_alone(len(evaluations), sequential or history or next_items is not None)
         return _rank_table(tables[0], models, top, level, tasks=tasks, fixed_items=fixed_items)
-    sides, scores = _operands([*evaluations], models)
+    sides, scores, notes = _operands([*evaluations], models)
+    if ask:
+        refuse_to_ask(notes)
     names = [side.name for side in sides]
     _check_top(top, len(sides))
     dated = history_of(sides, scores, level, fixed_items=fixed_items) if history else ()
@@ -139,7 +143,7 @@ def rank(
     next_targets: tuple[str, ...] = ()
     if is_decidable and not is_settled:
         next_targets = _next(sides, standings.errors, decidable, top)
-    warnings = [*warnings_of(sides)]
+    warnings = [*warnings_of(sides), *notes]
     whole = [given for given in evaluations if isinstance(given, Evaluation)]
     silent = [name for evaluation in whole for name in evaluation.targets if name not in names]
     if silent:
@@ -189,9 +193,11 @@ def _check_alone(number: int, of_evaluations: bool) -> None:
         )
 
 
-def _operands(evaluations: Sequence[Any], models: Sequence[str]) -> tuple[list[Operand], Scores]:
-    """Return the targets and source models to rank, and the source scores."""
-    targets: list[Given] = []
+def _operands(
+    evaluations: Sequence[Any], models: Sequence[str]
+) -> tuple[list[Operand], Scores, tuple[str, ...]]:
+    """Return the targets and source models to rank, the source scores, and notes."""
+    targets: list[tuple[Evaluation, str]] = []
     for given in evaluations:
         if isinstance(given, Evaluation):
             answered = [name for name in given.targets if len(given.record.answered(name))]
@@ -208,8 +214,14 @@ def _operands(evaluations: Sequence[Any], models: Sequence[str]) -> tuple[list[O
             f"{counted(len(targets) + len(models), 'target')} with answers, and ranking needs two",
             hint="record answers of more targets, or name source models to rank with them",
         )
+    every = [given[0] if isinstance(given, tuple) else given for given in evaluations]
+    common, _, notes = on_common_items(*every)
+    evaluations = [each for each in common if isinstance(each, Evaluation)]
+    now = {id(before): each for before, each in zip(every, evaluations, strict=True)}
+    targets = [(now[id(target[0])], target[1]) for target in targets]
     scores = scores_of(*evaluations)
-    sides = [operand(target, scores, evaluations) for target in (*targets, *models)]
+    given_as: list[Given] = [*targets, *models]
+    sides = [operand(target, scores, evaluations) for target in given_as]
     names = [side.name for side in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -217,7 +229,7 @@ def _operands(evaluations: Sequence[Any], models: Sequence[str]) -> tuple[list[O
             f"{twice!r} is ranked twice",
             hint="name single targets (DIR:TARGET), each name once",
         )
-    return sides, scores
+    return sides, scores, notes
 
 
 def _standings(

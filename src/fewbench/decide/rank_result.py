@@ -218,10 +218,14 @@ class Ranking(Shown, Frozen):
         among = "the best" if self.top == 1 else f"among the best {self.top}"
         likely = sorted(self.contenders, key=lambda target: -target.chance_top)
         named = [f"{target.target} ({probability(target.chance_top)})" for target in likely]
-        return (
-            f"{text} {counted(len(named), 'model')} may be {among}, with these probabilities: "
-            f"{some(named, SHOWN_CONTENDERS, quotes=False)}."
-        )
+        text += f" {counted(len(named), 'model')} may be {among}, with these probabilities: "
+        text += f"{some(named, SHOWN_CONTENDERS, quotes=False)}."
+        if likely and likely[0].chance_top >= self.level:
+            text += (
+                f" A probability of {self.level:.0%} or more does not decide it: the decision must "
+                "hold for all pairs of models together."
+            )
+        return text
 
     def _ranks(self, unit: Unit) -> Section:
         """Return the table of all targets."""

@@ -15,6 +15,7 @@ _UNITS = tuple(dict.fromkeys(UNITS.values()))
 """The first unit that all names have is used."""
 _LAST = re.compile(r"(\d+(?:\.\d+)?)([kmbt])?$")
 _HOW = "name each one's step: --steps NAME=NUMBER, or a column `step` of the models' table"
+_UNNUMBERED = "name targets with a number, such as release-2; or add --steps {}=1 and so on"
 
 
 def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -> FloatArray:
@@ -90,5 +91,8 @@ def _numbers_at_the_end(names: Sequence[str]) -> list[float]:
     lacking = [name for name, end in zip(names, ends, strict=True) if end is None]
     stems = {name[: end.start()] for name, end in zip(names, ends, strict=True) if end}
     if lacking or len(stems) > 1 or len(names) == 1:
-        raise EvaluationError(f"no step in the name of {some(lacking or names)}", hint=_HOW)
+        raise EvaluationError(
+            f"no step in the name of {some(lacking or names)}, so the order is unknown",
+            hint=_UNNUMBERED.format((lacking or names)[0]),
+        )
     return [float(end[1]) * TIMES[end[2] or ""] for end in ends if end]

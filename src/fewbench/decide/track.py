@@ -16,7 +16,7 @@ from fewbench.algorithms import ties
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
 from fewbench.decide.multiple import adjusted_p_values
-from fewbench.decide.operands import Given, contrast, judged, operand, warnings_of
+from fewbench.decide.operands import Given, Operand, contrast, judged, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track
@@ -146,14 +146,13 @@ class _Tracker:
         scale = self.scores.scale
         chances, needed = self._chances(), self._needed(half_width, change)
         points = []
-        for at, (checkpoint, side) in enumerate(
-            zip(self.run.checkpoints, self.operands, strict=True)
-        ):
+        for at, checkpoint in enumerate(self.run.checkpoints):
+            side = self._own(at)
             points.append(
                 Point(
                     checkpoint=checkpoint.name,
                     step=float(self.run.steps[at]),
-                    score=float(scale.from_unit(self.estimates[at])),
+                    score=float(scale.from_unit(float(side.estimates[0]))),
                     interval=Interval.between(scale.from_unit(side.interval(self.level))),
                     is_known=side.is_known,
                     items_run=len(checkpoint.items),
@@ -176,6 +175,13 @@ class _Tracker:
             warnings=self._warnings(),
         )
 
+    def _own(self, at: int) -> Operand:
+        """Return a checkpoint as `estimate` has it: without the whole ones as source models."""
+        own = self.run.checkpoints[at].evaluation
+        if own is None or self.operands[at].is_known:
+            return self.operands[at]
+        return operand((own, self.names[at]), own.scores)
+
     def _contrast(self, before: int, after: int) -> Contrast:
         return contrast(self.operands[after], self.operands[before], fixed_items=self.fixed_items)
 
@@ -192,24 +198,26 @@ class _Tracker:
         return chances
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return the changes to judge, earlier first."""
-        pairs, whole = [], None
-        for at in range(len(self.names)):
-            before = at - 1 if whole is None else whole
-            if at:
-                pairs.append((before, at))
-            if self.operands[at].is_known:
-                whole = at
-        last = len(self.names) - 1
+        """Return the changes to judge, earlier first; the last may be from the best before.
+
+        From the last whole checkpoint, which finds more, and from the step before.
+        """
+        last, whole = len(self.names) - 1, 0
+        from_whole, steps = [], [(at - 1, at) for at in range(1, last + 1)]
+        for at in range(1, last + 1):
+            if self.operands[at - 1].is_known:
+                whole = at - 1
+            if self.operands[whole].is_known:
+                from_whole.append((whole, at))
         best = int(ties.argmax(self.estimates[:-1]))
-        return list(dict.fromkeys([*pairs, (0, last), (best, last)]))
+        return list(dict.fromkeys([*from_whole, *steps, (0, last), (best, last)]))
 
     def _changes(self) -> tuple[Change, ...]:
         pairs = self._pairs()
         contrasts = [self._contrast(*pair) for pair in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
         n = len(self.names)
-        if len(pairs) > n - 1 + (n > 2):  # the best before was chosen among all before
+        if pairs[-1] != (0, n - 1) and pairs[-1][0] != n - 2:  # the best before: one of all before
             p_values[-1] = min(1.0, float(p_values[-1]) * (n - 1))
         tested = np.array(
             [not difference.is_certain for difference in contrasts]
@@ -259,7 +267,7 @@ class _Tracker:
         return items_of_width(half, wanted, n, n_items)
 
     def _warnings(self) -> tuple[str, ...]:
-        texts = [*warnings_of(self.operands)]
+        texts = [*warnings_of(self.operands), *self.run.notes]
         if self.run.silent:
             texts.append(f"{some(self.run.silent)}: no answers yet")
         scant = [

@@ -17,8 +17,10 @@ from fewbench.decide.operands import (
     contrast,
     judged,
     labels,
+    on_common_items,
     operand,
     pairing,
+    refuse_to_ask,
     scores_of,
     task_contrasts,
     warnings_of,
@@ -105,6 +107,7 @@ def versus(
     check_number("next_items", next_items, 0)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
+    (a, b), scores, notes = on_common_items(a, b, scores=scores)
     sources = scores_of(a, b, scores=scores)
     check_margin(margin, sources)
     of_table = isinstance(a, str) and isinstance(b, str)
@@ -117,9 +120,10 @@ def versus(
         sequential=sequential, fixed_items=fixed_items,
     )  # fmt: skip
     if ask:
+        refuse_to_ask(notes)
         ask_items((first, other), result.next_items)
         notes = () if sequential else (ONE_LOOK,)
-        result = result.model_copy(update={"warnings": (*result.warnings, *notes)})
+    result = result.model_copy(update={"warnings": (*result.warnings, *notes)})
     if warn:
         issue(result.warnings)
     return result

@@ -303,17 +303,14 @@ class Versus(Shown, Frozen):
             facts[f"The two differ by less than {margin}"] = within[self.equivalent]
         if (plain := self.random) is not None:
             facts[f"Random sampling of {plain.items:,} items, the same for both, would give"] = (
-                f"±{unit.points(plain.half_width)}; for an interval as narrow as this one it "
-                f"needs {plain.items_needed:,} items"
+                f"±{unit.points(plain.half_width)}"
             )
         if self.items_needed is not None:
             both = self.items_a < self.items_total and self.items_b < self.items_total
             text = needed(self.items_needed, self.items_total, is_paired=both)
+            if self.items_if_known is not None:
+                text += f"; or {self.items_if_known:,} of {self.a} after {self.b} ran all items"
             facts["If the difference stays"] = text
-        if self.items_if_known is not None:
-            facts[f"If {self.b} ran all items once"] = (
-                f"about {self.items_if_known:,} items of {self.a} would decide it"
-            )
         n = len(self.deciding)
         if self.items_common:
             for_a = sum(item.a > item.b for item in self.deciding)

@@ -16,7 +16,7 @@ from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import spread_of
-from fewbench.evaluation.journal import Header, Journal, Told, targets_of
+from fewbench.evaluation.journal import Header, Journal, Told, part_of, targets_of
 from fewbench.methods import Answers, Record
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
 from fewbench.scores.benchmark import WEIGHT, changes
@@ -152,8 +152,10 @@ class _Run:
         journal = Journal(folder)
         header = journal.header()
         every = list(journal.fresh())
-        entries = [entry for entry in every if isinstance(entry, Told) and entry.items]
         targets = targets_of(header, every)
+        items = {item for entry in every if isinstance(entry, Told) for item in entry.items}
+        told = (entry for entry in part_of(every, items, targets) if isinstance(entry, Told))
+        entries = [entry for entry in told if entry.items]
         by_target = {name: [entry for entry in entries if entry.target == name] for name in targets}
         by_target = {name: several for name, several in by_target.items() if several}
         if not by_target:

@@ -14,9 +14,20 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import Asked, Entry, Followed, Led, Ran, Skipped, Told
+from fewbench.evaluation.journal import (
+    Asked,
+    Drawn,
+    DrawnPhase,
+    Entry,
+    Followed,
+    Led,
+    Ran,
+    Removed,
+    Skipped,
+    Told,
+)
 from fewbench.methods import Answers, Record
-from fewbench.methods.record import Lead
+from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scale, Scores
 from fewbench.scores.conditions import (
     Compared,
@@ -362,6 +373,8 @@ class AnswerBook:
         if isinstance(entry, Followed):
             self._record.follow(entry.target, self.from_led(entry.lead))
             return
+        if isinstance(entry, Drawn | Removed):  # for those who open it with other scores
+            return
         targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
         for target in targets:
             if target not in self._record.targets:
@@ -396,6 +409,24 @@ class AnswerBook:
         rounds = tuple(self._sources.positions(items) for items in led.rounds)
         lead = None if led.lead is None else self.from_led(led.lead)
         return Lead(rounds, scores, led.budget, lead)
+
+    def from_drawn(self, drawn: Drawn) -> tuple[Drawing, ...]:
+        """Return how items were drawn, by position."""
+        drawings = []
+        for phase in drawn.phases:
+            chances = np.full(self._sources.n_items, np.nan)
+            chances[self._sources.positions(list(phase.chances))] = [*phase.chances.values()]
+            drawings.append(Drawing(self._sources.positions(phase.before), chances))
+        return tuple(drawings)
+
+    def to_drawn(self, target: str, drawings: Iterable[Drawing]) -> Drawn:
+        """Return the same by item, for the journal."""
+        ids, phases = self._sources.item_ids, []
+        for drawing in drawings:
+            places = np.flatnonzero(np.isfinite(drawing.chances))
+            chances = dict(zip(ids[places], drawing.chances[places].round(9).tolist(), strict=True))
+            phases.append(DrawnPhase(before=tuple(ids[drawing.before]), chances=chances))
+        return Drawn(target=target, phases=tuple(phases))
 
     def to_led(self, lead: Lead) -> Led:
         """Return the same by item, for the journal."""

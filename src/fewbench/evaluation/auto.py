@@ -25,6 +25,7 @@ from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.methods import CATALOGUE, Method, Session, Subset, find_method
 from fewbench.methods.base import AUTO
 from fewbench.methods.catalogue import ADVICE, FEW, STRONGER
+from fewbench.methods.kriging import MOST_UNRUN
 from fewbench.methods.needs import obstacle
 from fewbench.methods.sources import RELIABLE, carrying_sources, is_known, known_scores, reliability
 from fewbench.scores import Scores
@@ -141,7 +142,8 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
     check_budget(budget, scores.n_items)
     whole = scores.whole
     alpha, count = reliability(whole), carrying_sources(whole)
-    if whole.n_models < 2 or (whole is not scores and count < FEW):
+    unrun = scores.unrun_share > MOST_UNRUN
+    if whole.n_models < 2 or unrun or (whole is not scores and count < FEW):
         return Choice(DEFAULT, _without_whole(scores))
     scores = whole
     if scores.n_models >= FEW and alpha < RELIABLE:
@@ -163,6 +165,11 @@ def choose_method(scores: Scores, budget: int, *, extends: bool = False) -> Choi
 def _without_whole(scores: Scores) -> str:
     if not scores.n_models:
         return "there are no source models, so the items are a random sample, spread over tasks"
+    if scores.unrun_share > MOST_UNRUN:
+        return (
+            f"no source model ran {scores.unrun_share:.0%} of the benchmark, so the items are a "
+            "random sample"
+        )
     return (
         f"{scores.whole.n_models} of {counted(scores.n_models, 'source model')} ran most of the "
         "items, so the items are a random sample, and what the source models ran makes the "

@@ -1,9 +1,10 @@
 """A method at work on the targets of an evaluation: what it asks for, and what it predicts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -102,6 +103,36 @@ class Opened:
         )  # fmt: skip
 
 
+def carried(
+    made: Provenance,
+    subset: Subset | None,
+    settings: Opened,
+    scores: Scores,
+    method: Method | None = None,
+) -> Opened:
+    """Return the settings of an evaluation that goes on with other scores of the same items.
+
+    A sample's items weigh what they count now over the chance with which they were drawn.
+
+    Raises
+    ------
+    EvaluationError
+        If the method weighed its items for the scores as they were, by more than their chances.
+    """
+    changed: dict[str, Any] = {"fingerprint": scores.fingerprint, "average": scores.average}
+    if subset is not None:
+        kept = [at for at, item in enumerate(subset.items) if item in scores.items.index]
+        changed["budget"] = len(kept)
+        subset = subset.at(kept, scores)
+        subset = subset.model_copy(update={"provenance": made.model_copy(update=changed)})
+    return replace(
+        settings,
+        method=method or settings.method,
+        subset=subset,
+        opened=made.model_copy(update=changed),
+    )
+
+
 class Choosing:
     """A method at work: it chooses items for the targets and predicts their scores.
 
@@ -118,6 +149,8 @@ class Choosing:
         self.scores, self.settings, self.ledger = scores, settings, ledger
         self.fits = KeptFits()
         self._waiting: list[str] = []
+        self.changes: tuple[str, ...] = ()
+        """What has changed in the scores since the folder was made."""
 
     @cached_property
     def method(self) -> Method:
@@ -153,11 +186,12 @@ class Choosing:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note if the method has changed since the folder was made."""
+        """What has changed since the folder was made: scores, and the method."""
         before = self.settings.opened
         if before is None or before.settings == self.provenance.settings:
-            return ()
+            return self.changes
         return (
+            *self.changes,
             f"started by fewbench {before.version} with {before.method} as {before.settings}; this "
             f"version continues from the recorded answers with {self.provenance.settings}",
         )
@@ -208,9 +242,19 @@ class Choosing:
             return []
         with self.ledger.alone(), self._working():
             asked = self.session.ask()
+            new = [name for name in self.ledger.record.targets if not self.ledger.is_noted(name)]
             self.ledger.note_rounds()
+            self.note_drawn(new)
         self._waiting = [name for name, items in asked.items() if not len(items)]
         return self._waiting
+
+    def note_drawn(self, targets: Iterable[str]) -> None:
+        """Note how the items of targets were drawn: their chances, whatever becomes of the scores.
+
+        The folder is locked.
+        """
+        for target in targets if not self.method.asks_once else ():
+            self.ledger.note_drawn(target, self.session.drawn(target))
 
     def _is_on_record(self) -> bool:
         """Whether every target has open items or a given subset, and all requests are recorded."""

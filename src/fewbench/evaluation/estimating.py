@@ -15,11 +15,11 @@ from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.packed import known_errors
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Provenance, Record
-from fewbench.methods.kriging import learns_from_whole
+from fewbench.methods.kriging import MOST_UNRUN, learns_from_whole
 from fewbench.methods.sources import FEWEST_OTHERS, RELIABLE, are_opposed, reliability
 from fewbench.scores import Scores, Unit
 from fewbench.scores.conditions import disagreements, passes_of
-from fewbench.scores.table import SETTINGS
+from fewbench.scores.table import SETTINGS, UNRUN
 from fewbench.uncertainty.bounds import Past, past_scores, places
 from fewbench.uncertainty.contrast import Contrast
 from fewbench.uncertainty.held_out import HeldOut, measure_for
@@ -165,7 +165,9 @@ class Estimating:
         judge = self.judge
         if judge.method.plain_sampling:
             return []
-        scores, errors, notes = judge.scores, judge.errors(judge.budget), []
+        scores, errors, notes = judge.scores, judge.errors(judge.budget), list[str]()
+        if self._choosing.scores.unrun_share > MOST_UNRUN:
+            notes.append(unrun_note(self._choosing.scores))
         error, random = errors.mean_error, errors.mean_random
         if error is not None and random is not None and errors.is_worse_than_random:
             span, unit = scores.scale.span, Unit(scores.scale)
@@ -183,6 +185,16 @@ class Estimating:
                 "better"
             )
         return notes
+
+
+def unrun_note(scores: Scores) -> str:
+    """Say that items have a share in the full score that no source model ran."""
+    n = int(scores.items[UNRUN].sum() if UNRUN in scores.items else scores.unrun.sum())
+    return (
+        f"no source model ran {counted(n, 'item')} ({scores.unrun_share:.0%} of the full score): "
+        "their part is guessed from the other items, and errors and intervals are of the older "
+        "items only. The method fewbench draws of them too"
+    )
 
 
 def _random_is_better(estimate: Estimate) -> bool:
@@ -343,6 +355,12 @@ def gap_notes(record: Record, target: str, scores: Scores) -> list[str]:
     tasks_of = scores.task_of
     of_answers = np.union1d(tasks_of[answered], tasks_of[left])
     notes = []
+    cohorts = scores.cohort_of
+    if not np.isin(cohorts[left], cohorts[answered]).all():
+        notes.append(
+            "none of the items that were taken in later is answered yet: the estimate is of the "
+            "older items. Run them: fewbench ask lists them"
+        )
     if len(lost := np.setdiff1d(tasks_of[skipped], of_answers)):
         notes.append(
             f"all items asked of {some([scores.tasks[at] for at in lost])} were skipped: nothing "

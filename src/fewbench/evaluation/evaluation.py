@@ -11,23 +11,40 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._lazy import pandas as pd
+from fewbench._names import counted, some
 from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.choosing import Choosing, Opened
+from fewbench.evaluation.changes import (
+    FoundScores,
+    keep_items,
+    keep_scores,
+    left_out,
+    model_hashes,
+    started_scores,
+)
+from fewbench.evaluation.choosing import Choosing, Opened, carried
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import Header, Journal, Ran
+from fewbench.evaluation.journal import (
+    Entry,
+    Header,
+    Journal,
+    Ran,
+    Removed,
+    Told,
+    part_of,
+    targets_of,
+)
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     Stop,
     check_followed,
     check_targets,
-    keep_scores,
-    started_scores,
 )
 from fewbench.evaluation.packed import stronger_warning
+from fewbench.evaluation.scoring import Scoring, logged_answers
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
@@ -199,6 +216,7 @@ class Evaluation:
                 stop=self.stop,
                 provenance=self.provenance,
                 reason=self.reason,
+                models=model_hashes(self.scores),
             )
         )
         self._ledger.write_to(journal)
@@ -242,19 +260,49 @@ class Evaluation:
         journal = Journal(Path(folder))
         header = journal.header()
         path = journal.scores_path(header)
-        scores, notes = started_scores(journal.folder, header.provenance, path, scores)
-        evaluation = cls(scores, targets=header.targets, opened=Opened.of(header, method))
-        evaluation.read_notes = notes
+        found, notes = started_scores(journal.folder, header, path, scores)
+        opened = Opened.of(header, method)
+        if found.is_changed:
+            opened = carried(header.provenance, header.subset, opened, found.scores)
+        evaluation = cls(found.scores, targets=header.targets, opened=opened)
+        evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
-        evaluation._ledger.go_on_from(journal)
+        if found.is_changed:
+            evaluation._go_on_with(found, journal)
+        else:
+            evaluation._ledger.go_on_from(journal)
         if stop is not None and stop != evaluation.stop:
             if not is_run:
-                stop.check_without_run(scores)
+                stop.check_without_run(found.scores)
             evaluation._go_on_to(stop, journal, method)
-            return cls.open(folder, scores, method)
+            return cls.open(folder, found.scores, method)
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
+
+    def _go_on_with(self, found: FoundScores, journal: Journal) -> None:
+        """Take the answers of a folder over that was started with other scores.
+
+        What is removed is noted in the folder before anything else is.
+        """
+        entries = list(journal.fresh())
+        everyone = targets_of(journal.header(), entries)
+        now = list(entries)
+        if found.removed:
+            now.append(Removed(removed=found.removed))
+        kept = list(part_of(now, self.scores.items.index, everyone))
+        self._ledger.carry(kept)
+        self._choosing.changes = (*found.notes, *left_out(entries, kept))
+
+        def note() -> None:
+            header = journal.header()
+            keep_items(self.scores, journal.folder)
+            journal.append(Removed(removed=found.removed))
+            changed = {"changes": header.changes + 1, "models": model_hashes(self.scores)}
+            changed |= {"subset": self._choosing.settings.subset, "provenance": self.provenance}
+            journal.write(header.model_copy(update=changed))
+
+        self._ledger.go_on_in(journal, note if found.removed else None)
 
     def _go_on_to(self, stop: Stop, journal: Journal, method: Method | None) -> None:
         """Record a new limit on cost, tokens or time in the folder."""
@@ -281,6 +329,104 @@ class Evaluation:
             for target in self.targets if budget > before.budget else ():
                 self._ledger.lead_itself(target, before.budget)
             journal.write(header)  # last: by the entries alone, nothing changes
+
+    # -- the same answers, asked otherwise ----------------------------------------------------
+
+    def rescored(
+        self, scoring: Scoring, scores: Scores | str | os.PathLike[str] | None = None
+    ) -> "Evaluation":
+        """Return an evaluation of another question to the same answers, in memory.
+
+        Nothing is run, and no folder changes. Items keep the chances with which they were drawn.
+
+        Parameters
+        ----------
+        scoring : Scoring
+            Another average, other weights, metric or filter.
+        scores : Scores, path or str, optional
+            Scores of the source models with that metric or filter (default: those of this
+            evaluation, read again if they are logs).
+
+        Raises
+        ------
+        EvaluationError
+            If the answers or the source models do not have what is asked for, or the method has
+            weighed its items for one average alone.
+
+        Examples
+        --------
+        >>> from fewbench.testing import simulate
+        >>> scores = simulate(1, 200, seed=1)
+        >>> evaluation = Evaluation(scores.benchmark, "fewbench", 50, ["new"])
+        >>> right = dict(zip(scores.item_ids, scores.values[0]))
+        >>> _ = evaluation.tell("new", {item: right[item] for item in evaluation.ask()["new"]})
+        >>> macro = evaluation.rescored(Scoring(average="macro"))
+        >>> round(evaluation.estimate().score, 2), round(macro.estimate().score, 2)
+        (0.44, 0.46)
+        """
+        from fewbench.public import open_scores
+
+        if not scoring:
+            return self
+        folder = self.folder
+        if scores is None:
+            own = None if folder is None else Journal(folder).scores_path()
+            sources = scoring.of_sources(self.scores, own, folder)
+        else:
+            named = scores if isinstance(scores, Scores) else open_scores(scores).scores
+            place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
+            sources = scoring.of_table(named, place)
+        entries: list[Entry] = list(self._ledger.entries)
+        notes = list(self.read_notes)
+        if scoring.read_as:
+            entries = [entry for entry in entries if not isinstance(entry, Told)]
+            for target in self._answering():
+                told, lacking = self._logged(target, sources, scoring)
+                entries.append(told)
+                notes += lacking
+        other = self._carried(sources, entries)
+        other.read_notes = tuple(notes)
+        other.estimating.errors_folder = folder
+        return other
+
+    def on_items(self, items: Iterable[str]) -> "Evaluation":
+        """Return the same answers on some of the items alone, in memory.
+
+        The full score is then that of these items. ScoresError if an item is not in the scores.
+        """
+        part = self.scores.take(items=self.scores.positions(list(items)))
+        other = self._carried(part, self._ledger.entries)
+        other.estimating.errors_folder = self.folder
+        return other
+
+    def _logged(
+        self, target: str, scores: Scores, scoring: Scoring
+    ) -> tuple[Told, tuple[str, ...]]:
+        """Return a target's answers by its logs, and a note on those that they lack."""
+        answers = logged_answers(self.folder, target, scores, scoring)
+        asked = self.scores.item_ids[self.record.answered(target)].tolist()
+        has = [item for item in asked if item in answers]
+        told = Told(
+            target=target,
+            items=tuple(has),
+            scores=tuple(answers[item] for item in has),
+        )
+        if lacking := [item for item in asked if item not in answers]:
+            return told, (
+                f"{target}: {counted(len(lacking), 'answer')} of {len(asked):,} left out, as the "
+                f"logs of the run do not have them: {some(lacking)}",
+            )
+        return told, ()
+
+    def _carried(
+        self, scores: Scores, entries: Iterable[Entry], method: Method | None = None
+    ) -> "Evaluation":
+        """Return the same answers with other scores, as far as these have the items."""
+        settings = self._choosing.settings
+        opened = carried(self.provenance, self.subset, settings, scores, method)
+        other = type(self)(scores, targets=self.targets, opened=opened)
+        other._ledger.carry(part_of(entries, scores.items.index, self.targets))
+        return other
 
     # -- ask and tell ------------------------------------------------------------------------
 

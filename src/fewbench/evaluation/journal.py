@@ -6,10 +6,10 @@ skipped or taken up again, each target that follows a run, and each batch that w
 cost, which items failed, and how the model was run.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -29,7 +29,8 @@ class Header(Frozen):
     """What an evaluation was opened with.
 
     `id` tells this evaluation from all others. The path `scores` is relative to the folder.
-    `targets` are the first ones; others may join (`Followed`).
+    `targets` are the first ones; others may join (`Followed`). `models` has a hash of each source
+    model's answers, `changes` the number of times that items came, left or were corrected.
     """
 
     format: Literal[1] = 1
@@ -41,6 +42,8 @@ class Header(Frozen):
     provenance: Provenance
     reason: str | None = None
     """Why this method, where `auto` chose it."""
+    models: dict[str, str] = Field(default_factory=dict)
+    changes: int = 0
 
     @property
     def limits(self) -> Stop:
@@ -86,6 +89,25 @@ class Told(Frozen):
     variances: tuple[float | None, ...] | None = None
     cost: float | None = None
 
+    def at(self, places: Sequence[int]) -> "Told":
+        """Return the answers to some items, by place; the cost is that of all."""
+        beside = ("items", "scores", "probabilities", "counts", "variances")
+        now = {at: place for place, at in enumerate(places)}
+        parts: dict[str, Any] = {
+            name: None if values is None else tuple(values[at] for at in places)
+            for name in beside
+            for values in [getattr(self, name)]
+        }
+        for name in ("replies", "texts"):
+            parts[name] = {k: v for k, v in getattr(self, name).items() if k in parts["items"]}
+        parts["conditions"] = {
+            column: {
+                text: tuple(now[at] for at in where if at in now) for text, where in texts.items()
+            }
+            for column, texts in self.conditions.items()
+        }
+        return self.model_copy(update=parts)
+
     @model_validator(mode="after")
     def _check(self) -> "Told":
         beside = (self.scores, self.probabilities, self.counts, self.variances)
@@ -110,6 +132,10 @@ class Skipped(Frozen):
     target: str
     items: tuple[str, ...]
     again: bool = False
+
+    def at(self, places: Sequence[int]) -> "Skipped":
+        """Return the part of some items."""
+        return self.model_copy(update={"items": tuple(self.items[at] for at in places)})
 
 
 class Led(Frozen):
@@ -141,6 +167,40 @@ class Followed(Frozen):
     lead: Led
 
 
+class DrawnPhase(Frozen):
+    """One phase of a sample: the items asked before it, and the chance of each drawn item."""
+
+    before: tuple[str, ...]
+    chances: dict[str, float]
+
+
+class Drawn(Frozen):
+    """How a target's items were drawn so far, so that it can be known without the scores then.
+
+    Without phases, a method chose them. The last entry of a target counts.
+    """
+
+    target: str
+    phases: tuple[DrawnPhase, ...]
+
+    def of_items(self, known: Container[str]) -> "Drawn":
+        """Return the part of known items."""
+        phases = (
+            DrawnPhase(
+                before=tuple(item for item in phase.before if item in known),
+                chances={item: at for item, at in phase.chances.items() if item in known},
+            )
+            for phase in self.phases
+        )
+        return Drawn(target=self.target, phases=tuple(phase for phase in phases if phase.chances))
+
+
+class Removed(Frozen):
+    """Items that were taken out of the benchmark, or corrected: earlier answers do not count."""
+
+    removed: tuple[str, ...]
+
+
 class Ran(Frozen):
     """What a batch of a run cost, and which of its items failed.
 
@@ -161,11 +221,50 @@ class Ran(Frozen):
     own: float = 0.0
 
 
-Entry = Asked | Told | Skipped | Followed | Ran
+Entry = Asked | Told | Skipped | Followed | Drawn | Removed | Ran
 # No two have the same fields, so the first that fits is the one.
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(
-    Annotated[Told | Asked | Skipped | Followed | Ran, Field(union_mode="left_to_right")]
+    Annotated[
+        Told | Asked | Skipped | Followed | Drawn | Removed | Ran,
+        Field(union_mode="left_to_right"),
+    ]
 )
+
+
+def part_of(
+    entries: Iterable[Entry], items: Container[str], targets: Container[str]
+) -> Iterator[Entry]:
+    """Yield what entries say of some items and targets; answers to removed items are left out."""
+    every = list(entries)
+    gone = [set(entry.removed) if isinstance(entry, Removed) else set() for entry in every]
+    later = [set[str]().union(*gone[at + 1 :]) for at in range(len(every))] if any(gone) else gone
+    for entry, removed in zip(every, later, strict=True):
+        if isinstance(entry, Removed):
+            continue
+        if isinstance(entry, Asked):
+            named = tuple(name for name in entry.targets if name in targets)
+            kept = tuple(item for item in entry.items if item in items)
+            if named and kept:
+                yield Asked(targets=named, items=kept)
+        elif entry.target not in targets:
+            continue
+        elif isinstance(entry, Followed):
+            yield entry.model_copy(update={"lead": entry.lead.of_items(items)})
+        elif isinstance(entry, Drawn):
+            yield entry.of_items(items)
+        elif isinstance(entry, Ran):
+            yield entry
+        else:
+            is_told = isinstance(entry, Told)
+            places = [
+                at
+                for at, item in enumerate(entry.items)
+                if item in items and not (is_told and item in removed)
+            ]
+            if len(places) == len(entry.items):
+                yield entry
+            elif places:
+                yield entry.at(places)
 
 
 def targets_of(header: Header, entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -261,6 +360,8 @@ class Journal:
 
         def without(line: bytes) -> bytes | None:
             entry = _parse(line)
+            if isinstance(entry, Removed):
+                return line
             if not isinstance(entry, Asked):
                 return None if entry.target == target else line
             names = tuple(name for name in entry.targets if name != target)

@@ -1,7 +1,7 @@
 """Requests and answers of an evaluation: in memory, and in its folder once it has one."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -15,16 +15,19 @@ from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken
 from fewbench.evaluation.journal import (
     Asked,
+    Drawn,
     Entry,
     Followed,
     Journal,
     Ran,
+    Removed,
     Skipped,
     Told,
     kept_replies,
+    part_of,
 )
 from fewbench.methods import Answers, Record
-from fewbench.methods.record import Lead
+from fewbench.methods.record import Drawing, Lead
 from fewbench.scores import Scores
 from fewbench.scores.conditions import recorded_conditions
 from fewbench.scores.costs import cost_of_answers
@@ -56,9 +59,10 @@ class Ledger:
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
         self.ran: list[Ran] = []
-        self._item_ids = scores.item_ids
+        self._item_ids, self._item_index = scores.item_ids, scores.items.index
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
+        self._before_writing: Callable[[], None] | None = None
 
     # -- the folder ----------------------------------------------------------------------------
 
@@ -78,6 +82,13 @@ class Ledger:
         self._take_up(journal)
         self._journal = journal
 
+    def go_on_in(self, journal: Journal, before: Callable[[], None] | None) -> None:
+        """Write the entries to come to a folder whose entries were carried over.
+
+        `before` is called once, before the first of them.
+        """
+        self._journal, self._before_writing = journal, before
+
     def _take_up(self, journal: Journal) -> None:
         """Add new entries of the folder to the record."""
         for entry in journal.fresh():
@@ -89,9 +100,23 @@ class Ledger:
                     f"evaluation: {error.message}",
                     hint="the file was changed by hand; restore it from a backup",
                 ) from error
-            self._add(entry)
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        self._add(entry)
+        if not isinstance(entry, Removed):
             for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
                 self._noted[name] = len(self.record.rounds(name))
+
+    def carry(self, entries: Iterable[Entry]) -> None:
+        """Take entries over that were made with other scores: the chances of items are theirs."""
+        for entry in entries:
+            self.book.replay(entry)
+            self._take(entry)
+        drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
+        for target in self.record.targets:
+            phases = () if target not in drawn else self.book.from_drawn(drawn[target])
+            self.record.draw(target, phases)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -105,6 +130,9 @@ class Ledger:
 
     def _note(self, entry: Entry) -> None:
         if self._journal is not None:
+            before, self._before_writing = self._before_writing, None
+            if before is not None:
+                before()
             self._journal.append(entry)
         self._add(entry)
 
@@ -131,6 +159,14 @@ class Ledger:
             self._note(Asked(targets=tuple(targets), items=ids))
             for target in targets:
                 self._noted[target] += 1
+
+    def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
+        """Note how a target's items were drawn, if that has changed."""
+        entry = self.book.to_drawn(target, drawings)
+        drawn = [each for each in self.entries if isinstance(each, Drawn)]
+        before = next((each for each in drawn[::-1] if each.target == target), None)
+        if entry != before and (drawings or before is not None):
+            self._note(entry)
 
     def check_target(self, target: str) -> None:
         """Raise AnswersError unless this is a target."""
@@ -364,12 +400,5 @@ class Ledger:
         return (*odd, *self.book.notes(target), *accepted, *doubts)
 
     def adopt(self, other: "Ledger", target: str) -> None:
-        """Take a target's items and answers over, in memory."""
-        if (lead := other.record.lead(target)) is not None:
-            self.record.follow(target, lead)
-        for items in other.record.rounds(target):
-            self.record.add_round(target, items)
-        for repeat, answers in other.record.told(target):
-            self.record.tell(target, answers, repeat)
-        self.record.skip(target, sorted(other.record.given_up(target)))
-        self.entries += other.told(target)
+        """Take a target's items and answers over, in memory, with the chances that they had."""
+        self.carry(part_of(other.entries, self._item_index, [target]))

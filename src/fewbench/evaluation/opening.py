@@ -1,28 +1,22 @@
 """Start of an evaluation: when to stop, and checks of targets, scores and items."""
 
 import math
-import os
-import re
 from collections.abc import Sequence
 from operator import index
-from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from fewbench._blocks import is_large
 from fewbench._json import Frozen
 from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.algorithms.sampling import LEAST_OF_TASK, items_of_share
-from fewbench.errors import EvaluationError, MethodError, MissingFileError
+from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores, open_saved, read_costs, save_scores
-from fewbench.scores.benchmark import changes
-from fewbench.scores.costs import amount
-from fewbench.scores.roles import is_added, source_models
+from fewbench.scores import Scores, read_costs
+from fewbench.scores.costs import AMOUNT, amount
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -30,8 +24,6 @@ BENCHMARK = "benchmark.parquet"
 """File in the folder of an evaluation without sources: its items."""
 SCORES = "scores.parquet"
 """File in the folder of an evaluation whose sources include evaluated models: the sources."""
-AMOUNT = re.compile(r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+)\s*(?P<after>[^\d\s.][^\d.]*)?\s*")
-"""A number with its unit, before or after it."""
 
 
 class Stop(Frozen):
@@ -323,90 +315,6 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
             f"{some(present)} is a source model already",
             hint="give the target a different name (-t NAME); the score of a source model is known",
         )
-
-
-def keep_scores(scores: Scores, folder: Path) -> str | None:
-    """Save scores that change or have no file into an evaluation's folder; return the file's name.
-
-    These are a benchmark alone, and a table that runs were added to, as their rows may change.
-    """
-    grows = is_added(scores).any() and not is_large(scores.n_models * scores.n_items)
-    if scores.n_models and not grows:
-        return None
-    name = SCORES if grows else BENCHMARK
-    folder.mkdir(parents=True, exist_ok=True)
-    save_scores(scores, folder / name)
-    return name
-
-
-def started_scores(
-    folder: Path,
-    made: Provenance,
-    path: Path | None,
-    scores: Scores | str | os.PathLike[str] | None,
-) -> tuple[Scores, tuple[str, ...]]:
-    """Return the scores that a saved evaluation was started with, and notes on reading them.
-
-    Parameters
-    ----------
-    folder : Path
-    made : Provenance
-        Provenance of the evaluation.
-    path : Path, optional
-        Where the evaluation says that they are.
-    scores : Scores, path or str, optional
-        The user's, or where they are now; runs may have been added to them since.
-
-    Raises
-    ------
-    EvaluationError
-        If they are not known, or differ.
-    """
-    notes: tuple[str, ...] = ()
-    if not isinstance(scores, Scores):
-        from fewbench.public import open_scores
-
-        place = path if scores is None else scores
-        if place is None:
-            raise EvaluationError(
-                f"{folder}: the evaluation does not record where its scores are",
-                hint="name them: --scores FILE, in Python Evaluation.open(folder, scores)",
-            )
-        try:
-            reading = open_scores(place)
-        except MissingFileError as error:
-            raise EvaluationError(
-                f"{folder}: no scores at {place}",
-                hint="pass their new path with --scores (in Python scores=)",
-            ) from error
-        scores, notes = reading.scores.averaged(made.average), reading.notes
-    scores, _ = source_models(scores)
-    added = is_added(scores)
-    if scores.fingerprint != made.fingerprint and added.any():
-        before = scores.take(models=np.flatnonzero(~added))
-        if before.fingerprint == made.fingerprint:
-            return before, notes
-        if path is not None and path.parent == folder.absolute():
-            scores = open_saved(path).averaged(made.average)
-    if scores.fingerprint == made.fingerprint:
-        return scores, notes
-    if scores.averaged(made.average).fingerprint == made.fingerprint:
-        raise EvaluationError(
-            f"{folder}: started with the {made.average} average of the scores, now it is the "
-            f"{scores.average} average",
-            hint=f"pass --average {made.average} (in Python scores.averaged({made.average!r}))",
-        )
-    if not scores.n_models and (benchmark := folder / BENCHMARK).exists():
-        raise EvaluationError(
-            f"{folder}: the benchmark has changed since the evaluation was started: "
-            + "; ".join(changes(open_saved(benchmark), scores)),
-            hint="restore the items, or start a new evaluation",
-        )
-    raise EvaluationError(
-        f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
-        f"{made.fingerprint})",
-        hint="restore the scores, or start a new evaluation",
-    )
 
 
 def with_items(method: Method, subset: Subset) -> Method:

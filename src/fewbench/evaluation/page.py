@@ -75,10 +75,7 @@ def estimates_page(
     for estimate in ranked:
         if estimate.cost is not None:
             by_cost.setdefault(estimate.cost, []).append(estimate.target)
-    lesser += [
-        cost.sentences(f" of {some(names, quotes=False)}" if several else "")
-        for cost, names in by_cost.items()
-    ]
+    lesser += [cost.sentences(_whose(names) if several else "") for cost, names in by_cost.items()]
     for estimate in ranked:
         if (noise := estimate.repeats) is not None:
             whose = f" of {estimate.target}" if several else ""
@@ -129,6 +126,12 @@ def estimates_page(
     )
 
 
+def _whose(names: Sequence[str]) -> str:
+    """Return whose a cost is; of several targets that cost the same, each one's."""
+    each = "each of " if len(names) > 1 else ""
+    return f" of {each}{some(names, quotes=False)}"
+
+
 def _is_whole(estimate: Estimate) -> bool:
     return estimate.items_run == estimate.items_total
 
@@ -140,7 +143,7 @@ def _run(estimate: Estimate) -> str:
     text += f"({share}), {estimate.answered}"
     if estimate.ranked_among is not None and estimate.rank_interval is not None:
         ends = f"{estimate.rank_interval.best} to {estimate.rank_interval.worst}"
-        text += f"; rank {estimate.rank} of {estimate.ranked_among} with "
+        text += f"; rank {estimate.rank} of {estimate.ranked_among}, this model and "
         text += f"{counted(estimate.ranked_among - 1, 'source model')} ({ends} at the ends of the "
         text += "interval)"
     return f"{text}."

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from fewbench._names import counted
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
@@ -32,6 +33,8 @@ from fewbench.show.page import Page
 HOST = "127.0.0.1"
 LARGEST = 100_000_000  # bytes of a file that is copied to be looked at
 EVERY = 1.0  # seconds between looks at a folder
+LIVE = "Live: updates as answers come."
+OVER = "Finished: no more answers are expected."
 
 
 class LivePage:
@@ -74,22 +77,18 @@ class LivePage:
         """The address of the page, token included."""
         return f"http://{HOST}:{self._server.server_port}/{self._token}/"
 
-    @property
-    def version(self) -> int:
-        """The number that the next page is rendered with."""
-        return self._version + 1
-
     def wait(self, state: str) -> None:
         """Show a page without an estimate."""
-        self.show(render(Page("estimate", "fewbench", state), self.version))
+        self.show(Page("estimate", "fewbench", state))
 
-    def show(self, page: str) -> None:
-        """Show a page that was rendered with `version`."""
+    def show(self, page: Page, status: str = LIVE) -> None:
+        """Show a page, and whether it is going to change."""
+        version = self._version + 1
+        text = render(page, version, status)  # takes long
+        state = {"version": version, "body": body_of(text), "status": status}
         with self._lock:
-            self._version += 1
-            self._page = page
-            state = {"version": self._version, "body": body_of(page), "charts": charts_of(page)}
-            self._state = json.dumps(state).encode()
+            self._version, self._page = version, text
+            self._state = json.dumps(state | {"charts": charts_of(text)}).encode()
 
     def close(self) -> None:
         """Stop serving."""
@@ -247,7 +246,10 @@ def _look(
         ends = estimate.interval.model_dump()
         points.append({"step": estimate.items_run, "score": estimate.score, **ends})
     answered, asked = int(counts["answered"].sum()), int(counts["asked"].sum())
+    is_over = len(evaluation.finished()) == len(evaluation.targets)
     state = f"{answered:,} of {max(asked, answered):,} asked items answered"
+    if is_over:
+        state = f"finished, {counted(answered, 'item')} answered"
     latest = estimates.page(evaluation, source=folder.name, folder=str(folder), history=history)
-    page.show(render(replace(latest, command=f"estimate · {state}"), page.version))
+    page.show(replace(latest, command=f"estimate · {state}"), OVER if is_over else LIVE)
     return evaluation

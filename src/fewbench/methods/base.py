@@ -26,7 +26,7 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Extra, Need
-from fewbench.methods.record import Answers, Record
+from fewbench.methods.record import Answers, Drawing, Record
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -209,6 +209,10 @@ class Session(ABC):
         if lead is None or not lead.followed(rounds) == len(rounds) < len(lead.rounds):
             return np.empty(0, dtype=np.intp)
         return lead.rounds[len(rounds)]
+
+    def drawn(self, target: str) -> tuple[Drawing, ...]:
+        """Return how a target's items were drawn; empty for a method that draws none by itself."""
+        return ()
 
     @abstractmethod
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:

@@ -35,6 +35,8 @@ PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
 FIT = 4
 """Raise this number when the fit changes, so that kept fits are not used."""
+MOST_UNRUN = 0.01
+"""Share of the full score that items may have which no source model ran."""
 LEAST = Need("sources", 2, "nothing distinguishes one item from another", required=True)
 NEEDS = (
     Need(
@@ -63,9 +65,14 @@ def source_model(
 
 
 def learns_from_whole(scores: Scores) -> bool:
-    """Whether the models that ran most items are enough, so that only they are learned from."""
+    """Whether the models that ran most items are enough, so that only they are learned from.
+
+    Not where nobody ran items of some weight: what a model would say of them is no measurement.
+    """
     whole = scores.whole
-    return whole.n_models >= 2 and (whole is scores or carrying_sources(whole) >= FEW)
+    if whole.n_models < 2 or scores.unrun_share > MOST_UNRUN:
+        return False
+    return whole is scores or carrying_sources(whole) >= FEW
 
 
 def sample_model(scores: Scores, seed: int = 0) -> SampleModel:
@@ -75,7 +82,7 @@ def sample_model(scores: Scores, seed: int = 0) -> SampleModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])
         models, items = np.nonzero(scores.run)
         answers = scores.cells[:][models, items]
-        order = permanent_order(scores.task_of, seed)
+        order = permanent_order(scores.task_of, seed, scores.cohort_of)
         return fit_sample(models, items, answers, scores.n_models, scores.task_of, weights, order)
 
     return kept(scores, "sample", (seed, FIT), SampleModel, fit)
@@ -106,7 +113,7 @@ def source_kriging(
 
     def fit() -> KrigingModel:
         weights = np.vstack([scores.item_weights, scores.task_weights.T])
-        order = permanent_order(scores.task_of, seed)
+        order = permanent_order(scores.task_of, seed, scores.cohort_of)
         distinct = carrying_sources(scores) if sources is None else sources
         groups = models_per_group(scores)
         return fit_kriging(scores.filled_cells, weights, order, distinct, groups, asked, include)

@@ -52,6 +52,18 @@ class Lead:
         return len(list(takewhile(lambda pair: np.array_equal(*pair), pairs)))
 
 
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """One phase of a sample: items drawn with known chances, given all that was asked before.
+
+    - `before`: Positions of the items asked before it.
+    - `chances`, shape (items,): The chance that each drawn item had; NaN for all others.
+    """
+
+    before: IntArray
+    chances: FloatArray
+
+
 class Record:
     """Each target's items, round by round, and its answers; items are positions.
 
@@ -81,6 +93,7 @@ class Record:
         self._options: dict[str, dict[int, FloatArray]] = {}
         self._skipped: dict[str, set[int]] = {}
         self._leads: dict[str, Lead] = {}
+        self._drawings: dict[str, tuple[Drawing, ...]] = {}
         for target in targets:
             self.add(target)
 
@@ -192,6 +205,14 @@ class Record:
     def lead(self, target: str) -> Lead | None:
         """Return the run that a target follows."""
         return self._leads.get(target)
+
+    def drawings(self, target: str) -> tuple[Drawing, ...] | None:
+        """Return how a target's items were drawn, where other scores than now decided it."""
+        return self._drawings.get(target)
+
+    def draw(self, target: str, drawings: tuple[Drawing, ...]) -> None:
+        """Record how a target's items were drawn: their chances do not follow from the scores."""
+        self._drawings[target] = drawings
 
     def as_lead(self, target: str, most: int, budget: int) -> Lead:
         """Return a target's rounds, up to a number of items, and answers, for a target that

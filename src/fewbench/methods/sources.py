@@ -59,10 +59,13 @@ def whole_sources(scores: Scores, least: int, what: str) -> tuple[Scores, list[s
     whole = scores.whole
     rest = scores.n_models - whole.n_models
     if whole.n_models < least and (rest or not whole.n_models):
+        most = 1 - float(min(scores.missing_shares, default=1.0))
         raise ScoresError(
-            f"{what} needs {counted(least, 'model')} that ran half of the items or more, and there "
-            f"{'is' if whole.n_models == 1 else 'are'} {whole.n_models}",
-            hint="run more models in full; fewbench start and plan need none",
+            f"{what} needs {counted(least, 'model')} that ran half of the {scores.n_items:,} items "
+            f"or more, and there {'is' if whole.n_models == 1 else 'are'} {whole.n_models}; no "
+            f"model ran more than {most * scores.n_items:,.0f}",
+            hint="run models on all items, or import only tasks or items that models ran; fewbench "
+            "start and plan need no source models",
         )
     if not rest:
         return whole, []

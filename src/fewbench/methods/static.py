@@ -106,7 +106,8 @@ class StaticMethod(Method):
                 f"{type(self.selector).__name__}.select gave {type(subset).__name__}, not a Subset",
                 hint="return Subset(items=(item id, ...)) of fewbench.methods",
             )
-        return StaticSession(self.predictor, scores, subset, seed, targets)
+        is_sample = self.plain_sampling
+        return StaticSession(self.predictor, scores, subset, seed, targets, is_sample=is_sample)
 
     def describe(self) -> str:
         """Return the parts and their changed settings as the command line writes them."""
@@ -116,7 +117,10 @@ class StaticMethod(Method):
 
 
 class StaticSession(Session):
-    """Asks each target for the same items, once; a user may supply the `subset`."""
+    """Asks each target for the same items, once; a user may supply the `subset`.
+
+    If the items are a plain random sample (`is_sample`), further answered items are part of it.
+    """
 
     def __init__(
         self,
@@ -125,13 +129,18 @@ class StaticSession(Session):
         subset: Subset,
         seed: int,
         targets: Sequence[str],
+        *,
+        is_sample: bool = False,
     ) -> None:
         super().__init__(targets, scores.n_items)
         self.subset: Subset = subset
         self._predictor = predictor
         self._scores = scores
         self._seed = seed
-        self._items = scores.positions(subset.items)
+        self._items = self._sample = scores.positions(subset.items)
+        if is_sample:  # the chosen items, then all others
+            others = np.setdiff1d(np.arange(scores.n_items), self._items)
+            self._sample = np.concatenate([self._items, others])
         self._fitted: dict[tuple[int, ...], FittedPredictor] = {}
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
@@ -147,11 +156,11 @@ class StaticSession(Session):
         """
         alike: dict[tuple[int, ...], list[int]] = {}
         for row, name in enumerate(targets):
-            answered = np.isfinite(self.record.scores(name)[self._items])
+            answered = np.isfinite(self.record.scores(name)[self._sample])
             alike.setdefault(tuple(np.flatnonzero(answered).tolist()), []).append(row)
         parts = []
         for places, rows in alike.items():
-            items = self._items[list(places)]
+            items = self._sample[list(places)]
             of_rows = [self.record.answers(targets[row], items) for row in rows]
             options = [a.probabilities for a in of_rows if a.probabilities is not None]
             together = Answers(
@@ -165,14 +174,15 @@ class StaticSession(Session):
 
     def _fit(self, places: tuple[int, ...]) -> FittedPredictor:
         if places not in self._fitted:
-            subset = self.subset if len(places) == len(self._items) else self._part(places)
+            is_whole = places == tuple(range(len(self._items)))
+            subset = self.subset if is_whole else self._part(places)
             learner: Any = self._predictor
             self._fitted[places] = learner.fit(self._scores, subset, self._seed)
         return self._fitted[places]
 
     def _part(self, places: tuple[int, ...]) -> Subset:
         """Return the subset of the items at these places; they share the weight of the others."""
-        items = tuple(self.subset.items[at] for at in places)
+        items = tuple(self._scores.item_ids[self._sample[list(places)]].tolist())
         weights = self.subset.weights
         if weights is not None:
             kept = [weights[at] for at in places]
@@ -180,7 +190,9 @@ class StaticSession(Session):
                 tuple(weight * sum(weights) / sum(kept) for weight in kept) if sum(kept) else None
             )
         chances = self.subset.chances
-        if chances is not None:
+        if len(places) and max(places) >= len(self._items):  # a larger sample
+            chances = (len(places) / self._scores.n_items,) * len(places)
+        elif chances is not None:
             chances = tuple(chances[at] for at in places)
         return self.subset.model_copy(
             update={"items": items, "weights": weights, "chances": chances}

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -98,6 +99,30 @@ class Subset(Frozen):
         chances = np.full(scores.n_items, np.nan)
         chances[scores.positions(self.items)] = self.chances
         return whole_chances(chances, len(self.items))
+
+    def at(self, places: Sequence[int], scores: Scores) -> "Subset":
+        """Return the items at these places, weighed for these scores.
+
+        Items of a sample weigh what they count over their chance. MethodError for weights that a
+        method gave for other scores by another rule, such as the sizes of clusters.
+        """
+        items = tuple(self.items[at] for at in places)
+        if not items:
+            raise MethodError(
+                "none of the chosen items is in the scores", hint="use scores of the same items"
+            )
+        chances = None if self.chances is None else tuple(self.chances[at] for at in places)
+        weights = None
+        if self.weights is not None:
+            if not self.is_sample:
+                raise MethodError(
+                    "the method weighed its items for the scores that it chose them from",
+                    hint="ask the question that they were chosen for, or use a method whose items "
+                    "are a sample or have no weights, such as fewbench, aipw or random-ridge",
+                )
+            over = scores.item_weights[scores.positions(items)] / np.array(chances)
+            weights = tuple((over / over.sum()).tolist())
+        return self.model_copy(update={"items": items, "weights": weights, "chances": chances})
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per item, in the order of choice, with its weight if there are weights."""

@@ -16,6 +16,7 @@ from fewbench._version import __version__
 from fewbench.errors import MethodError, PackError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
+from fewbench.evaluation.estimating import unrun_note
 from fewbench.evaluation.opening import count_items
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
@@ -42,7 +43,7 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.roles import as_sources, source_models
-from fewbench.scores.table import CREDIT, HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
+from fewbench.scores.table import CREDIT, HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS, UNRUN
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -197,6 +198,10 @@ class _Maker:
         sources, set_aside = source_models(scores)
         scores, self.notes = whole_sources(sources, LEAST, "a pack")
         self.notes += [*set_aside, *missing_note(scores)]
+        if scores.unrun_share:
+            unrun = scores.items.assign(**{UNRUN: scores.unrun.astype(int)})
+            scores = scores.changed(items=unrun)
+            self.notes.append(unrun_note(scores))
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
         self.made = chosen.provenance

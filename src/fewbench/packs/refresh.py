@@ -9,14 +9,12 @@ from fewbench._warned import issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import (
-    Asked,
     Entry,
-    Followed,
     Header,
     Journal,
-    Ran,
     Told,
     kept_replies,
+    part_of,
     targets_of,
 )
 from fewbench.packs.contents import open_pack
@@ -122,7 +120,7 @@ def _after(
         evaluation.save(place)
         journal = Journal(Path(place))
         with journal.locked():
-            for entry in _of_items(entries, ids, named):
+            for entry in part_of(entries, ids, named):
                 journal.append(entry)
         return _estimated(Evaluation.open(place, scores), level)
 
@@ -130,30 +128,3 @@ def _after(
 def _estimated(evaluation: Evaluation, level: float) -> Estimates:
     able = [name for name in evaluation.targets if len(evaluation.record.answered(name))]
     return evaluation.estimate(level, able, warn=False) if able else Estimates()
-
-
-def _of_items(entries: list[Entry], ids: set[str], named: tuple[str, ...]) -> list[Entry]:
-    """Return the rounds and answers of these targets, of items that are known."""
-    taken: list[Entry] = []
-    for entry in entries:
-        if isinstance(entry, Followed):
-            lead = entry.lead.of_items(ids)
-            taken += [entry.model_copy(update={"lead": lead})] * (entry.target in named)
-            continue
-        if isinstance(entry, Ran):  # costs of answers do not matter here
-            continue
-        kept = [at for at, item in enumerate(entry.items) if item in ids]
-        items = tuple(entry.items[at] for at in kept)
-        if not items:
-            continue
-        if isinstance(entry, Asked):
-            targets = tuple(name for name in entry.targets if name in named)
-            taken += [entry.model_copy(update={"items": items, "targets": targets})] * bool(targets)
-        elif entry.target in named and isinstance(entry, Told):
-            scores = tuple(entry.scores[at] for at in kept)
-            replies = {item: kind for item, kind in entry.replies.items() if item in items}
-            plain = {"items": items, "scores": scores, "probabilities": None, "replies": replies}
-            taken.append(entry.model_copy(update=plain))
-        elif entry.target in named:
-            taken.append(entry.model_copy(update={"items": items}))
-    return taken

@@ -34,6 +34,7 @@ from fewbench.readers.harnesses.terminal_bench import (
     TASK_1,
     TASK_2,
     is_resolved,
+    lost_trials,
     rewards_of,
     system_of,
     task_of,
@@ -229,7 +230,7 @@ def _with_ids(rows: "pd.DataFrame") -> "pd.DataFrame":
 def _read_terminal_2(found: Index, folder: Path) -> Reading:
     """Read the rewards of the trials of each job; a trial without one has 0."""
     attributes: dict[str, dict[str, Any]] = {}
-    untold = 0
+    untold, lost = 0, list[str]()
 
     def trials(place: PurePosixPath, data: dict[str, Any]) -> list[tuple[str, float]]:
         nonlocal untold
@@ -237,6 +238,7 @@ def _read_terminal_2(found: Index, folder: Path) -> Reading:
         scored = rewards_of(data)
         absent = [trial for trial in found.known[str(place)] if trial not in scored]
         untold += len(absent)
+        lost.extend(f"{place}: {note}" for note in lost_trials(data, len(scored) + len(absent)))
         day = day_of(str(data.get("started_at") or data.get("start_time") or ""))
         facts = attributes.setdefault(
             f"{agent}__{model}", {"agent": agent, "llm": model, "family": model}
@@ -249,7 +251,7 @@ def _read_terminal_2(found: Index, folder: Path) -> Reading:
         return place.parts[3], f"{TASK_2}/{task_of(name)}", score, TASK_2
 
     rows, notes = rows_of(found, folder, trials, row)
-    notes = (*notes, "a model is an agent with a model: AGENT__MODEL")
+    notes = (*notes, *lost, "a model is an agent with a model: AGENT__MODEL")
     if untold:
         notes = (*notes, f"{counted(untold, 'trial')} without a reward, which count as 0")
     return from_rows(_with_ids(rows), item_columns=[OWN_ID], what="Terminal-Bench",

@@ -73,13 +73,16 @@ def public_results(harness: str, tasks: Iterable[str]) -> list[str]:
     --------
     >>> public_results("lm-eval", ["mmlu_pro_law", "mmlu_pro_math"])
     ['results of 48 models on these tasks are public: fewbench run lm-eval mmlu-pro …']
+    >>> public_results("inspect", ["mmlu_pro"])
+    ['results of 48 models on these tasks are public: fewbench run inspect mmlu-pro …']
     >>> public_results("lm-eval", ["my_task"])
     []
     """
     names = list(tasks)
     for source in sorted(SOURCES.values(), key=lambda source: not source.tried):
         for route in source.routes:
-            if names and route.harness == harness and all(map(route.runs, names)):
+            is_same = route.harness == harness and all(map(route.runs, names))
+            if names and (is_same or (harness == "inspect" and names == [route.inspect])):
                 is_default = route.benchmark in ("", source.default)
                 name = source.name if is_default else f"{source.name}:{route.benchmark}"
                 return [

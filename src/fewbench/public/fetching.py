@@ -1,4 +1,4 @@
-"""Fetch files by huggingface_hub and pooch: cached, resumed, and a few at a time.
+"""Fetch files of the Hub and other hosts: cached, resumed, and a few at a time.
 
 A file has its own name only when it is whole. What is there is not fetched again.
 """
@@ -23,6 +23,7 @@ from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first
 
 CONNECTIONS = 4  # at the same time
 TRIES = 5
+TRIES_OF_FILE = 3
 BACKOFF = 1.0  # seconds before the second try; doubles with every try
 LONGEST = 300  # seconds that a host may ask us to wait
 TIMEOUT = (15.0, 30.0)  # seconds to connect and to wait for an answer
@@ -167,26 +168,22 @@ class Fetcher:
     Raises
     ------
     MissingExtraError
-        If huggingface_hub or pooch is not installed.
+        If huggingface_hub or requests is not installed.
     """
 
     def __init__(self, progress: OnStep | None = None) -> None:
         try:
             import huggingface_hub
-            import pooch
             import requests
         except ImportError as error:
             raise MissingExtraError(
-                "fetching public results needs huggingface_hub and pooch",
+                "fetching public results needs huggingface_hub and requests",
                 hint="pip install 'fewbench[hub]'",
             ) from error
         from urllib3.util import Retry
 
-        self._pooch = pooch
-        # What fails in the end is reported once. pooch's logger is its own, unknown to logging.
-        names = ("urllib3.connectionpool", "huggingface_hub")
-        for logger in (pooch.get_logger(), *map(logging.getLogger, names)):
-            logger.setLevel("ERROR")
+        for logger in ("urllib3.connectionpool", "huggingface_hub"):
+            logging.getLogger(logger).setLevel("ERROR")  # what fails in the end is reported once
         self.hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), **LIBRARY)
         retries = Retry(
             *(TRIES, 2),
@@ -319,53 +316,50 @@ class Fetcher:
             raise Unreachable("stopped", hint=NEXT)
 
     def _fetch(self, remote: Remote, folder: Path) -> None:
+        """Download a file; of the Hub, go on where an earlier run of the same file stopped."""
         target = folder / remote.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with naming(target), explained(remote.url):
-                if remote.is_at_hub:
-                    self._from_hub(remote, target)
-                else:
-                    self._pooch.create(
-                        path=folder,
-                        base_url="",
-                        registry={remote.path: remote.digest or None},
-                        urls={remote.path: remote.url},
-                        retry_if_failed=2,
-                    ).fetch(remote.path, downloader=self._download)
-        except ValueError as error:
-            raise PublicError(f"{remote.url}: {first_line(error)}", hint=NEXT) from error
+        version = hashlib.sha256(f"{remote.url}{remote.digest}".encode()).hexdigest()[:12]
+        part = target.with_name(f"{target.name}.{version}.part")
+        with naming(target), explained(remote.url):
+            for left in reversed(range(TRIES_OF_FILE)):
+                try:
+                    with part.open("ab" if remote.is_at_hub else "wb") as file:
+                        self._report(file.tell())
+                        for block in self._blocks(remote, file.tell()):
+                            file.write(block)
+                            self._report(len(block))
+                    break
+                except OSError as error:  # of requests: the connection was cut amid the file
+                    if not left or error.errno is not None:
+                        raise
+        with part.open("rb") as file:
+            kind, _, digest = remote.digest.partition(":")
+            is_same = not digest or hashlib.file_digest(file, kind).hexdigest() == digest
+        if not is_same or (remote.is_at_hub and part.stat().st_size != remote.size):
+            part.unlink()
+            what = "the file has another size or checksum than promised"
+            raise PublicError(f"{remote.url}: {what}", hint=NEXT)
+        part.replace(target)
+
+    def _blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
+        """Yield what is left of a file from a byte on; of hosts but the Hub, all of it."""
+        if remote.is_at_hub:
+            while start < (remote.size or 0):
+                block = self.read_hub(remote, f"bytes={start}-{start + BLOCK - 1}")
+                if not block:
+                    return
+                yield block
+                start += len(block)
+            return
+        with self._reply(remote.url, stream=True) as response:
+            yield from response.iter_content(1 << 16)
 
     def _reply(self, url: str, headers: dict[str, str] | None = None, stream: bool = False) -> Any:
         with explained(url):
             response = self._session.get(url, headers=headers, stream=stream, timeout=TIMEOUT)
             response.raise_for_status()
             return response
-
-    def _download(self, url: str, output: str, _: object) -> None:
-        """Download for pooch, which renames the file when it is whole."""
-        with self._reply(url, stream=True) as response, open(output, "wb") as file:
-            for block in response.iter_content(1 << 16):
-                file.write(block)
-                self._report(len(block))
-
-    def _from_hub(self, remote: Remote, target: Path) -> None:
-        """Download from the Hub, and continue with what an earlier run left of the same file."""
-        version = hashlib.sha256(f"{remote.url}{remote.digest}".encode()).hexdigest()[:12]
-        part = target.with_name(f"{target.name}.{version}.part")
-        with part.open("ab") as file:
-            self._report(file.tell())
-            block = b"-"
-            while block and (start := file.tell()) < (remote.size or 0):
-                block = self.read_hub(remote, f"bytes={start}-{start + BLOCK - 1}")
-                file.write(block)
-                self._report(len(block))
-        kind, _, digest = remote.digest.partition(":")
-        is_whole = part.stat().st_size == remote.size
-        if not is_whole or (digest and self._pooch.file_hash(part, kind) != digest):
-            part.unlink()
-            raise ValueError("the file's size or checksum differs from the listing")
-        part.replace(target)
 
 
 def is_there(remote: Remote, folder: Path) -> bool:

@@ -6,12 +6,12 @@ from pathlib import Path
 from fewbench._names import counted, did_you_mean, sized
 from fewbench._progress import at_work, progress_bar
 from fewbench._text import say, say_note
-from fewbench.errors import MissingFileError, PublicError
-from fewbench.public.catalogue import SOURCES
-from fewbench.public.get import default_cache, find_public_files
-from fewbench.public.source import Ask, Source
+from fewbench.errors import FewbenchError, MissingFileError, PublicError
+from fewbench.public.catalogue import SOURCES, find_source
+from fewbench.public.get import PublicFiles, PublicResults, default_cache, find_public_files
+from fewbench.public.source import HUB, Ask, Source
 from fewbench.scores.files import WRITTEN_BY
-from fewbench.scores.pack_files import pack_file
+from fewbench.scores.pack_files import SUFFIX, pack_file
 
 
 def is_source(place: str | os.PathLike[str]) -> bool:
@@ -19,17 +19,19 @@ def is_source(place: str | os.PathLike[str]) -> bool:
 
     Examples
     --------
-    >>> is_source("metabench:gsm8k"), is_source("gsm8k")
-    (True, False)
+    >>> is_source("metabench:gsm8k"), is_source("hub:org/logs"), is_source("gsm8k")
+    (True, True, False)
     """
-    return not Path(place).exists() and os.fspath(place).partition(":")[0] in SOURCES
+    name = _parts(os.fspath(place))[0]
+    return not Path(place).exists() and (name in SOURCES or name.startswith(HUB))
 
 
 def located(place: str | os.PathLike[str]) -> Path:
     """Return the path of what a user names: a file or folder, or a public source.
 
     A file or folder of that name comes first. A source is NAME of `fewbench get list`, or
-    NAME:BENCHMARK (NAME:SPLIT where a source has no benchmarks). Its table is fetched when it is
+    NAME:BENCHMARK (NAME:SPLIT where a source has no benchmarks), or a dataset repository with logs,
+    hub:ORG/DATASET or hub:ORG/DATASET:FOLDER. Its table is fetched when it is
     first used, which prints what is fetched, from where, and how large it is. Later uses need no
     network: the table stays in your cache directory.
 
@@ -50,9 +52,14 @@ def located(place: str | os.PathLike[str]) -> Path:
                 text, SOURCES, f"{WRITTEN_BY}; fewbench get list names public sources"
             ),
         )
-    name, _, part = text.partition(":")
-    ask = _ask(SOURCES[name], part or None)
-    table, tables = f"{text.replace(':', '-')}.parquet", default_cache() / "tables"
+    name, part = _parts(text)
+    if name.startswith(HUB) and name.endswith(SUFFIX):
+        raise PublicError(
+            f"{text}: a pack at the Hub", hint=f"get it first: fewbench get {text} --from pack"
+        )
+    ask = _ask(find_source(name), part or None)
+    table = f"{text.replace(':', '-').replace('/', '-')}.parquet"
+    tables = default_cache() / "tables"
     if kept := sorted(tables.glob(f"*/{table}"), key=os.path.getmtime):
         return kept[-1]
     with at_work(f"listing {text}"):
@@ -65,7 +72,7 @@ def located(place: str | os.PathLike[str]) -> Path:
         f"from {files.origin} into {files.folder}"
     )
     with progress_bar("fetching (MB)") as progress:
-        results = files.fetch(progress).read()
+        results = _read(files.fetch(progress), name)
     for note in results.notes:
         say_note(note)
     output = tables / files.folder.name / table
@@ -73,6 +80,28 @@ def located(place: str | os.PathLike[str]) -> Path:
     results.save(output, force=True)
     say(f"{text}: kept in {output}, which later uses read; delete it to fetch the newest")
     return output
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Return the name of a source and what follows its colon, "" if nothing does.
+
+    >>> _parts("swe-bench:lite"), _parts("hub:org/logs:may"), _parts("hub:org/logs")
+    (('swe-bench', 'lite'), ('hub:org/logs', 'may'), ('hub:org/logs', ''))
+    """
+    is_at_hub = text.startswith(HUB)
+    name, _, part = text.removeprefix(HUB if is_at_hub else "").partition(":")
+    return (HUB if is_at_hub else "") + name, part
+
+
+def _read(files: PublicFiles, name: str) -> PublicResults:
+    """Read what was fetched; of logs at the Hub, say where their options are typed."""
+    try:
+        return files.read()
+    except FewbenchError as error:
+        if name.startswith(HUB):
+            why = f" ({error.hint})" if error.hint else ""
+            error.hint = f"get it first: fewbench get {name} … -o scores.parquet{why}"
+        raise
 
 
 def _ask(source: Source, part: str | None) -> Ask:

@@ -41,6 +41,8 @@ class Route:
         Documents of the data set that `order` is of.
     metric, filter : str
         As the harness names them.
+    inspect : str
+        Inspect's task of all tasks, if Inspect runs them as well: its samples have the same ids.
     """
 
     benchmark: str
@@ -51,6 +53,7 @@ class Route:
     size: int = 0
     metric: str = ""
     filter: str = ""
+    inspect: str = ""
 
     def runs(self, task: str) -> bool:
         """Whether a task of the harness is one of this table.
@@ -74,6 +77,16 @@ def read_routes() -> dict[str, tuple[Route, ...]]:
         source, size = row.pop("source"), int(row.pop("size") or 0)
         routes[source] = (*routes.get(source, ()), Route(**row, size=size))
     return routes
+
+
+def inspect_tasks(items: "pd.DataFrame") -> tuple[str, ...]:
+    """Return the tasks of Inspect that run the items of a public source, none if none does."""
+    tasks = tuple(dict.fromkeys(items["task"].astype(str)))
+    harness = set(items.get(ROUTE, ()))
+    if harness == {"inspect"}:
+        return tasks
+    routes = [route for own in read_routes().values() for route in own if route.inspect]
+    return tuple(route.inspect for route in routes if harness and all(map(route.runs, tasks)))[:1]
 
 
 def lighteval_order(size: int) -> list[int]:

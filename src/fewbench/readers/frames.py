@@ -29,7 +29,7 @@ class Columns:
     """Names of the columns of a long table; without `item` and `score` the table is wide.
 
     `only_model` names the model of a table without a model column. `keep_item` and `keep_model`
-    are further columns to keep with the items and the models.
+    are further columns to keep with the items and the models. `cost` is what each answer cost.
     """
 
     model: str | None = None
@@ -41,6 +41,7 @@ class Columns:
     only_model: str | None = None
     keep_item: tuple[str, ...] = ()
     keep_model: tuple[str, ...] = ()
+    cost: str | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -50,7 +51,7 @@ class Columns:
     @property
     def named(self) -> list[str]:
         """All columns of a long table that are read, each once."""
-        others = (self.score, self.date, self.family, *self.keep_item, *self.keep_model)
+        others = (self.score, self.date, self.family, *self.keep_item, *self.keep_model, self.cost)
         return list(dict.fromkeys([*self.ids, *(name for name in others if name)]))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, ReaderError
-from fewbench.readers.frames import TEXT, load_table, table_columns
-from fewbench.readers.reading import are_logs
+from fewbench.readers.frames import TEXT, load_table
+from fewbench.readers.reading import FoundFiles
 from fewbench.readers.values import is_unicode
 from fewbench.scores import Benchmark
 from fewbench.scores.benchmark import CLUSTER, WEIGHT
+from fewbench.scores.costs import read_amounts
 from fewbench.scores.table import NO_TASK
 
 IDS = ("id", "item")
@@ -58,7 +60,7 @@ def read_items(path: str | os.PathLike[str]) -> Benchmark:
         raise ReaderError(f"{source}: {error.message}", hint=error.hint) from error
 
 
-def are_items(path: Path) -> bool:
+def are_items(found: FoundFiles) -> bool:
     """Whether a file is a table of items without scores: it names items, but no model or score.
 
     Raises
@@ -66,8 +68,8 @@ def are_items(path: Path) -> bool:
     ReaderError
         If its columns may as well be the models of a table of scores.
     """
-    columns = table_columns(path)
-    if not set(IDS) & set(columns) or {"model", "score"} & set(columns) or are_logs(path):
+    path, columns = found.sources[0], found.columns
+    if not set(IDS) & set(columns) or {"model", "score"} & set(columns) or found.is_logs:
         return False
     others = [name for name in columns if name not in IDS]
     if others and not set(KNOWN) & set(columns):
@@ -85,14 +87,13 @@ def are_items(path: Path) -> bool:
 
 
 def answer_columns(
-    path: Path, item: str | None = None, score: str | None = None
+    names: Sequence[str], item: str | None = None, score: str | None = None
 ) -> tuple[str | None, str | None]:
-    """Return the columns of ids and scores of a table of answers: as named, or as usual.
+    """Return those of a table's columns that hold ids and scores of answers: as named, or as usual.
 
     Usual are `id` or `item`, and `score`. As named if the table does not have both, has `id` and
     `item`, or may have answers of several models.
     """
-    names = table_columns(path)
     ids = [item] if item else [name for name in IDS if name in names]
     if "model" in names or len(ids) != 1 or not (score or "score" in names):
         return item, score
@@ -171,17 +172,14 @@ def _texts(column: "pd.Series[Any]", name: str, hint: str) -> list[str]:
 def _numbers(column: "pd.Series[Any]", name: str) -> list[float]:
     least = "above 0" if name == WEIGHT else "of 0 or more"
     numbers = []
-    for row, value in enumerate(column.astype(object), start=1):
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = np.nan
+    values = column.astype(object)
+    for row, (value, number) in enumerate(zip(values, read_amounts(values), strict=True), start=1):
         if not (np.isfinite(number) and (number > 0 or (number == 0 and name == COST))):
             raise ReaderError(
                 f"{name} is {value!r} at row {row}, not a number {least}",
                 hint="give every item a number, or leave the column out",
             )
-        numbers.append(number)
+        numbers.append(float(number))
     return numbers
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,7 @@ from fewbench._progress import OnStep
 from fewbench.errors import MissingFileError, ReaderError
 from fewbench.executors import Executor
 from fewbench.readers.files import list_files
-from fewbench.readers.frames import Columns
+from fewbench.readers.frames import Columns, table_columns
 from fewbench.readers.gather import Damaged, find_units, gather
 from fewbench.readers.harness import Harness, LogUnit, Reading, Wants, WritesTotals
 from fewbench.readers.harnesses import HARNESSES
@@ -102,8 +103,70 @@ class LogOptions:
         return [f"--{name.replace('_', '-')}" for name in changed]
 
 
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class FoundFiles:
+    """What files and folders are, looked at once.
+
+    Parameters
+    ----------
+    sources : tuple of Path
+        As the user names them.
+    form : str, optional
+        As the user names it.
+    files : list of Path
+        The files, also those below the folders.
+    units : list of (Harness, LogUnit)
+        Logs among them; none if the form is that of a table.
+    others : list of Path
+        Files that are part of no log.
+    """
+
+    sources: tuple[Path, ...]
+    form: str | None
+    files: list[Path]
+    units: list[tuple[Harness, LogUnit]]
+    others: list[Path]
+
+    @property
+    def is_logs(self) -> bool:
+        """Whether the files are logs of a harness, by their content or the named form."""
+        return self.form in HARNESSES or bool(self.units)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns of the first file as a table, [] if it is none."""
+        return table_columns(self.sources[0])
+
+
+def look(path: Paths, form: str | None = None) -> FoundFiles:
+    """Return what files and folders are.
+
+    Raises
+    ------
+    MissingFileError
+        If one does not exist.
+    ReaderError
+        If no file is named, or the form is unknown.
+    """
+    sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
+    if form is not None and form not in FORMS:
+        raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
+    if not sources:
+        raise ReaderError("no file was named", hint="name files or folders")
+    for source in sources:
+        if not source.exists():
+            raise MissingFileError(f"{source}: no such file or folder")
+    files = list_files(sources)
+    if form is not None and form not in HARNESSES:
+        return FoundFiles(tuple(sources), form, files, [], [])
+    return FoundFiles(tuple(sources), form, files, *find_units(files, form))
+
+
 def read(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    path: Paths | FoundFiles,
     *,
     form: str | None = None,
     columns: Columns | None = None,
@@ -134,10 +197,10 @@ def read(
 
     Parameters
     ----------
-    path : path or sequence of paths
+    path : path, sequence of paths, or FoundFiles
         Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), .npz
         files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
-        other models, other items or both.
+        other models, other items or both. Of what `look` returns, the form is named already.
     form : str, optional
         Format if it is not recognized: scores, npz, table, or the name of a harness.
     columns : Columns, optional
@@ -199,14 +262,8 @@ def read(
     ReaderError, ScoresError
         If the kind is unknown, the content is invalid, or an option does not apply.
     """
-    sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(name) for name in path]
-    if form is not None and form not in FORMS:
-        raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
-    if not sources:
-        raise ReaderError("no file was named", hint="name files or folders")
-    for source in sources:
-        if not source.exists():
-            raise MissingFileError(f"{source}: no such file or folder")
+    found = path if isinstance(path, FoundFiles) else look(path, form)
+    sources, form = [*found.sources], found.form
     if like is not None:
         key = key or key_field_of(like.items)
     options = LogOptions(
@@ -223,14 +280,14 @@ def read(
     )
     words = CellWords(missing, right, wrong)
     tables = TableOptions(columns or Columns(), transposed, words, trials, accept_differences)
-    units, others = _find_logs(sources, form, has_tables=tables.columns != Columns())
-    if units:
-        refuse_options(sources[0], units[0][0].name, tables.given)
+    _check_found(found, has_tables=tables.columns != Columns())
+    if found.units:
+        refuse_options(sources[0], found.units[0][0].name, tables.given)
         how = (workers, executor, progress)
-        return _read_logs(units, others, options, like, scale, work, *how)
+        return _read_logs(found.units, found.others, options, like, scale, work, *how)
     files = [*sources]
     if any(source.is_dir() for source in sources):
-        files = [path for path in list_files(sources) if path.suffix.lower() in SUFFIXES]
+        files = [path for path in found.files if path.suffix.lower() in SUFFIXES]
     if not files:
         raise ReaderError(
             f"{some(sources, quotes=False)}: no file of answers in this folder",
@@ -242,43 +299,35 @@ def read(
     return read_files(files, form, tables, scale, like)
 
 
-def are_logs(path: Path) -> bool:
-    """Whether a file or folder contains logs of a harness."""
-    return bool(find_units(list_files([path]))[0])
-
-
 def _matches(task: str, patterns: str) -> bool:
     return any(fnmatchcase(task, pattern.strip()) for pattern in patterns.split(","))
 
 
-def _find_logs(
-    sources: list[Path], form: str | None, *, has_tables: bool
-) -> tuple[list[tuple[Harness, LogUnit]], list[Path]]:
-    """Return units and other files (empty if a different format is named or the files are tables).
+def _check_found(found: FoundFiles, *, has_tables: bool) -> None:
+    """Raise ReaderError if files are not what the user says, or of no known kind.
 
     `has_tables` says whether columns are named, so that a folder may be one of tables.
     """
+    sources, form, files, units = found.sources, found.form, found.files, found.units
+    folders = [source for source in sources if source.is_dir()]
     if form is not None and form not in HARNESSES:
-        folder = next((source for source in sources if source.is_dir()), None)
-        if folder and not has_tables:
-            raise ReaderError(f"{folder}: a folder, not a file of form {form!r}")
-        return [], []
-    files = list_files(sources)
+        if folders and not has_tables:
+            raise ReaderError(f"{folders[0]}: a folder, not a file of form {form!r}")
+        return
     if pointers := [path for path in files if _is_result_pointer(path)]:
         raise ReaderError(
             f"{counted(len(pointers), 'file')} of results are Git LFS pointers, not the files "
             f"themselves: {some(pointers)}",
             hint="run git lfs pull in their repository",
         )
-    units, others = find_units(files, form)
-    named = [source for source in sources if source in set(others)]
+    others = set(found.others)
+    named = [source for source in sources if source in others]
     if form and (named or not units):
         raise ReaderError(
             f"{(named or sources)[0]}: no result file of {form}",
             hint=f"{form} writes {HARNESSES[form].files}",
         )
-    folders = [source for source in sources if source.is_dir()]
-    if not units and (totals := _totals_only(others)):
+    if not units and (totals := _totals_only(found.others)):
         raise ReaderError(totals[0], hint=totals[1])
     is_tabular = has_tables and any(path.suffix.lower() in SUFFIXES for path in files)
     if folders and not units and not is_tabular:
@@ -300,7 +349,6 @@ def _find_logs(
             f"{some(named)}: not a log of a harness, but passed together with logs",
             hint="import tables and logs separately, and then the two .parquet files together",
         )
-    return units, others
 
 
 def _read_logs(

@@ -2,11 +2,13 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
+
+import numpy as np
 
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
@@ -21,6 +23,7 @@ from fewbench.readers.lookup import find_lookups, without
 from fewbench.scores import Scale, Scores, from_long, from_wide
 from fewbench.scores.build import require_columns
 from fewbench.scores.cell_words import CellWords
+from fewbench.scores.costs import read_amounts, with_answer_costs
 
 KEPT = {
     "task": "--task",
@@ -30,6 +33,8 @@ KEPT = {
     "cost": "--keep-item",
 }
 """Options that keep columns of usual names in a long table."""
+COST = "cost"
+"""Column of a told table with what each answer cost."""
 NAMED_BY_FILE = "(model)"
 """Column of models that are called as their files."""
 
@@ -62,7 +67,8 @@ def read_table(
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
     has_tasks : bool
-        Whether a column `task` of a long table contains the tasks if `columns` names none.
+        Whether a column `task` of a long table contains the tasks if `columns` names none, and a
+        column `cost` what each answer cost.
     words : CellWords, optional
         Texts for missing, right and wrong scores.
     trials : str, optional
@@ -86,7 +92,7 @@ def read_table(
     words = words or CellWords()
     what = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files ({some(sources)})"
     if long:
-        columns = _with_own_task(sources, columns) if has_tasks else columns
+        columns = _with_own_columns(sources, columns) if has_tasks else columns
         frame, columns = _long_rows(sources, columns, words, notes)
     else:
         frame = load_table(sources[0], columns.ids, None, words)
@@ -97,7 +103,7 @@ def read_table(
             )
         if notes is not None and not words.missing:
             notes += _empty_cells(what, frame, columns.score)
-        return from_long(
+        scores = from_long(
             frame,
             model=str(columns.model),
             item=str(columns.item),
@@ -111,8 +117,24 @@ def read_table(
             trials=trials,
             **asdict(words),
         )
+        return (
+            scores
+            if columns.cost is None
+            else with_answer_costs(scores, _costs(frame, columns, scores))
+        )
     except FewbenchError as error:
         raise _explained(error, sources, columns).within(what) from error
+
+
+def _costs(
+    frame: "pd.DataFrame", columns: Columns, scores: Scores
+) -> Iterator[tuple[str, int, float]]:
+    """Yield what answers cost: (model, column of the item, cost or NaN)."""
+    costs = read_amounts(frame[columns.cost])
+    is_known = np.isfinite(costs) & (costs >= 0)
+    at = scores.items.index.get_indexer(pd.Index(frame[columns.item].astype(str)))
+    models = frame[columns.model].astype(str)
+    yield from zip(models, at.tolist(), np.where(is_known, costs, np.nan).tolist(), strict=True)
 
 
 def _explained(error: FewbenchError, sources: Sequence[Path], columns: Columns) -> FewbenchError:
@@ -129,12 +151,12 @@ def _explained(error: FewbenchError, sources: Sequence[Path], columns: Columns) 
     return type(error)(error.message, hint=hint)
 
 
-def _with_own_task(sources: Sequence[Path], columns: Columns) -> Columns:
-    """Return the columns, with that of tasks if all files have one of this name."""
-    is_free = columns.task is None and "task" not in (columns.model, columns.item, columns.score)
-    if is_free and all("task" in table_columns(source) for source in sources):
-        return replace(columns, task="task")
-    return columns
+def _with_own_columns(sources: Sequence[Path], columns: Columns) -> Columns:
+    """Return the columns, with those of tasks and costs if all files have one of this name."""
+    names = set.intersection(*(set(table_columns(source)) for source in sources))
+    free = names - {columns.model, columns.item, columns.score}
+    task = columns.task or ("task" if "task" in free else None)
+    return replace(columns, task=task, cost=COST if COST in free else None)
 
 
 def _long_rows(

@@ -1,4 +1,4 @@
-"""What a harness would run or score in another way than the source models, before it does."""
+"""Check prompts and scoring of a harness against those of the source models, before it runs."""
 
 from collections.abc import Iterable
 

@@ -11,6 +11,8 @@ from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.adding import DEFAULT_TARGET
+from fewbench.evaluation.changes import ITEMS, started_scores
+from fewbench.evaluation.extending import extend, extension_note
 from fewbench.evaluation.journal import (
     Header,
     Journal,
@@ -19,12 +21,12 @@ from fewbench.evaluation.journal import (
     has_evaluation,
     targets_of,
 )
-from fewbench.evaluation.opening import check_followed, started_scores
+from fewbench.evaluation.opening import check_followed
 from fewbench.evaluation.packed import check_settings, provenance_of
 from fewbench.methods import Method, Subset
 from fewbench.methods.base import AUTO
 from fewbench.runners.batches import targets_with
-from fewbench.scores import Benchmark, Scores, Unit
+from fewbench.scores import Benchmark, Scores, Unit, open_saved
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class LeadingRun:
     def scores(self) -> tuple[Scores, Path | None]:
         """Return what this run was started with, and its file."""
         path = Journal(self.folder).scores_path(self.header)
-        scores, _ = started_scores(self.folder, self.header.provenance, path, None)
-        return scores, path
+        found, _ = started_scores(self.folder, self.header, path, None)
+        return found.scores, path
 
     def check(self, evaluation: Evaluation) -> None:
         """Raise EvaluationError unless this run's items can run there."""
@@ -129,14 +131,16 @@ def opened(
     times = {"repeats": max(repeats, limits.repeats), "epochs": max(epochs, limits.epochs)}
     limits = limits.model_copy(update=times)
     if folder is not None and header is not None:
-        evaluation = reopened(folder, header, scores, method, limits, seed, is_run=is_run)
+        evaluation, taken_in = reopened(folder, header, scores, method, limits, seed, is_run=is_run)
     else:
+        taken_in = []
         evaluation = Evaluation(
             scores, method, targets=targets, seed=seed, stop=limits, subset=subset, is_run=is_run
         )
         if lead is not None:
             lead.check(evaluation)
-    return evaluation, [*evaluation.notes, *join_targets(evaluation, targets, lead)]
+    notes = [*taken_in, *evaluation.notes]
+    return evaluation, [*notes, *join_targets(evaluation, targets, lead)]
 
 
 def join_targets(
@@ -219,10 +223,11 @@ def reopened(
     seed: int,
     *,
     is_run: bool,
-) -> Evaluation:
+) -> tuple[Evaluation, list[str]]:
     """Open the evaluation in a folder, which continues with a new limit on cost, tokens or time.
 
-    RunError if it was started with other settings.
+    New items are taken in (`extend`); notes say so. RunError if it was started with other settings,
+    or the scores lack one of its tasks.
     """
     provenance, before = header.provenance, header.limits
     was_auto = header.reason is not None
@@ -247,5 +252,18 @@ def reopened(
             hint=f"for more items: {further}; or use another folder, which runs the items of "
             f"this one again: --items-of {folder} (in Python items_of=)",
         )
-    own = None if isinstance(method, str) else method
-    return Evaluation.open(folder, scores, own, stop, is_run=is_run)
+    own, notes = None if isinstance(method, str) else method, list[str]()
+    if scores.origin is None and (folder / ITEMS).exists():
+        items = open_saved(folder / ITEMS)
+        if lacking := [task for task in items.tasks if task not in scores.tasks]:
+            raise RunError(
+                f"{folder}: the evaluation there also has the tasks {some(lacking)}",
+                hint="name these and the new tasks, as in --tasks old,new; or use another folder",
+            )
+        is_new = not scores.items.index.isin(items.items.index).all()
+        if is_new or (scores.n_models and not header.models):
+            notes.append(extension_note(extend(folder, scores)))
+            whole = Evaluation.open(folder, None, own).scores
+            kept = np.flatnonzero(whole.items.index.isin(scores.items.index))
+            scores = whole if len(kept) == whole.n_items else whole.take(items=kept)
+    return Evaluation.open(folder, scores, own, stop, is_run=is_run), notes

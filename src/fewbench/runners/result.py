@@ -125,6 +125,8 @@ class RunResult(Shown, Frozen):
     notes : tuple of str
     reused : tuple of str
         Answers that came from an earlier run in the folder, in words.
+    is_resumed : bool
+        Whether the folder had answers before, so that what was spent is that of several runs.
     folder : str, optional
         Folder of the evaluation.
     """
@@ -135,6 +137,7 @@ class RunResult(Shown, Frozen):
     is_failed: bool = False
     notes: tuple[str, ...]
     reused: tuple[str, ...] = ()
+    is_resumed: bool = False
     folder: str | None
 
     @classmethod
@@ -150,6 +153,7 @@ class RunResult(Shown, Frozen):
         is_failed: bool,
         notes: list[str],
         reused: list[str],
+        is_resumed: bool,
         folder: Path | None,
     ) -> "RunResult":
         """Return the result of the targets of an evaluation on which something was spent."""
@@ -184,6 +188,7 @@ class RunResult(Shown, Frozen):
             is_failed=is_failed,
             notes=tuple(notes),
             reused=tuple(reused),
+            is_resumed=is_resumed,
             folder=None if folder is None else str(folder),
         )
 
@@ -308,7 +313,7 @@ class RunResult(Shown, Frozen):
                 row += [f"{value:,}" for value in used]
             rows.append(row)
         time = self.spent
-        runs = "All runs in this folder" if self.reused else "The run"
+        runs = "All runs in this folder" if self.is_resumed else "The run"
         text = (
             f"{runs} took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, "
             f"fewbench {time.own_seconds:,.1f} s."
@@ -326,7 +331,9 @@ class RunResult(Shown, Frozen):
         cost = Section("cost", title, notes, text, tables=tables, lines=lines)
         section = Section("notes", "Notes of the run", lines=self.notes, detail=True)
         more = [cost, section] if self.notes else [cost]
-        stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
+        is_planned = self.stopped == _limits(self.targets)  # the limits are those of the user
+        how = "Ended at its limit" if is_planned else "Stopped early"
+        stopped = [] if self.stopped is None else [f"{how}: {self.stopped}."]
         return replace(
             page,
             lesser=[*stopped, *page.lesser],

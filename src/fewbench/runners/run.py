@@ -466,6 +466,7 @@ class Run:
             is_failed=self.is_failed,
             notes=[*self.notes, *count_uncompared(self._uncompared)],
             reused=reused,
+            is_resumed=any(self._n_before.values()),
             folder=self.folder,
         )
 

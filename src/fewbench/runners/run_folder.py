@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 
-from fewbench._files import folder_name, only_process
+from fewbench._files import folder_name, only_process, written_whole
 from fewbench._names import some
 from fewbench.errors import FewbenchError, RunError
+from fewbench.evaluation.changes import ITEMS
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, has_evaluation, targets_of
-from fewbench.evaluation.opening import BENCHMARK
+from fewbench.evaluation.opening import BENCHMARK, SCORES
 from fewbench.scores import Scores, open_saved
 
 LOCK = "run.lock"
@@ -105,17 +106,23 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
         yield
         return
     is_new = not folder.exists()
-    files = [folder / name for name in (HEADER, BENCHMARK, ANSWERS)]
-    sizes = {path: path.stat().st_size for path in files if path.exists()}
+    answers, others = folder / ANSWERS, [HEADER, ITEMS, BENCHMARK, SCORES]
+    size = answers.stat().st_size if answers.exists() else None
+    before = {name: (folder / name).read_bytes() for name in others if (folder / name).exists()}
     try:
         yield
     except FewbenchError:
         if not has_begun():
-            for path in files:
-                if path not in sizes:
-                    path.unlink(missing_ok=True)
-                elif path.name == ANSWERS:  # only its end has changed
-                    os.truncate(path, sizes[path])
+            for name in others:
+                if name not in before:
+                    (folder / name).unlink(missing_ok=True)
+                elif (folder / name).read_bytes() != before[name]:
+                    with written_whole(folder / name) as temporary:
+                        temporary.write_bytes(before[name])
+            if size is None:
+                answers.unlink(missing_ok=True)
+            else:
+                os.truncate(answers, size)  # only its end has changed
             if is_new:
                 shutil.rmtree(folder, ignore_errors=True)
         raise

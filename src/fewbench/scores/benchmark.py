@@ -27,6 +27,10 @@ CLUSTER = "cluster"
 """Column of the items that says which of them belong together, such as questions on one passage."""
 
 
+COHORT = "cohort"
+"""Column of the items that says with which extension each came: 0 for the first ones."""
+
+
 def average_notes(average: Average) -> list[str]:
     """Return a sentence that says what a full score is, unless it is the mean over items.
 
@@ -108,6 +112,13 @@ class ItemTable:
         if WEIGHT not in self.items:
             return np.ones(self.n_items)
         return self.items[WEIGHT].to_numpy(dtype=np.float64)
+
+    @cached_property
+    def cohort_of(self) -> IntArray:
+        """The number of the extension that each item came with, shape (items,)."""
+        if COHORT not in self.items:
+            return np.zeros(self.n_items, dtype=np.intp)
+        return self.items[COHORT].to_numpy(dtype=np.intp)
 
     @cached_property
     def counts_equally(self) -> bool:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,9 +17,12 @@ from fewbench.scores.table import Scores
 ANSWER_COSTS = "answer_costs"
 """Column of a told table's items: JSON, model → what its answers to the item cost. Else empty."""
 
-
 LACKING = 0.1
 """Share of the answers that may lack a cost."""
+AMOUNT = re.compile(
+    r"\s*(?P<before>[$€£¥]?)\s*(?P<number>[\d.]+(?:[eE][-+]?\d+)?)\s*(?P<after>[^\d\s.][^\d.]*)?\s*"
+)
+"""A number with its unit, before or after it."""
 
 
 def amount(value: float, unit: str) -> str:
@@ -32,6 +36,39 @@ def amount(value: float, unit: str) -> str:
     is_money = unit in ("$", "€", "£", "¥")
     form = ",.0f" if value >= 1000 else ".2f" if is_money and value >= 0.01 else ".4g"
     return f"{unit}{value:{form}}" if is_money else f"{value:{form}} {unit}".strip()
+
+
+def read_amounts(values: Iterable[object]) -> FloatArray:
+    """Return numbers, also of texts with a unit such as $0.0044; NaN where there is none.
+
+    NaN for all texts with a unit if the units differ.
+
+    Examples
+    --------
+    >>> read_amounts([2, "0.5", "$0.0044", "free"]).tolist(), read_amounts(["1 $", "1 €"]).tolist()
+    ([2.0, 0.5, 0.0044, nan], [nan, nan])
+    """
+    column = pd.Series(list(values), dtype=object)
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    matches = {at: AMOUNT.fullmatch(str(column[at])) for at in np.flatnonzero(np.isnan(numbers))}
+    found = {at: match for at, match in matches.items() if match is not None}
+    if len({match["before"] or (match["after"] or "").strip() for match in found.values()}) == 1:
+        for at, match in found.items():
+            numbers[at] = pd.to_numeric(match["number"], errors="coerce")
+    return numbers
+
+
+def with_answer_costs(told: Scores, costs: Iterable[tuple[str, int, float]]) -> Scores:
+    """Return a told table with costs of answers: (model, column of the item, cost or NaN)."""
+    of_items: list[dict[str, float]] = [{} for _ in told.item_ids]
+    for model, at, cost in costs:
+        if not math.isnan(cost):
+            of_items[at][model] = of_items[at].get(model, 0.0) + cost
+    texts = [json.dumps(known) if known else "" for known in of_items]
+    if not any(texts):
+        return told
+    column = pd.Series(texts, told.items.index, dtype=object)
+    return told.changed(items=told.items.assign(**{ANSWER_COSTS: column}))
 
 
 def break_even(source_cost: float, instead: float, cost: float) -> int | None:
@@ -103,7 +140,7 @@ def read_costs(
         values, where = benchmark.items[costs], f" in column {costs!r}"
     else:
         values = pd.Series([costs.get(item, math.nan) for item in benchmark.item_ids])
-    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    numbers = read_amounts(values)
     allowed = np.isfinite(numbers) & (numbers > 0 if positive else numbers >= 0)
     if not allowed.all():
         bad = benchmark.item_ids[~allowed]

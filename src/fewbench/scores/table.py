@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewbench._blocks import Matrix, by_rows, is_large, not_run, row_blocks
+from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
@@ -36,6 +36,8 @@ TEXTS = "text_hashes"
 """Column of the items with FIELD=HASH, of a text of their documents; see `text_hash`."""
 CREDIT = "credit"
 """Column of the models with where their results were published, the license, and how to cite it."""
+UNRUN = "unrun"
+"""Column of a pack's items: 1 for those that none of its source models ran."""
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran a smaller share of the items is not a full source: few methods can use it."""
@@ -397,6 +399,26 @@ class Scores(ItemTable):
             origin=None,
             repeats=None if self.repeats is None else self.repeats.take(rows, columns),
         )
+
+    @cached_property
+    def unrun_share(self) -> float:
+        """The share of the full score that items have which none of the models ran.
+
+        0 without models. Of a pack of the chosen items, as its whole table had it.
+        """
+        if not self.n_models or (self.chosen is None and not self.has_missing):
+            return 0.0
+        if UNRUN in self.items:
+            return float(self.item_weights @ self.items[UNRUN].to_numpy(dtype=np.float64))
+        if self.chosen is not None:
+            return 0.0
+        return float(self.item_weights @ self.unrun)
+
+    @cached_property
+    def unrun(self) -> BoolArray:
+        """Whether each item was run by none of the models, shape (items,)."""
+        times = by_columns(self.cells, lambda part: (~np.isnan(part)).sum(axis=0))
+        return np.asarray(times == 0)
 
     @property
     def whole(self) -> "Scores":

@@ -64,11 +64,11 @@ def write_report(result: Any, path: str | os.PathLike[str], **shown: Any) -> Pat
     )
 
 
-def render(page: Page, version: int | None = None) -> str:
+def render(page: Page, version: int | None = None, status: str = "") -> str:
     """Return the file as text; charts that cannot be made are left out.
 
-    A live page has a version, and asks for newer ones. The content security policy allows no
-    request, or, of a live page, those to its own server.
+    A live page has a version and a status, and asks for newer ones. The content security policy
+    allows no request, or, of a live page, those to its own server.
     """
     charts = Charts()
     subjects, groups = [], dict[str, list[Section]]()
@@ -95,6 +95,7 @@ def render(page: Page, version: int | None = None) -> str:
     text = environment.get_template("frame.html.j2").render(
         style=Markup(_palette() + _read("style.css")),
         version=version,
+        status=status,
         connect="'self'" if live else "'none'",
         page=page,
         subjects=subjects,

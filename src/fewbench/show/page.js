@@ -197,7 +197,7 @@ function start() {
 
 // ---- live: the server says what changed ----------------------------------------------------
 function live(place) {
-  let version = +place.dataset.version;
+  let version = +place.dataset.version, status = place.textContent;
   const again = () => setTimeout(poll, 2000);
   function poll() {
     fetch(`state?after=${version}`).then(reply => {
@@ -207,6 +207,7 @@ function live(place) {
     }).then(fresh => {
       if (fresh) {
         version = fresh.version;
+        status = fresh.status;
         const open = new Set(every("details[open]").map(d => d.id));
         const chosen = new Set(every(".tabs>input:checked").map(i => i.id));
         const filled = new Map(every("input[data-table]").map(i => [i.dataset.table, i.value]));
@@ -222,7 +223,7 @@ function live(place) {
         }
         window.scrollTo(0, scroll);
       }
-      place.textContent = "Live: updates as answers come.";
+      place.textContent = status;
       again();
     }).catch(() => { place.textContent = "The server was stopped."; });
   }

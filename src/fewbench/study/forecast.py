@@ -26,6 +26,7 @@ TARGETS: dict[Target, tuple[SplitSettings, str]] = {
 
 
 ITEMS = "items"
+WIDE = 5.0  # half widths per expected error from which the interval hides the error
 """Unit of the costs where every item costs 1."""
 
 
@@ -275,7 +276,13 @@ class Plan(Shown):
             return f"{run}: {apart} are distinguished ({expected} per model)."
         if self.goal == "half_width":
             return f"{run}: {width} at {self.level:.0%}, {expected}."
-        return f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
+        text = f"{run}: {expected}{f' ({width} at {self.level:.0%})' if width else ''}."
+        if forecast.half_width > WIDE * self.wanted:
+            text += (
+                " The interval is too wide to show an error that small: plan with a half width "
+                "(--half-width) instead."
+            )
+        return text
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per relation of the target to the sources, or per score of the target."""

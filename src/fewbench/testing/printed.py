@@ -2,7 +2,7 @@
 
 import re
 
-NUMBER = re.compile(r"[+\-−]?\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"[+\-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 def same_printed(text: str, other: str) -> bool:
@@ -15,6 +15,8 @@ def same_printed(text: str, other: str) -> bool:
     True
     >>> same_printed("scores 12.3%", "scores 12.5%"), same_printed("12 items", "12 tasks")
     (False, False)
+    >>> same_printed("tau +.000", "tau -.001"), same_printed("tau .862", "tau .865")
+    (True, False)
     """
     words, other_words = (NUMBER.sub("#", one).split() for one in (text, other))
     numbers, other_numbers = (NUMBER.findall(one) for one in (text, other))

@@ -3,7 +3,6 @@
 import json
 import logging
 import sys
-from functools import partial
 from importlib import import_module
 
 import pytest
@@ -216,7 +215,7 @@ def test_a_document_that_breaks_the_task_s_own_code_is_named(folder):
 
 
 def test_a_group_of_three_tasks_some_behind_a_tag(folder, monkeypatch):
-    """Through the whole index of lm-eval, which a group may take tasks of."""
+    """The whole index of lm-eval is asked for, of which a group may take tasks."""
     docs = list(turned(SUMS))
     for name in ("sums_a", "sums_b", "sums_c"):
         tag = None if name == "sums_a" else "fewbench_tag"
@@ -225,13 +224,20 @@ def test_a_group_of_three_tasks_some_behind_a_tag(folder, monkeypatch):
         "group: fewbench_group\ntask:\n  - sums_a\n  - group: fewbench_inner\n    task:\n"
         "      - fewbench_tag\n"
     )
+    tasks = import_module("lm_eval.tasks")
+    load, wanted = tasks.TaskManager, []
+
+    def quick(include_path, include_defaults=True):  # the whole index takes 5 s to read
+        wanted.append(include_defaults)
+        return load(include_path=include_path, include_defaults=False)
+
+    monkeypatch.setattr(tasks, "TaskManager", quick)
     group = folder.read("fewbench_group")
+    assert wanted == [False, True]
     assert sorted(task.name for task in group) == ["sums_a", "sums_b", "sums_c"]
     assert {len(task.questions) for task in group} == {5}
     assert {len(task.pool) for task in group} == {2}
     assert sorted(task.subject for task in group) == ["a of sums", "b of sums", "c of sums"]
-    tasks = import_module("lm_eval.tasks")  # whose whole index takes 5 s to read again
-    monkeypatch.setattr(tasks, "TaskManager", partial(tasks.TaskManager, include_defaults=False))
     with pytest.raises(TransferError, match=r"no task, group or tag 'sums_d'.*'sums_"):
         folder.read("sums_a", "sums_d")
 

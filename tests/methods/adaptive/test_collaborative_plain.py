@@ -65,6 +65,7 @@ SETTINGS = {
     "by sources": {"quantile": 1.0, "low_importance": 1e6},
     "by items": {"quantile": 0.0, "least_similarity": 0.0},
     "unimportant": {"low_importance": 1.0},
+    "printed": {"printed": True},
 }
 
 

@@ -152,6 +152,7 @@ def test_a_job_of_terminal_bench_2_with_its_trials(tmp_path):
     lost = {"evals": {"k": {"reward_stats": {}, "exception_stats": {"Error": ["t1__a"]}}}}
     path = save(tmp_path / "lost" / "result.json", JOB | {"stats": lost})
     assert by_item(read(path).scores) == {"terminal-bench-2/t1": 0}
+    assert any("are not read: their tasks are unknown (3)" in note for note in read(path).notes)
     published = tmp_path / "submissions" / "terminal-bench" / "2.0" / "agent__m3" / "job"
     assert read(save(published / "result.json", JOB)).scores.model_ids == ["agent__m3"]
     own = tmp_path / "submissions" / "today" / "jobs" / "x"  # folders of the user's

@@ -227,7 +227,8 @@ def settle(
     if first.draws:
         latest = first.draws[-1]
         begins = (
-            model.is_sampled and not model.is_flat and len(first.draws) == 1 and n >= PILOT
+            latest.sample is None  # drawn when the scores were others: it has no next item
+            or (model.is_sampled and not model.is_flat and len(first.draws) == 1 and n >= PILOT)
         ) or (n - len(latest.before) > model.pool(len(latest.before)) // 2)
     else:
         begins = model.is_sampled

@@ -38,8 +38,7 @@ class Collaborative(Method):
 
     The paper gives no setting values and finds the errors robust to them. Cross-validation over
     sources chose the defaults (benchmarks/tune_collaborative.py). Randomness only breaks ties
-    between equally important items. Where the transport plan is not unique, the solver's plan is
-    used.
+    between equally important items.
 
     - `similar_sources`: |S|: number of sources most similar to the target (cosine of the answers to
       a task's items).
@@ -59,6 +58,8 @@ class Collaborative(Method):
     - `quantile`: q.
     - `transport`: Add items made by optimal transport of the answers to similar tasks (Eq. 9);
       needs the extra `transport`.
+    - `printed`: Eq. 9 to the letter: what arrives at an item counts 1 / number of unselected items,
+      so that nearly every transported value is 0. By default each column of the plan has the sum 1.
     - `minimum`: Items per task that the budget should cover; smaller tasks are run in full.
     - `prediction` ("similarity", "low-rank"): Stage 2, or a low-rank completion of all items
       (UCBE-LRF in Table 5).
@@ -78,6 +79,7 @@ class Collaborative(Method):
     least_similarity: float = 0.8
     quantile: float = 0.5
     transport: bool = True
+    printed: bool = False
     minimum: int = LEAST_OF_TASK
     prediction: Literal["similarity", "low-rank"] = "similarity"
     needs: ClassVar[tuple[Need, ...]] = (
@@ -247,6 +249,8 @@ class TaskCompletion:
         if self.method.transport and len(run) and len(rest):
             columns = self.past.values[:, run]
             shares = barycentric_weights(column_distances(columns, unselected))
+            if self.method.printed:
+                shares /= len(rest)
             columns = mixed(columns, shares, binary=self.past.binary)
             importances.insert(1, importance(columns))
             selected = np.concatenate([selected, columns], axis=1)

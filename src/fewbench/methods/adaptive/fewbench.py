@@ -35,7 +35,7 @@ from fewbench.methods.kriging import (
     source_model,
 )
 from fewbench.methods.needs import Need
-from fewbench.methods.record import Lead
+from fewbench.methods.record import Drawing, Lead
 from fewbench.methods.sources import carrying_sources
 from fewbench.methods.written import check_number, write
 from fewbench.scores import Scores
@@ -212,11 +212,16 @@ class FewbenchSession(Session):
         rounds = list(zip_longest(*(record.rounds(name) for name in group), fillvalue=NOTHING))
         answered = [self._told(group, answers) for answers in rounds]
         heard, runs = self._heard.get(group[0], ([], []))
-        lead = record.lead(group[0])  # of a group of one
+        lead, given = record.lead(group[0]), record.drawings(group[0])  # of a group of one
         n_led = 0 if lead is None else self._n_followed(model, lead, *self._whole(group[0]))
+        if given is not None:  # chosen when the scores were others
+            n_led = max(n_led, len(self._whole(group[0])[0]))
         if not runs or runs[0].model is not model or answered[: len(heard)] != heard:
             heard, runs = [], [_begin(model) for _ in group]
-            if lead is None or not n_led:
+            if given is not None:
+                for run in runs:
+                    run.draws = [_as_draw(drawing, model.candidates) for drawing in given]
+            elif lead is None or not n_led:
                 settle(runs, NOTHING, self._budget, self._costs_of(model))
             elif n_led == len(lead.rounds):
                 runs[0].draws = [*self._draws_of(model, lead)]
@@ -239,6 +244,21 @@ class FewbenchSession(Session):
                 heard = [*heard, answered[at]]
                 self._heard[group[0]] = heard, runs
         return runs
+
+    def drawn(self, target: str) -> tuple[Drawing, ...]:
+        """Return how a target's items were drawn, phase by phase."""
+        group = self._group(target)
+        run = self._runs(group)[group.index(target)]
+        candidates, drawings = run.model.candidates, []
+        asked = np.searchsorted(candidates, self._asked(group))
+        for at, draw in enumerate(run.draws):
+            until = run.draws[at + 1].before if at + 1 < len(run.draws) else asked
+            places = until[draw.holds(until)]
+            if len(places):
+                chances = np.full(self._scores.n_items, np.nan)
+                chances[candidates[places]] = draw.chances_of(len(places))[places]
+                drawings.append(Drawing(candidates[draw.before], chances))
+        return tuple(drawings)
 
     def next_led(self, target: str) -> IntArray:
         """Return the next round of the run that a target follows.
@@ -304,6 +324,12 @@ class FewbenchSession(Session):
         scores = (self.record.first_scores(name)[at] for name, at in zip(group, items, strict=True))
         pairs = zip(items, scores, strict=True)
         return b"".join(at.tobytes() + answers.tobytes() for at, answers in pairs)
+
+
+def _as_draw(drawing: Drawing, candidates: IntArray) -> Draw:
+    """Return a phase of a sample by candidates."""
+    before = np.searchsorted(candidates, np.intersect1d(drawing.before, candidates))
+    return Draw(before, None, drawing.chances[candidates])
 
 
 def _begin(model: SampleModel) -> SampledRun:

@@ -107,6 +107,16 @@ def rewards_of(job: dict[str, Any]) -> dict[str, float]:
     return rewards
 
 
+def lost_trials(job: dict[str, Any], n_known: int) -> Iterator[str]:
+    """Yield a note on trials of a job of version 2 whose tasks are unknown, if there are any."""
+    total = job.get("n_total_trials")
+    if isinstance(total, int) and total > n_known:
+        yield (
+            f"trials that the job counts, but neither files nor its list name, are not read: their "
+            f"tasks are unknown ({total - n_known:,})"
+        )
+
+
 def task_of(trial: str) -> str:
     """Return the task of a trial of version 2 by the trial's name, TASK__SUFFIX."""
     return trial.rpartition("__")[0]
@@ -184,9 +194,11 @@ def _runs_2(unit: LogUnit) -> list[LogRun]:
     submission = submission_of(unit.path.absolute())
     folder = unit.path.absolute().parent.name
     trials = [_trial(path, submission, folder) for path in paths]
+    of_job: list[str] = []
     if unit.path not in paths:
         job = load_object(unit.path, "a job")
         trials += _only_listed(job, trials, _Trial("", submission or folder, TASK_2, "", None))
+        of_job += lost_trials(job, len(trials))
     if not trials:
         raise empty(unit.path)
     by_run = defaultdict[tuple[str, str], list[_Trial]](list)
@@ -200,7 +212,7 @@ def _runs_2(unit: LogUnit) -> list[LogRun]:
             rows.append(trial.task, score, place, trial=met[trial.task], own_id=trial.task,
                         costs=trial.costs)  # fmt: skip
             met[trial.task] += 1
-        notes = [*_failed(sum(trial.reward is None for trial in own), "without a reward")]
+        notes = [*of_job, *_failed(sum(trial.reward is None for trial in own), "without a reward")]
         if paths and (unfiled := sum(not trial.has_file for trial in own)):
             notes.append(f"trials without a file count by the list of their job ({unfiled:,})")
         runs.append(

@@ -1,6 +1,5 @@
 """What answers cost, as logs state it: the mean of each item, and the cost of a model's answers."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -54,14 +53,13 @@ def item_costs(tasks: Sequence[JoinedTask]) -> tuple[dict[str, FloatArray], list
     return means, notes
 
 
-def answer_costs(task: JoinedTask) -> Iterator[str]:
-    """Yield for each item what each model's answers to it cost in money, as JSON; "" if unknown."""
-    costs: list[dict[str, float]] = [{} for _ in task.items.ids]
-    for used in task.merged.taken:
-        if MONEY in _stated(used.run):
-            own = used.run.columns[COST + MONEY][used.rows]
-            for at, cost in zip(used.columns.tolist(), own.tolist(), strict=True):
-                costs[at][used.run.model] = costs[at].get(used.run.model, 0.0) + cost
-    for of_item in costs:
-        known = {model: cost for model, cost in of_item.items() if not np.isnan(cost)}
-        yield json.dumps(known) if known else ""
+def answer_costs(tasks: Sequence[JoinedTask]) -> Iterator[tuple[str, int, float]]:
+    """Yield what answers cost in money: (model, column of the item, cost), NaN where unknown."""
+    start = 0
+    for task in tasks:
+        for used in task.merged.taken:
+            if MONEY in _stated(used.run):
+                own = used.run.columns[COST + MONEY][used.rows]
+                for at, cost in zip(used.columns.tolist(), own.tolist(), strict=True):
+                    yield used.run.model, start + at, cost
+        start += len(task.items.ids)

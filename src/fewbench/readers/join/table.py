@@ -31,7 +31,7 @@ from fewbench.readers.join.task import (
 )
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
-from fewbench.scores.costs import ANSWER_COSTS
+from fewbench.scores.costs import with_answer_costs
 from fewbench.scores.repeats import Repeats
 from fewbench.scores.replies import REPLIES
 from fewbench.scores.table import HARNESS_VERSION, KEY_FIELD, KEYS, PROMPTS, SETTINGS
@@ -244,9 +244,8 @@ def join(
     if like is not None and any(kinds := [kind for task in tasks for kind in _reply_kinds(task)]):
         column = np.array(kinds, dtype=object)
         scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))
-    if like is not None and any(texts := [text for task in tasks for text in answer_costs(task)]):
-        column = np.array(texts, dtype=object)
-        scores = scores.changed(items=scores.items.assign(**{ANSWER_COSTS: column}))
+    if like is not None:
+        scores = with_answer_costs(scores, answer_costs(tasks))
     scores = _named_as(like, scores)
     notes = notes_on(tasks, values, models, checked, differences, are_sources=like is None)
     return Reading(scores, (*notes, *(cost_notes if like is None else [])), _files(runs, tasks))

@@ -393,7 +393,7 @@ def _check_task(task: JoinedTask, checked: Checked) -> str | None:
         if not run.has_options:
             return (
                 f"task {task.name!r} is not multiple choice or has no log-likelihoods; to keep "
-                "those of other tasks, exclude it with --skip-tasks"
+                "those of other tasks, exclude it with fewbench import --skip-tasks"
             )
         counts = run.columns["counts"][taken.rows]
         if ((n_options[taken.columns] > 0) & (n_options[taken.columns] != counts)).any():

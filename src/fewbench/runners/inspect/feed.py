@@ -39,12 +39,12 @@ from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.checks import check_alike, check_score
 from fewbench.runners.driving import Answered
 from fewbench.runners.inspect.pool import RunningTask, SharedRun
-from fewbench.runners.inspect.samples import match_samples, task_in, with_ids
+from fewbench.runners.inspect.samples import match_samples, tasks_in, with_ids
 from fewbench.runners.servers import failure_of
 from fewbench.scores import Benchmark, Scores, from_arrays
 from fewbench.scores.conditions import NAMES, SCORING, join_settings
 from fewbench.scores.repeats import MEAN, Repeats, reduce_answers
-from fewbench.scores.table import KEYS, SETTINGS
+from fewbench.scores.table import KEYS, ROUTE, SETTINGS
 
 LOG = logging.getLogger(__name__)
 BEFORE = ("the beginning of this run", "the task now")  # names where there are no sources
@@ -181,7 +181,8 @@ class Feed(RunningTask):
         chances = self._chances(option_table(samples[0]) if self._epochs == 1 else None)
         text = getattr(getattr(sample, "output", None), "completion", None)
         answer = from_arrays(
-            np.array([[value]]), models=[self.target], items=[item], tasks=[self._task],
+            np.array([[value]]), models=[self.target], items=[item],
+            tasks=[self.pool.scores.items["task"][item]],
             probabilities=chances, scale=self.pool.scores.scale,
         )  # fmt: skip
         answer = answer.changed(repeats=self._repeats(scored[0].trials))
@@ -251,8 +252,9 @@ class Feed(RunningTask):
                 hint="leave out --no-log-samples",
             )
         self.target = pool.target_of(spec.model)
-        self._task = task_in(pool.scores, spec.task)
-        self.samples, notes = match_samples(pool.scores, self._task, with_ids(self.dataset))
+        tasks = tasks_in(pool.scores, spec.task)
+        self._task = tasks[0] if len(tasks) == 1 else spec.task
+        self.samples, notes = match_samples(pool.scores, tasks, with_ids(self.dataset))
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         if not pool.scores.n_models:
             names = [task.rpartition("/")[2] for task in pool.scores.tasks]
@@ -329,7 +331,7 @@ class Feed(RunningTask):
     def _asked(self, samples: Mapping[str, Any], settings: str) -> Benchmark:
         """Return items with their keys and the settings of the task, as an import has them."""
         columns = {
-            "task": self._task,
+            "task": self.pool.scores.items["task"].loc[list(samples)].to_numpy(),
             "harness": "inspect",
             SETTINGS: settings,
             KEYS: [key_text(key_of(*answer_key(sample))) for sample in samples.values()],
@@ -415,7 +417,10 @@ def _spent_on(samples: Iterable[Any]) -> Answered:
 
 
 def _metric_of(scores: Scores, items: list[str]) -> str | None:
-    if "metric" not in scores.items or not items:
+    """Return the metric of the scores, None if they are of another harness."""
+    rows = scores.items
+    ran_in = set(rows[ROUTE] if ROUTE in rows else rows.get("harness", ()))
+    if "metric" not in rows or not items or ran_in - {"inspect", ""}:
         return None
     return str(scores.items["metric"].loc[items[0]]) or None
 

@@ -22,10 +22,11 @@ from fewbench.evaluation.journal import has_evaluation
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.public import located, open_scores
+from fewbench.public.routes import inspect_tasks
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect.feed import adapt, close_logs, feed_of, inspect_with_sources
 from fewbench.runners.inspect.pool import AnswerSettings, SharedRun
-from fewbench.runners.inspect.samples import task_in
+from fewbench.runners.inspect.samples import tasks_in
 from fewbench.runners.joining import LeadingRun, check_limits, unnamed_target
 from fewbench.runners.model_facts import of_weights
 from fewbench.runners.result import RunResult
@@ -33,7 +34,6 @@ from fewbench.runners.run import Run
 from fewbench.runners.run_folder import saved_benchmark, undone_if_refused
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources
-from fewbench.scores.table import ROUTE
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
 MOST_TASKS = 1000  # that run at a time, where their number is not known before
@@ -333,10 +333,9 @@ def _opened(
 
 
 def _tasks_of(scores: Scores | Benchmark | None) -> tuple[str, ...]:
-    """Return Inspect's tasks, if the scores name them; see `fewbench.public.routes`."""
-    if scores is None or set(scores.items.get(ROUTE, ())) != {"inspect"}:
-        return ()
-    return tuple(f"{PACKAGE}{task}" for task in scores.tasks)
+    """Return Inspect's tasks of scores that say so; see `fewbench.public.routes`."""
+    tasks = () if scores is None else inspect_tasks(scores.items)
+    return tuple(f"{PACKAGE}{task}" for task in tasks)
 
 
 def _parsed(arguments: Sequence[str], needs_tasks: bool, known: tuple[str, ...]) -> Any:
@@ -448,7 +447,7 @@ def _adapting(pool: SharedRun, make_tasks: MakeTasks | None) -> Iterator[None]:
         if pool.known is None:
             return [adapt(pool, task) for task in tasks]
         names = [task.name for task in tasks]
-        there = {task_in(pool.scores, name) for name in names}
+        there = {task for name in names for task in tasks_in(pool.scores, name)}
         if lacking := sorted(set(pool.scores.tasks) - there):
             whose = "the scores have" if pool.scores.n_models else "the run in this folder has"
             raise RunError(

@@ -11,39 +11,45 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import RunError
 from fewbench.readers.harness import UNKNOWN, LogRun, Rows
 from fewbench.readers.harnesses.inspect_logs.header import metrics_of, scorer_of, task_settings_of
 from fewbench.readers.harnesses.inspect_logs.samples import answer_key, content_of
 from fewbench.readers.join.table import join
-from fewbench.readers.values import content_id
+from fewbench.readers.values import content_id, text_hash
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import asked_elsewhere
+from fewbench.scores.table import TEXTS
 
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"
+CHANGED = 0.05
+"""Share of the samples that may ask something else, as where a data set was corrected."""
 
 
-def task_in(scores: Scores, name: str) -> str:
-    """Return the scores' task that is an Inspect task; RunError if there is none.
+def tasks_in(scores: Scores, name: str) -> tuple[str, ...]:
+    """Return the scores' task that is an Inspect task, or its parts; RunError if there is none.
 
-    Names with and without a package are the same. Scores of one task belong to any task: its
-    samples are compared.
+    Names with and without a package are the same. Parts are named TASK_PART, as mmlu_pro_law is of
+    mmlu_pro. Scores of one task belong to any task: its samples are compared.
     """
-    tasks = scores.tasks
+    tasks, short = scores.tasks, name.rpartition("/")[2]
     if name in tasks:
-        return name
-    short = [task for task in tasks if task.rpartition("/")[2] == name.rpartition("/")[2]]
-    if len(short) == 1:
-        return short[0]
+        return (name,)
+    same = [task for task in tasks if task.rpartition("/")[2] == short]
+    if len(same) == 1:
+        return (same[0],)
+    if parts := [task for task in tasks if task.startswith(f"{short}_")]:
+        return tuple(parts)
     if not scores.n_models and OWN_ID in scores.items:
         raise RunError(
             f"the run in this folder has no task {name!r}; its tasks are {some(tasks)}",
             hint="run the same tasks to resume, or use another folder for others",
         )
     if len(tasks) == 1:
-        return tasks[0]
+        return (tasks[0],)
     raise RunError(
         f"the scores have no items of task {name!r}; their tasks are {some(tasks)}",
         hint="run the tasks of the source models, under the same names",
@@ -65,16 +71,16 @@ def with_ids(samples: Sequence[Any]) -> list[Any]:
 
 
 def match_samples(
-    scores: Scores, task: str, samples: Sequence[Any]
+    scores: Scores, tasks: Sequence[str], samples: Sequence[Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the sample of each item of a task, and notes on what cannot be compared.
+    """Return the sample of each item of a task of Inspect, and notes on what cannot be compared.
 
     Parameters
     ----------
     scores : Scores
         Scores of the source models.
-    task : str
-        One of their tasks.
+    tasks : sequence of str
+        One of their tasks, or those that are parts of the task of Inspect; see `tasks_in`.
     samples : sequence of Sample
         The samples of the Inspect task, with ids.
 
@@ -83,7 +89,8 @@ def match_samples(
     RunError
         If an item has no sample, or its sample says something else than in the source runs.
     """
-    rows = scores.items[scores.items["task"].astype(str) == task]
+    task = tasks[0] if len(tasks) == 1 else f"{tasks[0]} and {len(tasks) - 1} more"
+    rows = scores.items[scores.items["task"].astype(str).isin(tasks)]
     own_ids = rows[OWN_ID].astype(str).tolist() if OWN_ID in rows else [""] * len(rows)
     own_of = dict(zip(rows.index.astype(str).tolist(), own_ids, strict=True))
     harness = set(rows["harness"]) if "harness" in rows else set()
@@ -91,7 +98,9 @@ def match_samples(
     by_id = {str(sample.id): sample for sample in samples}
     if harness and not foreign and all(HASHED.search(item) for item in own_of):
         return _by_content(task, own_of, by_id, has_sources=bool(scores.n_models))
-    of_items, notes = _by_id(task, own_of, by_id, has_sources=bool(scores.n_models))
+    task_of = dict(zip(own_of, rows["task"].astype(str), strict=True))
+    of_items, notes = _by_id(task, own_of, task_of, by_id, has_sources=bool(scores.n_models))
+    notes = _check_texts(rows, of_items) if TEXTS in rows else notes
     return of_items, [*notes, *(asked_elsewhere(scores, "inspect") if scores.n_models else ())]
 
 
@@ -214,11 +223,15 @@ def _by_content(
 
 
 def _by_id(
-    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any], has_sources: bool
+    task: str,
+    own_of: Mapping[str, str],
+    task_of: Mapping[str, str],
+    by_id: Mapping[str, Any],
+    has_sources: bool,
 ) -> tuple[dict[str, Any], list[str]]:
     of_items, unknown = {}, []
     for item, own_id in own_of.items():
-        for name in (own_id, item, item.removeprefix(f"{task}/")):
+        for name in (own_id, item, item.removeprefix(f"{task_of[item]}/")):
             if name in by_id:
                 of_items[item] = by_id[name]
                 break
@@ -234,6 +247,26 @@ def _by_id(
         return of_items, []
     note = f"samples of task {task!r} are compared with the sources by id only"
     return of_items, [f"{note}: the scores do not record what the samples say"]
+
+
+def _check_texts(rows: "pd.DataFrame", of_items: Mapping[str, Any]) -> list[str]:
+    """Return a note on samples that ask something else; RunError if more than a few do."""
+    known = rows[TEXTS].astype(str).to_dict()
+    differ = [
+        item
+        for item, sample in of_items.items()
+        if isinstance(sample.input, str)
+        and known[item] != text_hash(known[item].partition("=")[0], sample.input)
+    ]
+    if not differ:
+        return []
+    text = (
+        f"{len(differ):,} of {counted(len(of_items), 'sample')} ask something else than the source "
+        f"models were asked: {some(differ)}"
+    )
+    if len(differ) > CHANGED * len(of_items):
+        raise RunError(text, hint="run the task and the data that the source models ran")
+    return [text]
 
 
 def _has_media(sample: Any) -> bool:

@@ -1,0 +1,280 @@
+"""What has become of the scores of an evaluation: items and source models that came, left, changed.
+
+An evaluation needs its answered items, as they were asked, and their scale. The rest may change: an
+estimate is by the source models that are there now, and answers to items that are gone or were
+corrected leave the score. All of it is said.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fewbench._blocks import is_large
+from fewbench._lazy import pandas as pd
+from fewbench._names import counted, some
+from fewbench._types import BoolArray
+from fewbench.errors import EvaluationError, MissingFileError
+from fewbench.evaluation.journal import Entry, Header, Told
+from fewbench.evaluation.opening import BENCHMARK, COST, SCORES
+from fewbench.scores import Scores, open_saved, save_scores
+from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT
+from fewbench.scores.roles import as_sources, is_added, source_models
+from fewbench.scores.table import (
+    HARNESS_VERSION,
+    KEY_FIELD,
+    KEYS,
+    POSITION,
+    PROMPTS,
+    SETTINGS,
+)
+
+ITEMS = "items.parquet"
+"""File in the folder of an evaluation with the items that it is about."""
+NEUTRAL = {
+    *("task", "group", "harness", "metric", "filter", "sample_id", "unrun"),
+    *(WEIGHT, CLUSTER, COST, COHORT, PROMPTS, SETTINGS, HARNESS_VERSION, KEY_FIELD, POSITION),
+}
+"""Columns of the items that do not say what an item asks and what is right; texts in others do."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundScores:
+    """The scores that an evaluation goes on with.
+
+    Attributes
+    ----------
+    scores : Scores
+    notes : tuple of str
+        What has changed since it was started, which matters to estimates.
+    beyond : tuple of str
+        What the table has beyond the evaluation, in a note.
+    removed : tuple of str
+        Items whose earlier answers do not count: gone or corrected.
+    is_changed : bool
+        Whether these are not the scores that it was started with.
+    """
+
+    scores: Scores
+    notes: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    is_changed: bool = False
+
+
+def keep_scores(scores: Scores, folder: Path) -> str | None:
+    """Save scores that change or have no file into an evaluation's folder; return the file's name.
+
+    These are a benchmark alone, and a table that runs were added to, as their rows may change.
+    """
+    grows = is_added(scores).any() and not is_large(scores.n_models * scores.n_items)
+    folder.mkdir(parents=True, exist_ok=True)
+    keep_items(scores, folder)
+    if scores.n_models and not grows:
+        return None
+    name = SCORES if grows else BENCHMARK
+    save_scores(scores, folder / name)
+    return name
+
+
+def started_scores(
+    folder: Path,
+    header: Header,
+    path: Path | None,
+    scores: Scores | str | os.PathLike[str] | None,
+) -> tuple[FoundScores, tuple[str, ...]]:
+    """Return what an evaluation goes on with, and notes on how its scores were read.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the evaluation.
+    header : Header
+        What it was started with.
+    path : Path or None
+        File of the scores, if it is known.
+    scores : Scores, path or str, optional
+        Scores given in place of that file, or where they are now.
+
+    Raises
+    ------
+    EvaluationError
+        If the scores are not known, or do not fit (`found_scores`).
+    """
+    notes: tuple[str, ...] = ()
+    average = header.provenance.average
+    if not isinstance(scores, Scores):
+        from fewbench.public import open_scores
+
+        place = path if scores is None else scores
+        if place is None:
+            raise EvaluationError(
+                f"{folder}: the evaluation does not record where its scores are",
+                hint="name them: --scores FILE, in Python Evaluation.open(folder, scores)",
+            )
+        try:
+            reading = open_scores(place)
+        except MissingFileError as error:
+            raise EvaluationError(
+                f"{folder}: no scores at {place}",
+                hint="pass their new path with --scores (in Python scores=)",
+            ) from error
+        scores, notes = reading.scores.averaged(average), reading.notes
+    scores, _ = source_models(scores)
+    if scores.fingerprint != header.provenance.fingerprint and scores.average != average:
+        raise EvaluationError(
+            f"{folder}: started with the {average} average of the scores, now it is the "
+            f"{scores.average} average",
+            hint=f"pass --average {average} (in Python scores.averaged({average!r})); fewbench "
+            f"estimate --average {scores.average} asks the other question of the same answers",
+        )
+    own = path if path is not None and path.parent == folder.absolute() else None
+    if own is not None and own.exists() and scores.fingerprint != header.provenance.fingerprint:
+        kept = open_saved(own).averaged(average)
+        if kept.n_models and (not scores.n_models or scores.n_models >= kept.n_models):
+            scores = kept  # a table that grew by runs, or sources that joined: it keeps its own
+    return found_scores(folder, header, scores), notes
+
+
+def keep_items(scores: Scores, folder: Path) -> None:
+    """Save the items into an evaluation's folder."""
+    save_scores(as_sources(scores.benchmark), folder / ITEMS)
+
+
+def model_hashes(scores: Scores) -> dict[str, str]:
+    """Return a hash of each source model's answers; none of a pack, which stays as it is."""
+    if scores.origin is not None:
+        return {}
+    rows = (np.nan_to_num(scores.cells[[at]], nan=-1.0) for at in range(scores.n_models))
+    digests = (hashlib.sha256(np.ascontiguousarray(row).data).hexdigest()[:8] for row in rows)
+    return dict(zip(scores.model_ids, digests, strict=True))
+
+
+def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
+    """Return what an evaluation goes on with, of the scores as they are now.
+
+    Where all that it was started with is there, that: nothing changes.
+
+    Raises
+    ------
+    EvaluationError
+        If the scores are on another scale, are another pack, or have none of the items.
+    """
+    if now.fingerprint == header.provenance.fingerprint:
+        return FoundScores(now, is_changed=header.changes > 0)
+    if now.origin is not None or not (folder / ITEMS).exists():
+        raise EvaluationError(
+            f"{folder}: started with {'another pack' if now.origin is not None else 'other scores'}"
+            f" (fingerprint {now.fingerprint} instead of {header.provenance.fingerprint})",
+            hint="restore it; or estimate the run with the newer pack: fewbench pack refresh"
+            if now.origin is not None
+            else "restore the scores, or start a new evaluation",
+        )
+    before = open_saved(folder / ITEMS)
+    if now.scale != before.scale:
+        raise EvaluationError(
+            f"{folder}: the scores are on the scale {now.scale} now, and were on {before.scale}",
+            hint="import the scores with the range that they had",
+        )
+    ids, known = before.items.index, now.items.index
+    kept = ids.intersection(known, sort=False)
+    if not len(kept):
+        raise EvaluationError(
+            f"{folder}: none of the {len(ids):,} items that it was started with is in the scores, "
+            f"which have {some(known[:2])}",
+            hint="name the scores of the same benchmark with --scores",
+        )
+    more = known.difference(ids, sort=False)
+    beyond = (
+        f"{counted(len(more), 'new item')} of the scores: {some(more)}. The evaluation leaves them "
+        f"out; to take them in: fewbench extend {folder} SCORES",
+    ) * bool(len(more))
+    started, there = header.models, set(now.model_ids)
+    table = now.take(items=now.positions(kept))
+    if COHORT in before.items:
+        table = table.changed(items=table.items.assign(**{COHORT: before.items[COHORT].loc[kept]}))
+    if len(kept) == len(ids) and there >= set(started):
+        as_before = table.take(models=table.model_positions(started))
+        if as_before.fingerprint == header.provenance.fingerprint:
+            return FoundScores(as_before, beyond=beyond, is_changed=header.changes > 0)
+    _refuse_other_scores(folder, before.items.loc[kept], table.items)
+    corrected = kept[_are_corrected(before.items.loc[kept], table.items)]
+    gone = ids.difference(kept, sort=False)
+    notes = [
+        f"{counted(len(items), 'item')} {what} since the evaluation was started: {some(items)}"
+        for items, what in ((gone, "left the scores"), (corrected, "changed"))
+        if len(items)
+    ]
+    hashes = model_hashes(table) if len(kept) == len(ids) else {}
+    names, of_models = _models_now(started, hashes, table)
+    table = table.take(models=table.model_positions(names)) if names else table
+    removed = (*map(str, gone), *map(str, corrected))
+    return FoundScores(table, (*notes, *of_models), beyond, removed, is_changed=True)
+
+
+def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFrame") -> None:
+    """Raise EvaluationError if the items have another metric or filter."""
+    for name in ("metric", "filter"):
+        if name in before and name in now:
+            was, has = (sorted({*table[name].fillna("").astype(str)}) for table in (before, now))
+            if was != has:
+                raise EvaluationError(
+                    f"{folder}: started with the {name} {some(was)}, now it is {some(has)}",
+                    hint=f"to ask this of the answers that are there: fewbench estimate {folder} "
+                    f"--{name} {has[0] or 'none'}",
+                )
+
+
+def _are_corrected(before: "pd.DataFrame", now: "pd.DataFrame") -> BoolArray:
+    """Return whether each item asks something else now, or has another right answer."""
+    differ = np.zeros(len(before), dtype=bool)
+    texts_of = (name for name in before if name in now and name not in NEUTRAL)
+    for name in texts_of:
+        if pd.api.types.is_numeric_dtype(before[name]) or pd.api.types.is_numeric_dtype(now[name]):
+            continue
+        texts = (table[name].fillna("").astype(str) for table in (before, now))
+        for at, (was, has) in enumerate(zip(*texts, strict=True)):
+            is_other = was != has if name != KEYS else not {*was.split()} & {*has.split()}
+            differ[at] |= bool(was and has and is_other)
+    return differ
+
+
+def _models_now(
+    started: Mapping[str, str], hashes: Mapping[str, str], table: Scores
+) -> tuple[list[str], list[str]]:
+    """Return which models are the source models now, and how they have changed.
+
+    Those that it was started with, under the names that they have; all if none is left.
+    """
+    new = {digest: name for name, digest in hashes.items() if name not in started}
+    gone = [name for name in started if name not in table.models.index]
+    renamed = {name: new[started[name]] for name in gone if started[name] in new}
+    left = [name for name in gone if name not in renamed]
+    other = [name for name in started if name in hashes and hashes[name] != started[name]]
+    parts = [f"{some(left)} left the scores"] if left else []
+    parts += [f"{was!r} is called {name!r} now" for was, name in renamed.items()]
+    parts += [f"{some(other)} answered otherwise"] if other else []
+    names = [renamed.get(name, name) for name in started if name not in left]
+    said = "the source models have changed since the evaluation was started, and estimates are by "
+    return names, [f"{said}those of now: {'; '.join(parts)}"] if parts else []
+
+
+def left_out(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[str, ...]:
+    """Return how many answers of each target do not count any more."""
+    counts: dict[str, list[int]] = {}
+    for at, entries in enumerate((before, after)):
+        answered: dict[str, set[str]] = {}
+        for entry in entries:
+            if isinstance(entry, Told):
+                answered.setdefault(entry.target, set()).update(entry.items)
+        for target, items in answered.items():
+            counts.setdefault(target, [0, 0])[at] = len(items)
+    return tuple(
+        f"{target}: {lost:,} of {counted(had, 'answer')} left the score, as their items are gone "
+        "or were corrected"
+        for target, (had, has) in counts.items()
+        if (lost := had - has)
+    )

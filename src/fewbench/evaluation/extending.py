@@ -1,0 +1,293 @@
+"""More items, or more tasks, for an evaluation that has answers.
+
+Answers and the order of the old items stay. Of the new items as large a share is drawn as of the
+old ones, in an order that the benchmark and the seed decide, so that all answers together are a
+sample of all items. Items that a method chose are no sample: then as much is drawn of all that is
+left, old items too, as an estimate from a sample needs.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewbench._lazy import pandas as pd
+from fewbench._names import counted, some
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.assisted import FEWEST
+from fewbench.algorithms.kriging.sample import ENOUGH
+from fewbench.algorithms.sampling import NestedSample, permanent_order
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.changes import keep_items, model_hashes
+from fewbench.evaluation.choosing import carried
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.journal import Asked, Entry, Journal
+from fewbench.evaluation.opening import BENCHMARK, SCORES
+from fewbench.methods import StaticMethod, Subset
+from fewbench.methods.record import Drawing
+from fewbench.scores import Benchmark, Scores, save_scores
+from fewbench.scores.benchmark import COHORT, WEIGHT
+from fewbench.scores.joining import join_scores
+from fewbench.scores.roles import as_sources, source_models
+from fewbench.scores.table import NO_TASK
+
+
+@dataclass(frozen=True)
+class Extended:
+    """What an extension did.
+
+    Attributes
+    ----------
+    items : int
+        Number of new items.
+    asked : dict of str to int
+        How many further items each target is asked.
+    models : int
+        Number of new source models.
+    notes : tuple of str
+    """
+
+    items: int
+    asked: dict[str, int]
+    models: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def extend(
+    folder: str | os.PathLike[str],
+    items: Scores | Benchmark,
+    *,
+    accept_differences: bool = False,
+) -> Extended:
+    """Take more items or source models into an evaluation; no item is run twice.
+
+    Source models without answers to the new items keep them empty. All targets with answers are
+    asked the same new items: `fewbench ask` lists them, the command of `fewbench run` runs them.
+
+    Parameters
+    ----------
+    folder : path
+        Of the evaluation.
+    items : Scores or Benchmark
+        The new items; others of the evaluation may be among them. New models become source models.
+    accept_differences : bool
+        Take items in that both have, and that differ.
+
+    Raises
+    ------
+    EvaluationError
+        If there is nothing new, the evaluation is of a pack, or its method cannot take items in.
+    ScoresError
+        If items that both have differ. Nothing is written then.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from fewbench.testing import simulate
+    >>> whole = simulate(1, 200, seed=1).benchmark
+    >>> first = Benchmark(whole.items.iloc[:150])
+    >>> with TemporaryDirectory() as place:
+    ...     evaluation = Evaluation(first, "fewbench", 30)
+    ...     evaluation.save(place)
+    ...     left = evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
+    ...     extend(place, whole)
+    ...     len(Evaluation.open(place).ask()["target"])
+    Extended(items=50, asked={'target': 10}, models=0, notes=())
+    10
+    """
+    evaluation = Evaluation.open(folder)
+    table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
+    new = np.arange(evaluation.scores.n_items, table.n_items)
+    drawn = _drawn(evaluation, table, new)
+    asked = {target: len(places) for target, (places, _) in drawn.items()}
+    subset = _with_items(evaluation, table, [*drawn.values()])
+    provenance, settings = evaluation.provenance, evaluation._choosing.settings
+    opened = carried(provenance, subset, settings, table)
+    assert opened.opened is not None
+    changed = opened.opened
+    if subset is None:
+        more = max(asked.values(), default=0)
+        changed = changed.model_copy(update={"budget": changed.budget + more})
+    name = SCORES if table.n_models else BENCHMARK
+    journal = Journal(Path(folder))
+    entries = _entries(evaluation, table, drawn)
+    with journal.locked():
+        save_scores(table, journal.folder / name)
+        keep_items(table, journal.folder)
+        header = journal.header()
+        update = {"scores": name, "provenance": changed, "subset": opened.subset}
+        update |= {"models": model_hashes(table), "changes": header.changes + 1}
+        journal.write(header.model_copy(update=update))
+        for entry in entries:
+            journal.append(entry)
+    n_models = table.n_models - evaluation.scores.n_models
+    return Extended(len(new), asked, n_models, notes)
+
+
+def _together(
+    evaluation: Evaluation, items: Scores | Benchmark, folder: str, *, accept: bool
+) -> tuple[Scores, tuple[str, ...]]:
+    """Return the evaluation's table with the new items, its own first, each with its cohort."""
+    own, _ = evaluation.scores, ()
+    if own.origin is not None:
+        raise EvaluationError(
+            f"{folder}: started from a pack, whose items are fixed",
+            hint="make a pack of the larger benchmark, and start an evaluation from it",
+        )
+    given, _ = source_models(as_sources(items).averaged(own.average))
+    new = given.items.index.difference(own.items.index, sort=False)
+    if not len(new) and given.models.index.isin(own.models.index).all():
+        raise EvaluationError(
+            f"{folder}: has all {given.n_items:,} items already",
+            hint="name a file that has new items, or new source models",
+        )
+    if taken := [name for name in evaluation.targets if name in given.models.index]:
+        raise EvaluationError(
+            f"{folder}: {some(taken)} would be a target and a source model",
+            hint="leave these models out of the scores",
+        )
+    cohorts = pd.Series(own.cohort_of, own.items.index)
+    weights = _weights(own, given)
+    plain = [
+        table.changed(items=table.items.drop(columns=[COHORT, WEIGHT], errors="ignore"))
+        for table in (own, given)
+    ]
+    if set(own.tasks) == {NO_TASK} != set(given.tasks) == {NO_TASK}:
+        raise EvaluationError(
+            f"{folder}: only one of the evaluation and the new items names tasks",
+            hint="give a task to the items of both, or to neither",
+        )
+    joined, notes = join_scores(plain, [folder, "the new items"], accept_differences=accept)
+    columns: dict[str, Any] = {
+        COHORT: cohorts.reindex(joined.items.index).fillna(cohorts.max() + 1).astype(int)
+    }
+    if weights is not None:
+        columns[WEIGHT] = weights.reindex(joined.items.index)
+    return joined.changed(items=joined.items.assign(**columns)), notes
+
+
+def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
+    """Return the weights of all items: as given where all are, else those of each part."""
+    if WEIGHT not in own.items and WEIGHT not in given.items:
+        return None
+    ours, theirs = (
+        table.items[WEIGHT] if WEIGHT in table.items else pd.Series(1.0, table.items.index)
+        for table in (own, given)
+    )
+    rest = (
+        theirs if ours.index.isin(theirs.index).all() else theirs.drop(ours.index, errors="ignore")
+    )
+    weights: pd.Series[float] = pd.concat([ours.drop(rest.index, errors="ignore"), rest])
+    return weights
+
+
+def _drawn(
+    evaluation: Evaluation, table: Scores, new: IntArray
+) -> dict[str, tuple[IntArray, Drawing]]:
+    """Return the items that each target is asked, and how all its items are drawn then."""
+    method, record = evaluation.method, evaluation.record
+    order = permanent_order(table.task_of, evaluation.provenance.seed, table.cohort_of)
+    found: dict[str, tuple[IntArray, Drawing]] = {}
+    for target in record.targets:
+        asked = record.asked(target)
+        if not len(asked) or not len(new):
+            continue
+        if isinstance(method, StaticMethod):
+            drawings = _of_subset(evaluation.subset, evaluation.scores)
+        else:
+            _can_draw(evaluation)
+            drawings = evaluation._choosing.session.drawn(target)
+        chances = np.full(table.n_items, np.nan)
+        before = drawings[0].before if drawings else asked
+        missed = np.ones(evaluation.scores.n_items)
+        for drawing in drawings:
+            missed *= np.where(np.isfinite(drawing.chances), 1 - drawing.chances, 1.0)
+        is_drawn = missed < 1
+        chances[: len(missed)][is_drawn] = 1 - missed[is_drawn]
+        n = int(is_drawn.sum())
+        weights = table.item_weights
+        old = np.setdiff1d(np.arange(len(missed)), before)
+        pool = new
+        share = (n or len(asked)) / weights[old if n else np.arange(len(missed))].sum()
+        wanted = max(FEWEST, round(share * weights[new].sum()))
+        if not n:
+            pool = np.setdiff1d(np.arange(table.n_items), asked)
+            wanted = max(wanted, math.ceil(ENOUGH / (1 - ENOUGH) * len(asked)))
+        sample = NestedSample(order[np.isin(order, pool)], weights)
+        places = sample.take(min(wanted, len(pool)))
+        chances[places] = sample.chances(len(places))[places]
+        found[target] = places, Drawing(before, chances)
+    return found
+
+
+def _of_subset(subset: Subset | None, scores: Scores) -> tuple[Drawing, ...]:
+    """Return how the items of a static method were drawn; EvaluationError if it chose them."""
+    if subset is None or subset.chances is None or not subset.is_sample:
+        raise EvaluationError(
+            "the method chose all its items at the start, so it cannot take others in",
+            hint="start an evaluation with the method fewbench, random or aipw, which can",
+        )
+    chances = np.full(scores.n_items, np.nan)
+    chances[scores.positions(subset.items)] = np.array(subset.chances, dtype=float)
+    return (Drawing(np.empty(0, dtype=np.intp), chances),)
+
+
+def _can_draw(evaluation: Evaluation) -> None:
+    session = evaluation._choosing.session
+    from fewbench.methods.base import Session
+
+    if type(session).drawn is Session.drawn:
+        raise EvaluationError(
+            f"{evaluation.provenance.method} draws no items, so it cannot take others in",
+            hint="start an evaluation with the method fewbench, random or aipw, which can",
+        )
+
+
+def _with_items(
+    evaluation: Evaluation, table: Scores, drawn: Sequence[tuple[IntArray, Drawing]]
+) -> Subset | None:
+    """Return the subset of a static method with the new items, all by their chances."""
+    subset = evaluation.subset
+    if subset is None or not drawn:
+        return subset
+    places, drawing = drawn[0]
+    items = (*subset.items, *table.item_ids[places].tolist())
+    chances: FloatArray = drawing.chances[table.positions(items)]
+    over = table.item_weights[table.positions(items)] / chances
+    is_even = np.ptp(chances) < 1e-9
+    return subset.model_copy(
+        update={
+            "items": items,
+            "chances": tuple(chances.tolist()),
+            "weights": None if is_even else tuple((over / over.sum()).tolist()),
+        }
+    )
+
+
+def _entries(
+    evaluation: Evaluation, table: Scores, drawn: dict[str, tuple[IntArray, Drawing]]
+) -> list[Entry]:
+    """Return what the folder notes: the new round of each target, and how its items are drawn."""
+    by_items: dict[tuple[str, ...], list[str]] = {}
+    for target, (places, _) in drawn.items():
+        by_items.setdefault(tuple(table.item_ids[places].tolist()), []).append(target)
+    entries: list[Entry] = [
+        Asked(targets=tuple(targets), items=items) for items, targets in by_items.items()
+    ]
+    if evaluation.subset is None:
+        book = Evaluation(table, "random", 1, ["_"])._ledger.book
+        entries += [book.to_drawn(target, [drawing]) for target, (_, drawing) in drawn.items()]
+    return entries
+
+
+def extension_note(extended: Extended) -> str:
+    """Say what an extension did."""
+    asked = some((f"{n:,} of {target}" for target, n in extended.asked.items()), quotes=False)
+    more = f"; further items are asked: {asked}" if extended.asked else ""
+    taken = [counted(extended.items, "new item")] if extended.items else []
+    taken += [counted(extended.models, "source model")] if extended.models else []
+    return f"{' and '.join(taken)} taken in, answers stay{more}"

@@ -1,0 +1,136 @@
+"""More items for a run: answers and their order stay, and all answers are a sample of all items."""
+
+import numpy as np
+import pytest
+
+from fewbench import Benchmark
+from fewbench.algorithms.sampling import permanent_order
+from fewbench.errors import EvaluationError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.extending import extend
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
+
+NAME = "model-00"
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate(30, 400, seed=3, n_tasks=4)
+
+
+def parts(table, seed=0):
+    """Return the items of all tasks but the last, and a few of the last one."""
+    last = np.flatnonzero(table.task_of == len(table.tasks) - 1)
+    later = np.random.default_rng(seed).permutation(last)[: len(last) - 10]
+    return np.setdiff1d(np.arange(table.n_items), later)
+
+
+def finished(evaluation, table):
+    right = dict(zip(table.item_ids, table.values[0], strict=True))
+    while asked := evaluation.ask():
+        for name, items in asked.items():
+            evaluation.tell(name, {item: right[item] for item in items})
+    return evaluation
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def begun(table, folder, old, n_sources=0, method="fewbench", items=40):
+    sources = table.take(items=old).benchmark
+    path = None
+    if n_sources:
+        sources = table.take(models=np.arange(1, 1 + n_sources), items=old)
+        path = save_scores(sources, folder / "scores.parquet")
+    evaluation = Evaluation(sources, method, items, [NAME])
+    evaluation.save(folder / "run", path)
+    return finished(evaluation, table)
+
+
+@pytest.mark.parametrize(("n_sources", "method"), [(0, "fewbench"), (6, "fewbench"), (6, "random"),
+                                                   (29, "fewbench"), (6, "aipw")])  # fmt: skip
+def test_answers_stay_and_the_whole_is_estimated(table, tmp_path, n_sources, method):
+    old = parts(table)
+    before = begun(table, tmp_path, old, n_sources, method)
+    ran = before.scores.item_ids[before.record.answered(NAME)].tolist()
+    done = extend(tmp_path / "run", table.benchmark)
+    assert done.items == 400 - len(old)
+    evaluation = Evaluation.open(tmp_path / "run")
+    assert set(ran) <= set(evaluation.scores.item_ids[evaluation.record.answered(NAME)])
+    asked = evaluation.ask()[NAME]
+    assert len(asked) == done.asked[NAME]
+    assert not set(asked) & set(ran), "nothing is run twice"
+    finished(evaluation, table)
+    estimate = Evaluation.open(tmp_path / "run").estimate(warn=False)[NAME]
+    assert (estimate.items_total, estimate.items_run) == (400, 40 + len(asked))
+    assert abs(estimate.score - table.full_scores()[0]) < 0.15
+    assert estimate.interval_kind in ("exact", "sampled")
+
+
+def test_an_extended_sample_is_unbiased(tmp_path):
+    """With a last task that is far harder than the others."""
+    errors, covered = [], []
+    for seed in range(10):
+        table = simulate(1, 300, seed=seed, n_tasks=3)
+        values = table.values.copy()
+        last = table.task_of == len(table.tasks) - 1
+        values[0, last] = np.random.default_rng(seed).random(last.sum()) < 0.1
+        table = table.changed(values=values)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        begun(table, folder, parts(table, seed), items=45)
+        extend(folder / "run", table.benchmark)
+        evaluation = finished(Evaluation.open(folder / "run"), table)
+        estimate = evaluation.estimate(warn=False)[NAME]
+        truth = table.full_scores()[0]
+        errors.append(estimate.score - truth)
+        covered.append(estimate.interval.low <= truth <= estimate.interval.high)
+    assert abs(np.mean(errors)) < 2.5 * np.std(errors) / np.sqrt(len(errors))
+    assert np.mean(covered) > 0.6
+
+
+def test_the_order_of_old_items_stays(table):
+    old = parts(table)
+    tasks, cohorts = table.task_of, np.ones(400, dtype=int)
+    cohorts[old] = 0
+    first = old[permanent_order(tasks[old], 5)]
+    whole = permanent_order(tasks, 5, cohorts)
+    assert whole[np.isin(whole, old)].tolist() == first.tolist()
+    share = np.isin(whole[:100], old).mean()
+    assert share == pytest.approx(len(old) / 400, abs=0.02), "every beginning has its part of each"
+
+
+def test_a_target_that_joins_later_runs_the_items_of_both(table, tmp_path):
+    old = parts(table)
+    begun(table, tmp_path, old)
+    n_new = extend(tmp_path / "run", table.benchmark).asked[NAME]
+    evaluation = finished(Evaluation.open(tmp_path / "run"), table)
+    evaluation.follow("second", NAME)
+    right = dict(zip(table.item_ids, table.values[1], strict=True))
+    while asked := evaluation.ask():
+        evaluation.tell("second", {item: right[item] for item in asked["second"]})
+    again = Evaluation.open(tmp_path / "run")
+    items = [set(again.record.answered(name).tolist()) for name in again.targets]
+    assert items[0] == items[1]
+    assert len(items[0]) == 40 + n_new
+    ours, theirs = (each.estimate(warn=False)["second"] for each in (again, evaluation))
+    assert ours.score == pytest.approx(theirs.score)
+    assert ours.interval_kind != "held-out"
+
+
+def test_what_cannot_be_extended_is_refused_before_anything_is_written(table, tmp_path):
+    old = parts(table)
+    begun(table, tmp_path, old, 29, "greedy-ridge")
+    before = {
+        path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()
+    }
+    with pytest.raises(EvaluationError, match="chose all its items at the start"):
+        extend(tmp_path / "run", table.benchmark)
+    with pytest.raises(EvaluationError, match=f"has all {len(old)} items already"):
+        extend(tmp_path / "run", Benchmark(table.items.iloc[old]))
+    after = {
+        path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()
+    }
+    assert {n: b for n, b in after.items() if n in before} == before
