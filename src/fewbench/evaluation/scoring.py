@@ -126,8 +126,8 @@ def counted_alike(named: Scores, own: Scores, place: object) -> Scores:
             f"{place}: has none of the items of the evaluation", hint="name scores of these items"
         )
     table = named.averaged(own.average).take(items=named.positions(known))
-    columns = own.items.columns.intersection([WEIGHT, COHORT])
-    return table.changed(items=table.items.assign(**own.items.loc[known, columns]))
+    columns = {name: own.items.loc[known, name] for name in (WEIGHT, COHORT) if name in own.items}
+    return table.changed(items=table.items.assign(**columns))
 
 
 def _split(names: str) -> set[str]:

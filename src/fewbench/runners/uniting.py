@@ -44,7 +44,8 @@ def unite_runs(
         journal = Journal(place)
         own = list(journal.fresh())
         joined: dict[str, int] = {}
-        lines, is_other = [], False
+        lines = []
+        is_other = False
         for other in map(Path, others):
             theirs = Evaluation.open(other)
             _check(mine, theirs, place, other)  # chances by other sources stay as they were
