@@ -397,6 +397,10 @@ def test_which_sample_is_which_item(scores):
     assert [tasks_in(table, name) for name in ("quiz", "own/quiz", "any")] == [("quiz",)] * 3
     with pytest.raises(RunError, match="two samples have the id '1'"):
         with_ids([sample(1), sample("1")])
+    items, tasks = ["quiz_a/1", "quiz_a/2", "quiz_b/1"], ["quiz_a", "quiz_a", "quiz_b"]
+    parts = fewbench.from_arrays(np.eye(3), models=list("xyz"), items=items, tasks=tasks)
+    with pytest.raises(RunError, match=r"1 sample .* would be several items each: '1'"):
+        match_samples(parts, tasks_in(parts, "quiz"), [sample(1), sample(2)])
 
 
 class TestFaults:

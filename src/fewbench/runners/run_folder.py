@@ -23,11 +23,15 @@ LOGS = "lm_eval"
 """Folder for logs of lm-eval in the folder of a run."""
 
 
+class BusyError(RunError):
+    """Another run is at work in a folder."""
+
+
 def locked(folder: Path) -> AbstractContextManager[None]:
-    """Keep other runs out of a folder until the block ends; RunError if one is at work there."""
+    """Keep other runs out of a folder until the block ends; BusyError if one is at work there."""
     busy = f"{folder}: another fewbench run is at work in this folder"
     hint = "wait until it ends or stop it, or use another folder"
-    return only_process(folder / LOCK, busy, hint, RunError)
+    return only_process(folder / LOCK, busy, hint, BusyError)
 
 
 def set_aside(folder: Path) -> Path | None:
@@ -111,6 +115,8 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
     before = {name: (folder / name).read_bytes() for name in others if (folder / name).exists()}
     try:
         yield
+    except BusyError:  # what changed there is of the other run
+        raise
     except FewbenchError:
         if not has_begun():
             for name in others:
