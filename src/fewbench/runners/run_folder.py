@@ -115,10 +115,9 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
     before = {name: (folder / name).read_bytes() for name in others if (folder / name).exists()}
     try:
         yield
-    except BusyError:  # what changed there is of the other run
-        raise
-    except FewbenchError:
-        if not has_begun():
+    except FewbenchError as error:
+        # What changed in a busy folder is of the other run.
+        if not has_begun() and not isinstance(error, BusyError):
             for name in others:
                 if name not in before:
                     (folder / name).unlink(missing_ok=True)
