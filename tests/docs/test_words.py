@@ -129,8 +129,11 @@ def translated(path: Path) -> list[str]:
 def test_no_file_reads_more_as_translated():
     tops = ("src", "benchmarks", "scripts")
     programs = [path for top in tops for path in sorted((ROOT / top).rglob("*.py"))]
+    grown = {}
     for path in [*PAGES, ROOT / "CONTRIBUTING.md", *programs]:
         name = path.relative_to(ROOT).as_posix()
         found = translated(path)
-        assert len(found) <= AS_IT_WAS.get(name, 0), (name, found)
+        if len(found) > AS_IT_WAS.get(name, 0):
+            grown[name] = found
+    assert grown == {}
     assert sum(AS_IT_WAS.values()) <= 40

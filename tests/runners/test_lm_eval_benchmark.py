@@ -3,16 +3,20 @@
 import functools
 import importlib.util
 import json
+import random
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fewbench import Evaluation, add, import_results, load_scores
-from fewbench.cli import app
+from fewbench.cli import app, main
 from fewbench.errors import AnswersError, EvaluationError, ReaderError, RunError
 from fewbench.evaluation.scoring import Scoring
 from fewbench.runners.lm_eval.runner import LmEvalRunner, run_lm_eval
+from fewbench.runners.lm_eval.setup import own_generators
 from fewbench.runners.lm_eval.sources import SourceDocuments
 from fewbench.scores import from_arrays
 from fewbench.scores.table import PROMPTS
@@ -320,6 +324,43 @@ def test_a_group_that_changed_between_two_runs_is_refused_and_named(tasks, tmp_p
     path.write_text(path.read_text().replace("made_words", "made_more"))
     with pytest.raises(EvaluationError, match=r"6 items are gone: .*; 12 items are new: 'made_mo"):
         run(tasks, "made_choice", 6, folder=tmp_path / "run")
+
+
+def test_a_run_leaves_the_generators_of_the_caller_as_they_were(zoo, tmp_path, monkeypatch):
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    run(zoo, "made_sums", 4, folder=tmp_path / "run")
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
+    state = ["as it was"]
+    torch = SimpleNamespace(
+        get_rng_state=lambda: state[0],
+        set_rng_state=lambda own: state.append(own),
+        cuda=SimpleNamespace(is_initialized=lambda: False),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with pytest.raises(ZeroDivisionError), own_generators():
+        raise ZeroDivisionError
+    assert state == ["as it was"] * 2
+
+
+@pytest.mark.parametrize(
+    ("lacking", "hint"),
+    [("transformers", 'pip install "lm-eval[hf]"'), ("vllm", "pip install vllm")],
+)
+def test_a_model_whose_library_is_not_installed(zoo, tmp_path, monkeypatch, lacking, hint, capsys):
+    def get_model(name):
+        raise ModuleNotFoundError(f"No module named {lacking!r}", name=lacking)
+
+    monkeypatch.setattr("lm_eval.api.registry.get_model", get_model)
+    words = ["--model", "hf", "--model_args", "pretrained=x", *arguments(zoo, "made_sums")]
+    monkeypatch.setattr(
+        "sys.argv", ["fewbench", "run", "lm-eval", "-n4", "-o", str(tmp_path / "run"), "--", *words]
+    )
+    with pytest.raises(SystemExit):
+        main()
+    said = f"needs {lacking}, which is not installed (hint: {hint})"
+    assert capsys.readouterr().err.rstrip().endswith(said)
 
 
 def test_another_metric_and_filter_are_read_from_the_logs_that_the_run_keeps(zoo, tmp_path):

@@ -17,8 +17,8 @@ from fewbench.errors import EstimateWarning, FewbenchError, first_line
 
 INTERRUPTED = 130
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-PASSED_ON = re.compile(r"(^|\s)--\s.*")
-"""Words after --, which are not options of fewbench."""
+PASSED_ON = re.compile(r"(^|\s)(--|lm-eval run|inspect eval)\s.*")
+"""Words after --, or of a harness's own command, which are not options of fewbench."""
 # In the reason that Python or pydantic gives if a value is not a number.
 PERCENTAGE = re.compile(r"\bfloat\b.*'([\d.]+)%'", re.DOTALL)
 FULL = {errno.ENOSPC, errno.EDQUOT}

@@ -25,7 +25,14 @@ from fewbench.runners.checks import check_alike
 from fewbench.runners.driving import Answered, OnProgress, Runner, run_with
 from fewbench.runners.lm_eval.benchmark import ChosenTasks, choose_tasks
 from fewbench.runners.lm_eval.logs import Logs, header_of
-from fewbench.runners.lm_eval.setup import cached, check_installed, make_model, parse, seed_all
+from fewbench.runners.lm_eval.setup import (
+    cached,
+    check_installed,
+    make_model,
+    own_generators,
+    parse,
+    seed_all,
+)
 from fewbench.runners.lm_eval.sources import SourceDocuments, without_sampler
 from fewbench.runners.lm_eval.tasks import LmTask, check_runnable, load_tasks, run_documents
 from fewbench.runners.model_facts import of_model
@@ -418,7 +425,7 @@ def run_lm_eval(
         metric=metric,
         filter=filter,
     )
-    with shown("lm-eval", on_progress) as progress:
+    with own_generators(), shown("lm-eval", on_progress) as progress:
         result = run_with(
             runner,
             scores,

@@ -7,8 +7,9 @@ that decide which documents run, or with which prompts, are refused with the rea
 import hashlib
 import io
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from typing import Any
@@ -31,12 +32,21 @@ REFUSED = {
     **dict.fromkeys(
         (
             *("check_integrity", "write_out", "show_config", "hf_hub_log_args"),
-            *("wandb_args", "wandb_config_args", "trackio_args", "verbosity"),
+            "verbosity",
         ),
         (UNUSED, "leave it out"),
     ),
+    **dict.fromkeys(
+        ("wandb_args", "wandb_config_args", "trackio_args"),
+        (
+            "lm-eval would log means of the chosen documents, not the estimate",
+            "leave it out, and log the estimate from Python (docs/how-to/trackers.md)",
+        ),
+    ),
 }
 SEEDS = [0, 1234, 1234, 1234]
+OF_HF = {"accelerate", "peft", "torch", "transformers"}
+"""What lm-eval's own extra hf installs."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +222,31 @@ def seed_all(setup: Setup) -> None:
         torch.manual_seed(torch_seed)
 
 
+@contextmanager
+def own_generators() -> Iterator[None]:
+    """Give the caller's generators of Python, NumPy and torch back as they were.
+
+    Torch's only if it is imported before; a GPU's are among them.
+    """
+    import random
+
+    import numpy as np
+
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    cpu = None if torch is None else torch.get_rng_state()
+    gpus = torch.cuda.get_rng_state_all() if torch and torch.cuda.is_initialized() else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(cpu)
+            if gpus is not None:
+                torch.cuda.set_rng_state_all(gpus)
+
+
 def make_model(setup: Setup) -> Any:
     """Make the model of the arguments, once; RunError if lm-eval cannot."""
     from lm_eval.api.registry import get_model
@@ -225,10 +260,17 @@ def make_model(setup: Setup) -> Any:
                 "device": setup.device,
             },
         )
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"lm-eval's model {setup.model!r} needs {error.name}, which is not installed",
+            hint='pip install "lm-eval[hf]"'
+            if error.name in OF_HF
+            else f"pip install {error.name}",
+        ) from error
     except Exception as error:  # of any library that a model needs
         raise RunError(
             f"lm-eval cannot make the model {setup.model!r}: {first_line(error)}",
-            hint="try the same --model and --model_args with lm-eval run --limit 1",
+            hint="try lm-eval run --limit 1 with the same model and arguments",
         ) from error
 
 
