@@ -228,7 +228,20 @@ def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFram
     """Raise EvaluationError if the items have another metric or filter."""
     for name in ("metric", "filter"):
         if name in before and name in now:
-            same = pd.Series(1.0, before.index)
+            was, has = (sorted({*table[name].fillna("").astype(str)}) for table in (before, now))
+            if was != has:
+                raise EvaluationError(
+                    f"{folder}: started with the {name} {some(was)}, now it is {some(has)}",
+                    hint=f"to ask this of the answers that are there: fewbench estimate {folder} "
+                    f"--{name} {has[0] or 'none'}",
+                )
+
+
+def _n_changed(before: "pd.DataFrame", now: "pd.DataFrame", name: str) -> int:
+    """Return how many items have a different value in a column of weights or names."""
+    if name not in before and name not in now:
+        return 0
+    same = pd.Series(1.0, before.index)
     was, has = before.get(name, same), now.get(name, same)
     if name != WEIGHT:
         return int((was.astype(str).to_numpy() != has.astype(str).to_numpy()).sum())
