@@ -263,7 +263,7 @@ def test_failures_of_plain_hosts(site, monkeypatch):
     assert fewbench.get("livecodebench").scores.n_models == 3
     name = "gsm8k.csv"
     site.plain[f"zenodo/files/{name}"] = b"x" * len(site.plain[f"zenodo/files/{name}"])
-    with pytest.raises(PublicError, match="another size or checksum"):
+    with pytest.raises(PublicError, match="a different size or checksum"):
         fewbench.get("metabench", benchmark="gsm8k")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(fewbench.public.hosts.HOSTS, "zenodo", "http://127.0.0.1:9")
