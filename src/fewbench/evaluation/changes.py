@@ -134,7 +134,10 @@ def started_scores(
     own = path if path is not None and path.parent == folder.absolute() else None
     if own is not None and own.exists() and scores.fingerprint != header.provenance.fingerprint:
         kept = open_saved(own).averaged(average)
-        if kept.n_models and (not scores.n_models or scores.n_models >= kept.n_models):
+        has_more = not scores.n_models or scores.n_models >= kept.n_models
+        shared = kept.items.index.intersection(scores.items.index, sort=False)
+        is_same = not _are_corrected(kept.items.loc[shared], scores.items.loc[shared]).any()
+        if kept.n_models and has_more and is_same:
             scores = kept  # a table that grew by runs, or sources that joined: it keeps its own
     return found_scores(folder, header, scores), notes
 

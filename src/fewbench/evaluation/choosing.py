@@ -209,7 +209,10 @@ class Choosing:
             if self.notes:  # its items are still those that were chosen
                 subset = subset.model_copy(update={"provenance": provenance})
             check_subset(subset, provenance)
-            session = StaticSession(method.predictor, scores, subset, provenance.seed, targets)
+            session = StaticSession(
+                method.predictor, scores, subset, provenance.seed, targets,
+                is_sample=method.plain_sampling and subset.weights is None,
+            )  # fmt: skip
         else:
             if error := obstacle(method, scores):
                 raise error
@@ -254,7 +257,8 @@ class Choosing:
         The folder is locked.
         """
         for target in targets if not self.method.asks_once else ():
-            self.ledger.note_drawn(target, self.session.drawn(target))
+            with self._working():
+                self.ledger.note_drawn(target, self.session.drawn(target))
 
     def _is_on_record(self) -> bool:
         """Whether every target has open items or a given subset, and all requests are recorded."""

@@ -44,11 +44,11 @@ from fewbench.evaluation.opening import (
     check_targets,
 )
 from fewbench.evaluation.packed import stronger_warning
-from fewbench.evaluation.scoring import Scoring, logged_answers
+from fewbench.evaluation.scoring import Scoring, counted_alike, logged_answers
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Benchmark, Scores, save_scores
 from fewbench.scores.roles import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST
@@ -297,6 +297,9 @@ class Evaluation:
         def note() -> None:
             header = journal.header()
             keep_items(self.scores, journal.folder)
+            own = journal.scores_path(header)
+            if own is not None and own.parent == journal.folder.absolute():
+                save_scores(self.scores, own)
             journal.append(Removed(removed=found.removed))
             changed = {"changes": header.changes + 1, "models": model_hashes(self.scores)}
             changed |= {"subset": self._choosing.settings.subset, "provenance": self.provenance}
@@ -316,7 +319,11 @@ class Evaluation:
         stop = stop.model_copy(update=kept)
         header = journal.header().model_copy(update={"stop": stop})
         before, budget = header.provenance, 0
-        if self.method.extends and self.method.targets_apart:
+        if (
+            self.method.extends
+            and self.method.targets_apart
+            and not (self.subset and header.changes)
+        ):
             budget = stop.budget(self.method, self.scores)
         if budget > before.budget:
             provenance = before.model_copy(update={"budget": budget})
@@ -375,7 +382,7 @@ class Evaluation:
         else:
             named = scores if isinstance(scores, Scores) else open_scores(scores).scores
             place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
-            sources = scoring.of_table(named, place)
+            sources = scoring.of_table(counted_alike(named, self.scores, place), place)
         entries: list[Entry] = list(self._ledger.entries)
         notes = list(self.read_notes)
         if scoring.read_as:
@@ -500,6 +507,7 @@ class Evaluation:
                 if len(new):
                     self.record.add_round(target, new)
             self._ledger.note_rounds()
+            self._choosing.note_drawn(wanted)
 
     def follow(
         self, target: str, leader: str | None = None, other: "Evaluation | None" = None
@@ -552,6 +560,8 @@ class Evaluation:
             check_targets(self.scores, [target])
         lead = of.record.as_lead(leader, self.provenance.budget, of.provenance.budget)
         self._ledger.follow(target, lead, f"{place}{leader}")
+        if of is self and (drawings := self.record.drawings(leader)):
+            self.record.draw(target, drawings)
         self._choosing.renew()
         self._estimating = None
 

@@ -103,7 +103,8 @@ def extend(
     table, notes = _together(evaluation, items, str(folder), accept=accept_differences)
     new = np.arange(evaluation.scores.n_items, table.n_items)
     drawn = _drawn(evaluation, table, new)
-    asked = {target: len(places) for target, (places, _) in drawn.items()}
+    record = evaluation.record
+    asked = {name: len(places) for name, (places, _) in drawn.items() if len(record.asked(name))}
     subset = _with_items(evaluation, table, [*drawn.values()])
     provenance, settings = evaluation.provenance, evaluation._choosing.settings
     opened = carried(provenance, subset, settings, table)
@@ -115,6 +116,8 @@ def extend(
     name = SCORES if table.n_models else BENCHMARK
     journal = Journal(Path(folder))
     entries = _entries(evaluation, table, drawn)
+    with evaluation._ledger.alone():
+        evaluation._ledger.note_changes()
     with journal.locked():
         save_scores(table, journal.folder / name)
         keep_items(table, journal.folder)
@@ -132,7 +135,7 @@ def _together(
     evaluation: Evaluation, items: Scores | Benchmark, folder: str, *, accept: bool
 ) -> tuple[Scores, tuple[str, ...]]:
     """Return the evaluation's table with the new items, its own first, each with its cohort."""
-    own, _ = evaluation.scores, ()
+    own = evaluation.scores
     if own.origin is not None:
         raise EvaluationError(
             f"{folder}: started from a pack, whose items are fixed",
@@ -174,6 +177,11 @@ def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
     """Return the weights of all items: as given where all are, else those of each part."""
     if WEIGHT not in own.items and WEIGHT not in given.items:
         return None
+    if WEIGHT not in given.items:
+        raise EvaluationError(
+            "the items of the evaluation have weights, and the new ones none",
+            hint=f"give the new items a column {WEIGHT}",
+        )
     ours, theirs = (
         table.items[WEIGHT] if WEIGHT in table.items else pd.Series(1.0, table.items.index)
         for table in (own, given)
@@ -194,19 +202,22 @@ def _drawn(
     found: dict[str, tuple[IntArray, Drawing]] = {}
     for target in record.targets:
         asked = record.asked(target)
-        if not len(asked) or not len(new):
-            continue
-        if isinstance(method, StaticMethod):
+        if isinstance(method, StaticMethod) and len(new):
             drawings = _of_subset(evaluation.subset, evaluation.scores)
+        elif not len(asked) or not len(new):
+            continue
         else:
             _can_draw(evaluation)
             drawings = evaluation._choosing.session.drawn(target)
         chances = np.full(table.n_items, np.nan)
         before = drawings[0].before if drawings else asked
         missed = np.ones(evaluation.scores.n_items)
-        for drawing in drawings:
-            missed *= np.where(np.isfinite(drawing.chances), 1 - drawing.chances, 1.0)
-        is_drawn = missed < 1
+        is_drawn = missed == 0
+        for drawing in drawings:  # an item that another phase drew had the mean chance
+            is_now = np.isfinite(drawing.chances)
+            mean = is_now.sum() / (len(missed) - len(drawing.before))
+            missed *= 1 - np.where(is_now, drawing.chances, mean)
+            is_drawn |= is_now
         chances[: len(missed)][is_drawn] = 1 - missed[is_drawn]
         n = int(is_drawn.sum())
         weights = table.item_weights
@@ -274,7 +285,8 @@ def _entries(
     """Return what the folder notes: the new round of each target, and how its items are drawn."""
     by_items: dict[tuple[str, ...], list[str]] = {}
     for target, (places, _) in drawn.items():
-        by_items.setdefault(tuple(table.item_ids[places].tolist()), []).append(target)
+        if len(evaluation.record.asked(target)):
+            by_items.setdefault(tuple(table.item_ids[places].tolist()), []).append(target)
     entries: list[Entry] = [
         Asked(targets=tuple(targets), items=items) for items, targets in by_items.items()
     ]

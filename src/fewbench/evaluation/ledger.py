@@ -116,7 +116,8 @@ class Ledger:
         drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
         for target in self.record.targets:
             phases = () if target not in drawn else self.book.from_drawn(drawn[target])
-            self.record.draw(target, phases)
+            if len(self.record.asked(target)):
+                self.record.draw(target, phases)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -130,11 +131,15 @@ class Ledger:
 
     def _note(self, entry: Entry) -> None:
         if self._journal is not None:
-            before, self._before_writing = self._before_writing, None
-            if before is not None:
-                before()
+            self.note_changes()
             self._journal.append(entry)
         self._add(entry)
+
+    def note_changes(self) -> None:
+        """Note what has changed in the scores, unless it is noted; the folder is locked."""
+        before, self._before_writing = self._before_writing, None
+        if before is not None:
+            before()
 
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)

@@ -17,7 +17,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.scores import Average, Scores
-from fewbench.scores.benchmark import WEIGHT, ItemTable
+from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
 from fewbench.scores.table import POSITION, key_field_of
 
 LOGS = ("lm_eval", "logs")
@@ -114,8 +114,20 @@ class Scoring(Frozen):
             from fewbench.readers import read
 
             again = read(place, metric=self.metric, filter=self.filter, scale=scores.scale).scores
-            scores = again.averaged(scores.average)
+            scores = counted_alike(again, scores, place)
         return self.of_table(scores, place or folder or "the scores")
+
+
+def counted_alike(named: Scores, own: Scores, place: object) -> Scores:
+    """Return a table's scores on an evaluation's items, averaged and weighed as these are."""
+    known = named.items.index[named.items.index.isin(own.items.index)]
+    if not len(known):
+        raise EvaluationError(
+            f"{place}: has none of the items of the evaluation", hint="name scores of these items"
+        )
+    table = named.averaged(own.average).take(items=named.positions(known))
+    columns = {name: own.items.loc[known, name] for name in (WEIGHT, COHORT) if name in own.items}
+    return table.changed(items=table.items.assign(**columns))
 
 
 def _split(names: str) -> set[str]:

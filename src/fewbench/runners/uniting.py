@@ -45,9 +45,11 @@ def unite_runs(
         own = list(journal.fresh())
         joined: dict[str, int] = {}
         lines = []
+        is_other = False
         for other in map(Path, others):
             theirs = Evaluation.open(other)
-            _check(mine, theirs, place, other)
+            _check(mine, theirs, place, other)  # chances by other sources stay as they were
+            is_other |= theirs.scores.fingerprint != mine.scores.fingerprint
             entries = list(Journal(other).fresh())
             targets = targets_of(Journal(other).header(), entries)
             known = {*targets_of(journal.header(), own), *joined}
@@ -65,7 +67,8 @@ def unite_runs(
         header = journal.header()
         first = [name for _, name, of_target in lines
                  if not any(isinstance(entry, Followed) for entry in of_target)]  # fmt: skip
-        journal.write(header.model_copy(update={"targets": (*header.targets, *first)}))
+        update = {"targets": (*header.targets, *first), "changes": header.changes + is_other}
+        journal.write(header.model_copy(update=update))
         for other, name, of_target in lines:
             for entry in of_target:
                 journal.append(entry)
@@ -82,6 +85,8 @@ def _check(mine: Evaluation, theirs: Evaluation, place: Path, other: Path) -> No
     differ = [] if same_items else ["other items"]
     differ += [f"method {its.settings}, not {ours.settings}"] * (its.settings != ours.settings)
     differ += [f"seed {its.seed}, not {ours.seed}"] * (its.seed != ours.seed)
+    chosen = [subset and sorted(subset.items) for subset in (mine.subset, theirs.subset)]
+    differ += ["other chosen items"] * (not differ and chosen[0] != chosen[1])
     if differ:
         raise RunError(
             f"{other}: not a run like {place}: {'; '.join(differ)}",

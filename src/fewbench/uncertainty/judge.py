@@ -153,7 +153,7 @@ class Judge:
         items, replies = score.answers.items, score.answers.scores[0]
         bounds = known_bounds(self.scores.item_weights, items, replies)
         estimate = float(score.estimates[0])
-        if self._is_random or score.is_plain:
+        if self._is_random(score) or score.is_plain:
             # Looks that may end a run were checked with the intervals of a simple random sample.
             is_spread = score.is_plain and len(replies) >= ENOUGH and self.half_width is None
             strata = self.scores.task_of[items] if is_spread else None
@@ -226,10 +226,10 @@ class Judge:
         error = NORMAL * spread
         return Uncertainty(estimate, kind, half, ends, *bounds, error, sample=sample)
 
-    @property
-    def _is_random(self) -> bool:
+    def _is_random(self, score: Scored) -> bool:
         """Whether the estimate is the mean of a simple random sample of the full score's items."""
-        return self.method.plain_sampling and self.scores.counts_equally
+        is_even = score.sample is None or np.ptp(score.sample.chances[score.answers.items]) < TINY
+        return self.method.plain_sampling and self.scores.counts_equally and bool(is_even)
 
     @cached_property
     def _typical_variance(self) -> float:
@@ -313,7 +313,7 @@ class Judge:
         `full` is the uncertainty of the full score.
         """
         items, replies = score.answers.items, score.answers.scores[0]
-        scores, is_random = self.scores, self._is_random or score.is_plain
+        scores, is_random = self.scores, self._is_random(score) or score.is_plain
         task_of, n = scores.task_of[items], len(items)
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
         least, most = task_bounds(scores, items, replies)

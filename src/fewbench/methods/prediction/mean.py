@@ -38,7 +38,8 @@ class Mean:
         at = scores.positions(subset.items)
         task_of, weights = scores.task_of[at], subset.weights_over(scores)
         lines = lines_for(scores, task_of, weights)
-        chances = subset.chances_over(scores) if scores.n_models else None
+        is_even = not scores.n_models and subset.weights is None  # an exact interval
+        chances = None if is_even else subset.chances_over(scores)
         return FittedMean(len(scores.tasks), task_of, weights, lines, chances)
 
 
