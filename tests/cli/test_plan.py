@@ -52,7 +52,7 @@ def test_the_first_line_is_the_answer(ok, graded):
 
 def test_costs_are_in_the_unit_of_their_column(ok, graded):
     out = ok("plan", graded, "--budget", 20, "--costs", "tokens", *QUICK)
-    assert re.search(r"\nCost +Tokens  Of a full run\n", out)
+    assert re.search(r"\nCost +Tokens  Cost of a full run\n", out)
     assert re.search(r"\nA new model, all 120 items +6,000 +100\.0%\n", out)
     assert re.search(r"\nA new model, 20 items with greedy-ridge +[\d,]+ +\d+\.\d%\n", out)
     assert re.search(r"\nThe 60 source models, if you run them +360,000 +–\n", out)

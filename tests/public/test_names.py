@@ -146,6 +146,8 @@ def test_a_repository_at_the_hub_is_a_name_too(site):
         with pytest.raises(FewbenchError) as found:
             located(name)
         assert what in found.value.hint
+    with pytest.raises(FewbenchError, match="no such dataset repository"):
+        located("hub:me/logs-toy__model-a-details")  # not the table of hub:me/logs:toy…
 
 
 def test_which_results_are_public():

@@ -79,6 +79,7 @@ def test_a_long_table_with_one_column_of_another_name():
         ("", "the file is empty"),
         ("id,weight\nx,1\ny,0\n", "weight is 0 at row 2, not a number above 0"),
         ("id,weight\nx,heavy\n", "weight is 'heavy' at row 1, not a number above 0"),
+        ("id,weight\nx,50%\ny,0.5\n", "weight is '50%' at row 1, not a number above 0"),
         ("id,cost\nx,1\ny,\n", "cost is nan at row 2, not a number of 0 or more"),
         ("id,cost\nx,-1\n", "cost is -1 at row 1"),
         ("id,item\nx,y\n", "the columns 'id' and 'item'"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from fewbench.evaluation.journal import ANSWERS, Journal
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
 from fewbench.runners.run import Run
+from fewbench.runners.run_folder import BusyError, undone_if_refused
 from fewbench.testing import simulate
 
 TABLE = simulate(17, 80, 2, seed=5)
@@ -193,6 +195,22 @@ def test_a_second_process_is_refused_and_ctrl_c_ends_the_first_with_its_estimate
     assert int(n) >= 6
     with Run.open(SOURCES, **given) as run:
         assert run.progress("answer", interval=False).answered == int(n)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_run_that_is_refused_leaves_what_another_run_writes_meanwhile(tmp_path, is_new):
+    place = tmp_path / "run"
+    if not is_new:
+        Run.open(SOURCES, "random", 8, place).close()
+    with ExitStack() as refused:
+        refused.enter_context(pytest.raises(BusyError))
+        refused.enter_context(undone_if_refused(place, lambda: False))
+        other = Run.open(SOURCES, "random", 8, place)
+        other.take("target", dict.fromkeys(other.next("target"), 1.0), cost=1.0)
+        Run.open(SOURCES, "random", 8, place)
+    other.close()
+    assert Evaluation.open(place, SOURCES).cost("target").spent == 1.0
+    assert len(Evaluation.open(place, SOURCES).record.answered("target")) == 8
 
 
 def test_limits_that_only_a_run_keeps(monkeypatch):

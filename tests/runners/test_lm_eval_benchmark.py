@@ -197,7 +197,7 @@ def test_runs_become_the_source_models_of_the_next(zoo, tasks, tmp_path):
     assert results["evenly"]["acc,none"] == pytest.approx(result.estimates["new"].score)
     path = tasks / "tasks" / "made_words.yaml"
     path.write_text(path.read_text().replace("Question: ", "Q: "))
-    with pytest.raises(RunError, match="of task 'made_words' has another prompt"):
+    with pytest.raises(RunError, match="of task 'made_words' has other prompts"):
         run_lm_eval(scores, "auto", 18, arguments(tasks)[:2], models=models)
 
 

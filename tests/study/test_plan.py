@@ -249,7 +249,7 @@ def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
     assert doubled.forecasts[0].cost == 40
     assert doubled.forecasts[0].breakeven == made.breakeven
     assert "pays after 72 new models" in " ".join(str(doubled).split())
-    with pytest.raises(FewbenchError, match="no price"):
+    with pytest.raises(FewbenchError, match="is not a price"):
         plan(TABLE, budget=20, price=0.0)
     prices = np.where(np.arange(120) < 60, 1.0, 9.0)
     priced = replace(TABLE, items=TABLE.items.assign(tokens=prices))
@@ -267,7 +267,7 @@ def test_a_cost_buys_as_many_items_as_it_does_at_their_mean_cost():
     assert forecast.items == int(75 / prices.mean())
     assert abs(forecast.cost - forecast.items * prices.mean()) < 12  # a sample, as models are few
     text = " ".join(str(made).split())
-    assert "Cost $ Of a full run" in text
+    assert "Cost $ Cost of a full run" in text
     assert f"{forecast.items} items with fewbench is the mean over the held-out models" in text
     assert "--cost '75 $' -o DIR" in text
     by_itself = plan(priced.benchmark, budget=forecast.items)

@@ -340,7 +340,7 @@ GALLERY = [
     (PeeksAtCallers, EVERY, (HIDDEN,), "hidden answers change the estimates"),
     (PeeksALittle, EVERY, (HIDDEN,), "hidden answers change the estimates"),
     (PeeksInMemory, (LEARNED,), (HIDDEN,), "hidden answers change the estimates"),
-    (PeeksBeforeAsking, (STATIC,), (HIDDEN,), "hidden answers change the items"),
+    (PeeksBeforeAsking, (STATIC,), (HIDDEN,), "hidden answers change the chosen items"),
     (PeeksBehindTheSources, EVERY, (HIDDEN,), "hidden answers change the estimates"),
     (RemembersSources, EVERY, (HIDDEN,), "as source models changes the estimates"),
     (FirstSource, EVERY, (ORDER,), "with the order of the source models"),

@@ -1,7 +1,7 @@
 """The sources' Gaussian process, which fewbench's own selector, predictor and method share."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,13 @@ NEEDS = (
 )
 
 
+@dataclass(frozen=True)
+class Unrun:
+    """The share of the full score that items have which no source model ran."""
+
+    share: float
+
+
 def source_model(
     scores: Scores,
     seed: int,
@@ -71,7 +78,12 @@ def learns_from_whole(scores: Scores) -> bool:
     their predictions.
     """
     whole = scores.whole
-    if whole.n_models < 2 or scores.unrun_share > MOST_UNRUN:
+    if whole.n_models < 2:
+        return False
+    unrun = Unrun(0.0)
+    if scores.chosen is not None or scores.has_missing:
+        unrun = kept(scores, "unrun", (), Unrun, lambda: Unrun(scores.unrun_share))
+    if unrun.share > MOST_UNRUN:
         return False
     return whole is scores or carrying_sources(whole) >= FEW
 

@@ -58,7 +58,7 @@ def located(place: str | os.PathLike[str]) -> Path:
             f"{text}: a pack at the Hub", hint=f"get it first: fewbench get {text} --from pack"
         )
     ask = _ask(find_source(name), part or None)
-    table = f"{text.replace(':', '-').replace('/', '-')}.parquet"
+    table = f"{text.replace(':', '--').replace('/', '--')}.parquet"  # the Hub has no -- in names
     tables = default_cache() / "tables"
     if kept := sorted(tables.glob(f"*/{table}"), key=os.path.getmtime):
         return kept[-1]

@@ -23,11 +23,15 @@ LOGS = "lm_eval"
 """Folder for logs of lm-eval in the folder of a run."""
 
 
+class BusyError(RunError):
+    """Another run is at work in a folder."""
+
+
 def locked(folder: Path) -> AbstractContextManager[None]:
-    """Keep other runs out of a folder until the block ends; RunError if one is at work there."""
+    """Keep other runs out of a folder until the block ends; BusyError if one is at work there."""
     busy = f"{folder}: another fewbench run is at work in this folder"
     hint = "wait until it ends or stop it, or use another folder"
-    return only_process(folder / LOCK, busy, hint, RunError)
+    return only_process(folder / LOCK, busy, hint, BusyError)
 
 
 def set_aside(folder: Path) -> Path | None:
@@ -111,8 +115,9 @@ def undone_if_refused(folder: Path | None, has_begun: Callable[[], bool]) -> Ite
     before = {name: (folder / name).read_bytes() for name in others if (folder / name).exists()}
     try:
         yield
-    except FewbenchError:
-        if not has_begun():
+    except FewbenchError as error:
+        # What changed in a busy folder is of the other run.
+        if not has_begun() and not isinstance(error, BusyError):
             for name in others:
                 if name not in before:
                     (folder / name).unlink(missing_ok=True)

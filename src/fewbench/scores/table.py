@@ -410,7 +410,7 @@ class Scores(ItemTable):
             return 0.0
         if UNRUN in self.items:
             return float(self.item_weights @ self.items[UNRUN].to_numpy(dtype=np.float64))
-        if self.chosen is not None:
+        if self.chosen is not None or not self.missing_shares.min():
             return 0.0
         return float(self.item_weights @ self.unrun)
 

@@ -309,7 +309,8 @@ def run_inspect(
         finally:
             for run in runs:
                 run.close()
-            if is_new and not pool.evals():  # no task has started: tasks or arguments were wrong
+            # No task has started: tasks or arguments were wrong. Another run may be at work there.
+            if is_new and not pool.evals() and (runs or not has_evaluation(place)):
                 shutil.rmtree(place, ignore_errors=True)
     issue(outcome.warnings)
     return outcome

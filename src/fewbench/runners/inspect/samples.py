@@ -5,7 +5,7 @@ got another id, is found by that hash; a sample that says something else is refu
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -242,6 +242,13 @@ def _by_id(
             f"{counted(len(unknown), 'item')} of {len(own_of)} not found in task {task!r}: "
             f"{some(unknown)}; its samples are {some(list(by_id))}",
             hint="the ids of items must be those of the samples",
+        )
+    times = Counter(str(sample.id) for sample in of_items.values())
+    if twice := [own_id for own_id, n in times.items() if n > 1]:  # they are numbered by part
+        raise RunError(
+            f"{counted(len(twice), 'sample')} of task {task!r} would be several items each: "
+            f"{some(twice)}",
+            hint="give the samples the ids of the items",
         )
     if not has_sources:
         return of_items, []
