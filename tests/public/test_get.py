@@ -200,7 +200,7 @@ def test_failures_that_pass(site, faults, requests, monkeypatch):
     [
         ([503] * 6, "HTTP 503"),
         (["truncated"] * 9, "bytes came|connection failed"),
-        (["wrong"] * 6, "another size or checksum than promised"),
+        (["wrong"] * 6, "a different size or checksum"),
         ([404], "no such file"),
         ([401], "access is refused"),
         ([418], "HTTP 418"),

@@ -318,7 +318,10 @@ class TestChecksBeforeAnythingIsSpent:
 
     @pytest.mark.parametrize(
         ("harness", "said"),
-        [("swe-bench", "models ran in swe-bench, not in inspect"), ("", "the scores do not record")],
+        [
+            ("swe-bench", "models ran in swe-bench, not in inspect"),
+            ("", "the scores do not record"),
+        ],
     )
     def test_samples_of_another_harness_run_by_id_with_a_warning(
         self, scores, tmp_path, harness, said
