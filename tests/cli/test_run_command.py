@@ -262,7 +262,7 @@ def test_an_agent_is_estimated_for_a_sum_of_money(cli, ok, agents, monkeypatch):
     assert "The run took" not in one
     assert "fewbench estimate run -t python<" in one
     assert "python: the cost limit of $75.00 was reached; other: the cost limit" in both
-    assert "Cost of other, python: $" in both  # of the same items, once
+    assert "Cost of each of other, python: $" in both  # of the same items, once
 
 
 def test_a_run_estimates_a_macro_average(cli, ok, agents):

@@ -33,7 +33,7 @@ def run(cli, scores, *words, program=FAILS):
 
 
 def texts_below(folder):
-    return {one.name: one.read_text("utf-8") for one in folder.rglob("*") if one.is_file()}
+    return {one.name: one.read_text("utf-8") for one in folder.rglob("*.json*")}
 
 
 def test_escapes_of_programs_and_names_do_not_reach_the_terminal(cli, scores, tmp_path):
@@ -115,7 +115,7 @@ def test_keys_that_servers_repeat_are_masked(cli, scores, table, monkeypatch, tm
         said = cli(*command, "--url", url, *given)
     assert said.code == 0, said.err
     assert "(the key)" in (tmp_path / "run" / "answers.jsonl").read_text()
-    own = [one.read_text("utf-8") for one in (tmp_path / "run").iterdir() if one.is_file()]
+    own = [one.read_text("utf-8") for one in (tmp_path / "run").glob("*.json*")]
     assert not [text for text in (said.out, said.err, *own) if KEY in text]
 
 

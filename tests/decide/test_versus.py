@@ -367,9 +367,6 @@ def test_mistakes(sources, targets, play):
         "with itself": lambda: fewbench.versus("model-30", "model-30", scores=sources),
         "the margin is": lambda: fewbench.versus("model-30", "model-31", scores=sources, margin=2),
         "less than half": lambda: fewbench.versus(missing.model_ids[0], "model-31", scores=missing),
-        "different benchmarks": lambda: fewbench.versus(
-            (evaluation, first), "x", scores=sources.take(items=range(100))
-        ),
         "use holm or bh": lambda: fewbench.versus("a", "b", scores=sources, adjust="none"),
         "level 2": lambda: fewbench.versus("a", "b", scores=sources, level=2),
     }

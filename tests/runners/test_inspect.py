@@ -320,7 +320,7 @@ class TestChecksBeforeAnythingIsSpent:
         ("harness", "said"),
         [
             ("swe-bench", "models ran in swe-bench, not in inspect"),
-            ("", "the scores do not record"),
+            ("", "scores do not record"),
         ],
     )
     def test_samples_of_another_harness_run_by_id_with_a_warning(

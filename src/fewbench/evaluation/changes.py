@@ -211,6 +211,12 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
         for items, what in ((gone, "left the scores"), (corrected, "changed"))
         if len(items)
     ]
+    notes += [
+        f"the {name}s of {counted(n, 'item')} changed since the evaluation was started, and "
+        "estimates use those of now"
+        for name in (WEIGHT, "task")
+        if (n := _n_changed(before.items.loc[kept], table.items, name))
+    ]
     hashes = model_hashes(table) if len(kept) == len(ids) else {}
     names, of_models = _models_now(started, hashes, table)
     table = table.take(models=table.model_positions(names)) if names else table
@@ -229,6 +235,18 @@ def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFram
                     hint=f"to ask this of the answers that are there: fewbench estimate {folder} "
                     f"--{name} {has[0] or 'none'}",
                 )
+
+
+def _n_changed(before: "pd.DataFrame", now: "pd.DataFrame", name: str) -> int:
+    """Return how many items have a different value in a column of weights or names."""
+    if name not in before and name not in now:
+        return 0
+    same = pd.Series(1.0, before.index)
+    was, has = before.get(name, same), now.get(name, same)
+    if name != WEIGHT:
+        return int((was.astype(str).to_numpy() != has.astype(str).to_numpy()).sum())
+    shares = [values.to_numpy(np.float64) / values.sum() for values in (was, has)]
+    return int((~np.isclose(*shares, rtol=1e-9)).sum())
 
 
 def _are_corrected(before: "pd.DataFrame", now: "pd.DataFrame") -> BoolArray:
