@@ -93,7 +93,7 @@ class Documents:
         return scores
 
     def model(self, name: str, skill: float) -> Any:
-        """Return a model of lm-eval that lists what it was asked."""
+        """Return a model for lm-eval that lists the requests it received."""
         from lm_eval.api.model import LM
 
         rated = self.rated

@@ -136,7 +136,7 @@ def test_a_file_of_items_without_scores(cli, ok, tmp_path):
     path.write_text("\n".join(["id,task,weight", *rows[1:], "40,c,1"]))
     said = cli(*ran)
     assert said.code == 0, said.err
-    assert "1 new item taken in, answers stay; further items are asked: 1 of answer" in said.err
+    assert "1 new item taken in, answers stay; items to run: 1 of answer" in said.err
     assert "1 item left the scores since the evaluation was started: '0'" in said.err
     assert "of 40 items" in said.out
     said = cli("audit", "items.csv")

@@ -415,5 +415,5 @@ def test_across_a_change_of_the_benchmark_the_common_items_are_compared():
     assert result.items_total == 150
     assert "compared on the 150 items that all have: 50 more left out" in result.warnings
     assert fewbench.track(found).items_total == 150
-    with pytest.raises(FewbenchError, match="no items are asked of evaluations with different"):
+    with pytest.raises(FewbenchError, match="cannot add items to evaluations with different"):
         fewbench.versus(*found, next_items=5, ask=True)

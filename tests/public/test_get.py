@@ -200,7 +200,7 @@ def test_failures_that_pass(site, faults, requests, monkeypatch):
     [
         ([503] * 6, "HTTP 503"),
         (["truncated"] * 9, "bytes came|connection failed"),
-        (["wrong"] * 6, "another size or checksum than promised"),
+        (["wrong"] * 6, "a different size or checksum"),
         ([404], "no such file"),
         ([401], "access is refused"),
         ([418], "HTTP 418"),
@@ -263,7 +263,7 @@ def test_failures_of_plain_hosts(site, monkeypatch):
     assert fewbench.get("livecodebench").scores.n_models == 3
     name = "gsm8k.csv"
     site.plain[f"zenodo/files/{name}"] = b"x" * len(site.plain[f"zenodo/files/{name}"])
-    with pytest.raises(PublicError, match="another size or checksum"):
+    with pytest.raises(PublicError, match="a different size or checksum"):
         fewbench.get("metabench", benchmark="gsm8k")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(fewbench.public.hosts.HOSTS, "zenodo", "http://127.0.0.1:9")

@@ -259,7 +259,7 @@ def test_swe_bench_from_its_name_to_a_result_of_inspect(cli, site, monkeypatch):
     # Many tasks of a table are one task of Inspect; other questions are refused.
     words = (*words[:2], "mmlu-pro", *words[3:8], "-o", "pro", "--", "--model", "fixer/one")
     code, _, err = cli(*words, "-T", "asks=wrong")
-    assert (code, "6 of 6 samples ask something else" in err) == (2, True), err
+    assert (code, "6 of 6 samples have a different text" in err) == (2, True), err
     code, out, err = cli(*words)
     assert code == 0, err
     (target,) = json.loads(out)["targets"].values()

@@ -231,8 +231,9 @@ class NestedSample:
 def whole_chances(chances: FloatArray, n: int) -> FloatArray:
     """Return the chances of all items to be in a sample of n, given those of the drawn ones.
 
-    The others (NaN) share what is left of n. Of a beginning of the sample, the chances are lower:
-    as of equal sizes, to the power of how much less likely an item is to be left out.
+    The others (NaN) share what is left of n. If n is smaller than the number of drawn items, the
+    chances are lower: each item's chance of being left out is raised to the power that is right
+    for items of equal size.
 
     >>> whole_chances(np.array([0.5, 0.7, np.nan, np.nan]), 2).round(2).tolist()
     [0.5, 0.7, 0.4, 0.4]

@@ -41,11 +41,11 @@ def read_answers(
     ----------
     path : Path
     sources : Scores
-        Of the source models.
+        Scores of the source models.
     targets : sequence of str
-        Those of the evaluation.
+        Targets of the evaluation.
     target : str, optional
-        Whose answers they are, as the user says.
+        Target that gave the answers, as the user names it.
     form, item, score, transposed, **options
         As for `fewbench.readers.read`.
     model : str, optional

@@ -270,7 +270,7 @@ def command(
         with at_work(work):
             shown = page(result, given)
         is_asked = bool(given.get("ask") and getattr(result, "next_items", ()))
-        if is_asked:  # what to do next is said below
+        if is_asked:  # the lines below name the next step
             shown = replace(shown, next=())
         more = [section.id for section in shown.sections] if given.get("details") else []
         show(shown, result, output, given["as_json"], *more)

@@ -408,7 +408,7 @@ def extend(
 ) -> None:
     """Take more items or tasks into an evaluation that has answers.
 
-    Answers stay, and no item is run twice. Of the new items as large a share is drawn as of the old
+    Answers stay, and no item is run twice. The same share of the new items is drawn as of the old
     ones, so that all answers together are a sample of all items. Source models without answers to
     the new items keep them empty. fewbench run does the same if it names new items or tasks.
 

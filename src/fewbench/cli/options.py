@@ -125,7 +125,7 @@ def load(
     kept: list[str] | None = None,
     is_known: bool = False,
 ) -> "Scores":
-    """Read the scores that a user names, and print notes unless the user knows them.
+    """Read the scores that a user names, and print notes unless the user has seen them.
 
     `items` says whether the command can do without a table: with a file of items alone, or a pack
     of the chosen ones. ReaderError and PackError if it cannot. `kept` receives the notes.

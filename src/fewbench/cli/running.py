@@ -143,7 +143,7 @@ class RunOptions:
     def load(self, notes: list[str]) -> Scores | None:
         """Check the outputs, read the scores if there are any, and make room for a fresh run.
 
-        `notes` receives what is said of the scores. A run that is resumed does not print it again.
+        `notes` receives the notes on the scores. A resumed run does not print them again.
         """
         inputs = [self.scores] if self.scores is not None else []
         check_output_folder(self.output, inputs=inputs)
@@ -283,7 +283,7 @@ def print_result(
 
 
 def _only_end(text: str) -> None:
-    """Say what happens after Inspect's own display, whose metrics are no estimate."""
+    """Say what happens after Inspect's own display, whose metrics are not estimates."""
     if text == ESTIMATING:
         say_note("the metrics above are means of the samples that ran; fewbench estimates all")
         say(text)

@@ -516,10 +516,10 @@ def on_common_items(
 
 
 def refuse_to_ask(notes: Sequence[str]) -> None:
-    """Raise EvaluationError if items are asked of evaluations that do not have the same ones."""
+    """Raise EvaluationError if --ask is given for evaluations with different items."""
     if notes:
         raise EvaluationError(
-            f"no items are asked of evaluations with different items: {notes[0]}",
+            f"cannot add items to evaluations with different items: {notes[0]}",
             hint="extend the other evaluation first (fewbench extend), or leave out --ask",
         )
 

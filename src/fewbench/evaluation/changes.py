@@ -1,8 +1,8 @@
-"""What has become of the scores of an evaluation: items and source models that came, left, changed.
+"""Changes in the scores of an evaluation: new, removed and corrected items and source models.
 
-An evaluation needs its answered items, as they were asked, and their scale. The rest may change: an
-estimate is by the source models that are there now, and answers to items that are gone or were
-corrected leave the score. All of it is said.
+An evaluation needs the items it has answers to, with unchanged questions, and their scale. The rest
+may change: an estimate uses the current source models, and leaves out answers to items that were
+removed or corrected. Notes list all changes.
 """
 
 import hashlib
@@ -86,14 +86,14 @@ def started_scores(
     path: Path | None,
     scores: Scores | str | os.PathLike[str] | None,
 ) -> tuple[FoundScores, tuple[str, ...]]:
-    """Return what an evaluation goes on with, and notes on how its scores were read.
+    """Return the scores that an evaluation continues with, and notes on how they were read.
 
     Parameters
     ----------
     folder : Path
-        Of the evaluation.
+        Folder of the evaluation.
     header : Header
-        What it was started with.
+        Settings that the evaluation was started with.
     path : Path or None
         File of the scores, if it is known.
     scores : Scores, path or str, optional
@@ -148,7 +148,7 @@ def keep_items(scores: Scores, folder: Path) -> None:
 
 
 def model_hashes(scores: Scores) -> dict[str, str]:
-    """Return a hash of each source model's answers; none of a pack, which stays as it is."""
+    """Return a hash of each source model's answers. A pack has no hashes, as it never changes."""
     if scores.origin is not None:
         return {}
     rows = (np.nan_to_num(scores.cells[[at]], nan=-1.0) for at in range(scores.n_models))
@@ -157,14 +157,14 @@ def model_hashes(scores: Scores) -> dict[str, str]:
 
 
 def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
-    """Return what an evaluation goes on with, of the scores as they are now.
+    """Return the scores that an evaluation continues with, given the current scores.
 
-    Where all that it was started with is there, that: nothing changes.
+    If the scores are those that it was started with, nothing changes.
 
     Raises
     ------
     EvaluationError
-        If the scores are on another scale, are another pack, or have none of the items.
+        If the scores have a different scale, are a different pack, or have none of the items.
     """
     if now.fingerprint == header.provenance.fingerprint:
         return FoundScores(now, is_changed=header.changes > 0)
@@ -225,7 +225,7 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
 
 
 def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFrame") -> None:
-    """Raise EvaluationError if the items have another metric or filter."""
+    """Raise EvaluationError if the items have a different metric or filter."""
     for name in ("metric", "filter"):
         if name in before and name in now:
             was, has = (sorted({*table[name].fillna("").astype(str)}) for table in (before, now))

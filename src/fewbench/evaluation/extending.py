@@ -1,9 +1,9 @@
 """More items, or more tasks, for an evaluation that has answers.
 
-Answers and the order of the old items stay. Of the new items as large a share is drawn as of the
-old ones, in an order that the benchmark and the seed decide, so that all answers together are a
-sample of all items. Items that a method chose are no sample: then as much is drawn of all that is
-left, old items too, as an estimate from a sample needs.
+Answers and the order of the old items stay. The same share of the new items is drawn as of the old
+ones, in an order that the benchmark and the seed decide, so that all answers together are a sample
+of all items. Items that a method chose are not a sample. In this case, as many items as an estimate
+from a sample needs are drawn from all remaining items, old and new.
 """
 
 import math
@@ -45,7 +45,7 @@ class Extended:
     items : int
         Number of new items.
     asked : dict of str to int
-        How many further items each target is asked.
+        Number of additional items of each target.
     models : int
         Number of new source models.
     notes : tuple of str
@@ -65,13 +65,13 @@ def extend(
 ) -> Extended:
     """Take more items or source models into an evaluation; no item is run twice.
 
-    Source models without answers to the new items keep them empty. All targets with answers are
-    asked the same new items: `fewbench ask` lists them, the command of `fewbench run` runs them.
+    Source models without answers to the new items keep them empty. All targets with answers get the
+    same new items: `fewbench ask` lists them, and the command of `fewbench run` runs them.
 
     Parameters
     ----------
     folder : path
-        Of the evaluation.
+        Folder of the evaluation.
     items : Scores or Benchmark
         The new items; others of the evaluation may be among them. New models become source models.
     accept_differences : bool
@@ -196,7 +196,7 @@ def _weights(own: Scores, given: Scores) -> "pd.Series[float] | None":
 def _drawn(
     evaluation: Evaluation, table: Scores, new: IntArray
 ) -> dict[str, tuple[IntArray, Drawing]]:
-    """Return the items that each target is asked, and how all its items are drawn then."""
+    """Return each target's additional items, and how all its items are then drawn."""
     method, record = evaluation.method, evaluation.record
     order = permanent_order(table.task_of, evaluation.provenance.seed, table.cohort_of)
     found: dict[str, tuple[IntArray, Drawing]] = {}
@@ -299,7 +299,7 @@ def _entries(
 def extension_note(extended: Extended) -> str:
     """Say what an extension did."""
     asked = some((f"{n:,} of {target}" for target, n in extended.asked.items()), quotes=False)
-    more = f"; further items are asked: {asked}" if extended.asked else ""
+    more = f"; items to run: {asked}" if extended.asked else ""
     taken = [counted(extended.items, "new item")] if extended.items else []
     taken += [counted(extended.models, "source model")] if extended.models else []
     return f"{' and '.join(taken)} taken in, answers stay{more}"

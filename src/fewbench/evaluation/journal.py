@@ -234,7 +234,7 @@ _ENTRY: TypeAdapter[Entry] = TypeAdapter(
 def part_of(
     entries: Iterable[Entry], items: Container[str], targets: Container[str]
 ) -> Iterator[Entry]:
-    """Yield what entries say of some items and targets; answers to removed items are left out."""
+    """Yield the parts of entries about some items and targets, without answers to removed items."""
     every = list(entries)
     gone = [set(entry.removed) if isinstance(entry, Removed) else set() for entry in every]
     later = [set[str]().union(*gone[at + 1 :]) for at in range(len(every))] if any(gone) else gone

@@ -1,7 +1,7 @@
-"""Another question to the same answers: another average, other weights, metric or filter.
+"""Score existing answers in a different way: by a different average, weights, metric or filter.
 
-Nothing is run again. A metric or filter other than that of the answers is read from the logs that
-the run keeps, and for the source models from their own logs or a table of that metric.
+Nothing is run again. A different metric or filter is read from the logs that the run keeps, and for
+the source models from their own logs or a table with this metric.
 """
 
 import os
@@ -26,7 +26,7 @@ IDS = ("id", "item", "task")
 
 
 class Scoring(Frozen):
-    """What is asked of answers that are there.
+    """How to score existing answers.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Scoring(Frozen):
         Raises
         ------
         EvaluationError
-            If the table has another metric or filter, or weights do not fit its items.
+            If the table has a different metric or filter, or weights do not fit its items.
         PackError
-            For another average than a pack's.
+            If the average differs from a pack's.
         """
         for name, wanted in self.read_as.items():
             there = _names_in(scores, name)
@@ -101,10 +101,10 @@ class Scoring(Frozen):
         return scores.changed(items=scores.items.assign(**{WEIGHT: values / values.mean()}))
 
     def of_sources(self, scores: Scores, place: Path | None, folder: Path | None) -> Scores:
-        """Return the scores of an evaluation's source models for this question.
+        """Return the scores of an evaluation's source models with this scoring.
 
-        Those of another metric are read again from `place`, if that is a folder of logs. Without
-        source models the items keep their ids. `folder` is that of the evaluation.
+        A different metric is read from `place`, if it is a folder of logs. Without source models,
+        the items keep their ids. `folder` is the evaluation's folder.
         """
         if not scores.n_models:
             of_items = scores.items.drop(columns=[*self.read_as], errors="ignore")

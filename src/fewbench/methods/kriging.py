@@ -72,9 +72,10 @@ def source_model(
 
 
 def learns_from_whole(scores: Scores) -> bool:
-    """Whether the models that ran most items are enough, so that only they are learned from.
+    """Whether the models that ran most items are enough to learn from, without the others.
 
-    Not where nobody ran items of some weight: what a model would say of them is no measurement.
+    False if the items that no model ran exceed `MOST_UNRUN` of the weight: no data would support
+    their predictions.
     """
     whole = scores.whole
     if whole.n_models < 2:

@@ -54,10 +54,10 @@ class Lead:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """One phase of a sample: items drawn with known chances, given all that was asked before.
+    """One phase of a sample: items drawn with known chances, given all earlier items.
 
-    - `before`: Positions of the items asked before it.
-    - `chances`, shape (items,): The chance that each drawn item had; NaN for all others.
+    - `before`: Positions of the items asked before this phase.
+    - `chances`, shape (items,): Each drawn item's chance of being drawn; for other items, NaN.
     """
 
     before: IntArray

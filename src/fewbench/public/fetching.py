@@ -338,7 +338,7 @@ class Fetcher:
             is_same = not digest or hashlib.file_digest(file, kind).hexdigest() == digest
         if not is_same or (remote.is_at_hub and part.stat().st_size != remote.size):
             part.unlink()
-            what = "the file has another size or checksum than promised"
+            what = "the file has a different size or checksum than its source lists"
             raise PublicError(f"{remote.url}: {what}", hint=NEXT)
         part.replace(target)
 

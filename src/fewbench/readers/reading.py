@@ -108,18 +108,18 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """What files and folders are, looked at once.
+    """Files and folders with their formats, so that they are searched only once.
 
     Parameters
     ----------
     sources : tuple of Path
-        As the user names them.
+        Files and folders that the user names.
     form : str, optional
-        As the user names it.
+        Format that the user names.
     files : list of Path
         The files, also those below the folders.
     units : list of (Harness, LogUnit)
-        Logs among them; none if the form is that of a table.
+        Logs among the files. Empty for a table.
     others : list of Path
         Files that are part of no log.
     """
@@ -200,7 +200,7 @@ def read(
     path : path, sequence of paths, or FoundFiles
         Harness logs (files or folders), tables (.csv, .tsv, .parquet, .jsonl, .ndjson, .json), .npz
         files, or scores saved by fewbench (.parquet). Several tables or saved scores are joined:
-        other models, other items or both. Of what `look` returns, the form is named already.
+        other models, other items or both. A result of `look` already has its format.
     form : str, optional
         Format if it is not recognized: scores, npz, table, or the name of a harness.
     columns : Columns, optional

@@ -224,9 +224,9 @@ def reopened(
     *,
     is_run: bool,
 ) -> tuple[Evaluation, list[str]]:
-    """Open the evaluation in a folder, which continues with a new limit on cost, tokens or time.
+    """Open the evaluation in a folder, to continue with a new limit on cost, tokens or time.
 
-    New items are taken in (`extend`); notes say so. RunError if it was started with other settings,
+    New items are added (`extend`), with a note. RunError if it was started with different settings,
     or the scores lack one of its tasks.
     """
     provenance, before = header.provenance, header.limits

@@ -35,8 +35,8 @@ def unite_runs(
     Raises
     ------
     RunError
-        If a folder has other items or another method, or a target has other answers there. Nothing
-        is written then.
+        If a folder has different items or a different method, or different answers of a target. In
+        this case, nothing is written.
     """
     place = Path(folder)
     with locked(place):

@@ -39,9 +39,9 @@ def amount(value: float, unit: str) -> str:
 
 
 def read_amounts(values: Iterable[object]) -> FloatArray:
-    """Return numbers, also of texts with a unit such as $0.0044; NaN where there is none.
+    """Return numbers, also those of texts with a unit such as $0.0044, and NaN for other values.
 
-    NaN for all texts with a unit if the units differ.
+    If the units differ, all texts with a unit become NaN.
 
     Examples
     --------

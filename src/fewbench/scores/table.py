@@ -402,9 +402,9 @@ class Scores(ItemTable):
 
     @cached_property
     def unrun_share(self) -> float:
-        """The share of the full score that items have which none of the models ran.
+        """The weight, in the full score, of the items that no model ran.
 
-        0 without models. Of a pack of the chosen items, as its whole table had it.
+        0 without models. For a pack of the chosen items, the share in the table it was made from.
         """
         if not self.n_models or (self.chosen is None and not self.has_missing):
             return 0.0

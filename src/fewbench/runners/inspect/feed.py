@@ -417,7 +417,7 @@ def _spent_on(samples: Iterable[Any]) -> Answered:
 
 
 def _metric_of(scores: Scores, items: list[str]) -> str | None:
-    """Return the metric of the scores, None if they are of another harness."""
+    """Return the metric of the scores, or None if they come from a different harness."""
     rows = scores.items
     ran_in = set(rows[ROUTE] if ROUTE in rows else rows.get("harness", ()))
     if "metric" not in rows or not items or ran_in - {"inspect", ""}:

@@ -334,7 +334,7 @@ def _opened(
 
 
 def _tasks_of(scores: Scores | Benchmark | None) -> tuple[str, ...]:
-    """Return Inspect's tasks of scores that say so; see `fewbench.public.routes`."""
+    """Return the Inspect tasks that scores name, if any; see `fewbench.public.routes`."""
     tasks = () if scores is None else inspect_tasks(scores.items)
     return tuple(f"{PACKAGE}{task}" for task in tasks)
 

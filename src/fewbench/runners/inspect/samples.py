@@ -26,7 +26,7 @@ from fewbench.scores.table import TEXTS
 HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
 OWN_ID = "sample_id"
 CHANGED = 0.05
-"""Share of the samples that may ask something else, as where a data set was corrected."""
+"""Share of the samples whose text may differ, for example after a correction of the data set."""
 
 
 def tasks_in(scores: Scores, name: str) -> tuple[str, ...]:
@@ -257,7 +257,7 @@ def _by_id(
 
 
 def _check_texts(rows: "pd.DataFrame", of_items: Mapping[str, Any]) -> list[str]:
-    """Return a note on samples that ask something else; RunError if more than a few do."""
+    """Return a note on samples with a different text; RunError if there are more than a few."""
     known = rows[TEXTS].astype(str).to_dict()
     differ = [
         item
@@ -268,8 +268,8 @@ def _check_texts(rows: "pd.DataFrame", of_items: Mapping[str, Any]) -> list[str]
     if not differ:
         return []
     text = (
-        f"{len(differ):,} of {counted(len(of_items), 'sample')} ask something else than the source "
-        f"models were asked: {some(differ)}"
+        f"{len(differ):,} of {counted(len(of_items), 'sample')} have a different text than "
+        f"the source models saw: {some(differ)}"
     )
     if len(differ) > CHANGED * len(of_items):
         raise RunError(text, hint="run the task and the data that the source models ran")
