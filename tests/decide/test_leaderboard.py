@@ -169,9 +169,6 @@ def test_the_command_ranks_a_scores_file(tmp_path, capsys, monkeypatch):
     assert "… and 10 more rows" in text
     assert "History" not in text
     assert page.read_text().count("| model-") == 50  # a file has all rows
-    code, printed = run(str(tmp_path), "--average", "macro")
-    assert code == 2
-    assert "no effect on evaluations" in printed.err
 
 
 def test_the_page_names_the_models_that_may_be_the_best():
