@@ -30,7 +30,7 @@ def full(monkeypatch):
         ("select s.parquet -m random -n 4 -o x.json", "x.json"),
         ("audit s.parquet --report x.html", "x.html"),
         ("import s.parquet -o x.parquet", "x.parquet"),
-        ("start s.parquet -m random -n 4 -o run", "run/evaluation.json"),
+        ("start s.parquet -m random -n 4 -o run", "run/items.parquet"),
         ("compare s.parquet -m random -n 4 --repeats 1 --workers 1 --no-intervals --cache c.jsonl",
          "c.jsonl"),
     ],
