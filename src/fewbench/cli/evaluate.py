@@ -369,8 +369,8 @@ def estimate(
     for name in evaluation.targets if target is None else ():
         if name not in estimates:
             answered = len(evaluation.record.answered(name))
-            asked = len(evaluation.record.asked(name))
-            say(f"not finished: {name}, {answered:,} of {asked:,} items answered")
+            n_asked = len(evaluation.record.asked(name))
+            say(f"not finished: {name}, {answered:,} of {n_asked:,} items answered")
     if report is not None:
         from fewbench.evaluation.journal import Journal
         from fewbench.evaluation.opening import BENCHMARK

@@ -245,8 +245,8 @@ def _n_changed(before: "pd.DataFrame", now: "pd.DataFrame", name: str) -> int:
     was, has = before.get(name, same), now.get(name, same)
     if name != WEIGHT:
         return int((was.astype(str).to_numpy() != has.astype(str).to_numpy()).sum())
-    shares = [values.to_numpy(np.float64) / values.sum() for values in (was, has)]
-    return int((~np.isclose(*shares, rtol=1e-9)).sum())
+    share_before, share_now = (x.to_numpy(np.float64) / float(x.sum()) for x in (was, has))
+    return int((~np.isclose(share_before, share_now, rtol=1e-9)).sum())
 
 
 def _are_corrected(before: "pd.DataFrame", now: "pd.DataFrame") -> BoolArray:

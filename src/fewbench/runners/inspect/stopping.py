@@ -111,12 +111,13 @@ class EarlyStopper:
         limits = self._stop.model_copy(
             update={"items": min(self._stop.items or len(ids), len(ids))}
         )
-        started = {"targets": [self._target], "stop": limits}
-        drawn = Evaluation(benchmark, "random", **started).subset
+        drawn = Evaluation(benchmark, "random", targets=[self._target], stop=limits).subset
         assert drawn is not None
         # A sample as random as the one drawn, in the order in which Inspect runs it.
         order = drawn.model_copy(update={"items": tuple(ids[: len(drawn.items)])})
-        self.evaluation = Evaluation(benchmark, "random", **started, subset=order)
+        self.evaluation = Evaluation(
+            benchmark, "random", targets=[self._target], stop=limits, subset=order
+        )
         self._chosen, self._out = set(), set()
         self._is_running, self._is_over = True, False
         _watch_failures()
@@ -146,7 +147,7 @@ class EarlyStopper:
             return
         self._chosen.add(item)  # a retried eval completes reused samples that it did not schedule
         given = scores_of({name: one.score for name, one in scores.items()})
-        value = given.get(self._metric)
+        value = given.get(self._metric or "")
         if value is None:
             self._settle(item, is_answered=False)
             return
