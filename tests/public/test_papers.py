@@ -261,17 +261,21 @@ def test_every_section_runs_from_an_imitation_of_the_sites(name, site, reproduce
         *((disco, "REPEATS", 1), (tailoredbench, "SEEDS", 1)),
     ):
         monkeypatch.setattr(module, constant, value)
-    sections = tuple(
-        section if isinstance(section, Study | Derived) else replace(section, repeats=1)
-        for section in PAPERS[name].sections
-    )
+    fetched, sections = set(), []
+    for section in PAPERS[name].sections:  # the first of each file; the others run on tiny tables
+        if set(section.data) <= fetched:
+            continue
+        fetched |= {*section.data}
+        kept = section if isinstance(section, Study | Derived) else replace(section, repeats=1)
+        sections.append(kept)
+    sections = tuple(sections)
     monkeypatch.setitem(PAPERS, name, replace(PAPERS[name], sections=sections))
     lines = reproduce("--get", "--paper", name, "--workers", "1", "--cache", "cells")
     unrun = [line for line in lines if ": not run: " in line]
-    assert all("UMAP needs umap-learn" in line for line in unrun)
+    assert all("UMAP needs umap-learn" in line or "OpenVLMRecords" in line for line in unrun), unrun
     timed = (re.fullmatch(r"(.+) \([\d,]+ s, processors [\d,]+ s\)", line) for line in lines)
     ran = [line[1] for line in timed if line]
-    others = [section.title for section in sections if not section.title.endswith("UMAP")]
+    others = [one.title for one in sections if not one.title.endswith(("UMAP", "POPE"))]
     assert [title for title in ran if not title.endswith("UMAP")] == [
         f"{name}: {title}" for title in others
     ]
