@@ -106,6 +106,6 @@ def test_site(site, script):
     assert sorted(headings) == sorted(
         name for page in script.python_names().values() for name in page
     )
-    assert 'title="A model with known per-item results.' in texts["start.html"]
+    assert 'title="A model with known results on all or some of the items.' in texts["start.html"]
     assert '<span class="kn">import</span>' in texts["notebooks/grows.html"]
     assert {"changelog.html", "how-to/contribute.html"} <= set(pages)
