@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # imported where used: the help does not wait for pandas
 
 
 class AnswersFile(NamedTuple):
-    """Answers of target models; `target` is whose they are if the file names no models."""
+    """Answers of target models; `target` gave them, if the file does not name models."""
 
     scores: "Scores"
     target: str | None

@@ -421,7 +421,7 @@ def extend(
 
     extended = take_in(folder, load(items, items=True), accept_differences=accept_differences)
     for note in extended.notes:
-        say(f"note: {note}")
+        say_note(note)
     echo(
         f"{folder}: {extension_note(extended)}. Next: rerun the command of fewbench run, or "
         f"fewbench ask {folder}"

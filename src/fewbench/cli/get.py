@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fewbench._names import counted, sized, split_names
 from fewbench._progress import at_work, progress_bar
-from fewbench._text import echo, say, say_note, table
+from fewbench._text import as_note, echo, say, say_note, table
 from fewbench.cli.commands import Call, command
 from fewbench.cli.outputs import check_outputs
 from fewbench.errors import PublicError
@@ -96,7 +96,7 @@ def _show(files: PublicFiles, as_json: bool) -> None:
     size = sized(size_known) + (f" and {counted(unknown, 'file')} of unknown size" * bool(unknown))
     echo(f"{size}; {sized(files.n_missing_bytes)} to fetch into {files.folder}")
     for note in files.notes:
-        echo(f"note: {note}")
+        echo(as_note(note))
     for entry in files.found.files[:SHOWN]:
         echo(f"  {'unknown size' if entry.size is None else sized(entry.size):>12}  {entry.url}")
     if len(files.found.files) > SHOWN:

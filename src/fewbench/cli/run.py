@@ -68,15 +68,15 @@ def lm_eval(
     filter
         Filter of each task, as --metric.
     """
+    from fewbench.evaluation.journal import LM_EVAL_LOGS
     from fewbench.runners.driving import run_with
     from fewbench.runners.lm_eval.runner import LmEvalRunner
-    from fewbench.runners.run_folder import LOGS
 
     accepts = options.accept_differences
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
         runner = LmEvalRunner(
             arguments,
-            folder=options.output / LOGS,
+            folder=options.output / LM_EVAL_LOGS,
             key=key,
             accept_differences=accepts,
             metric=metric,

@@ -410,24 +410,6 @@ class AnswerBook:
         lead = None if led.lead is None else self.from_led(led.lead)
         return Lead(rounds, scores, led.budget, lead)
 
-    def from_drawn(self, drawn: Drawn) -> tuple[Drawing, ...]:
-        """Return how items were drawn, by position."""
-        drawings = []
-        for phase in drawn.phases:
-            chances = np.full(self._sources.n_items, np.nan)
-            chances[self._sources.positions(list(phase.chances))] = [*phase.chances.values()]
-            drawings.append(Drawing(self._sources.positions(phase.before), chances))
-        return tuple(drawings)
-
-    def to_drawn(self, target: str, drawings: Iterable[Drawing]) -> Drawn:
-        """Return the same by item, for the journal."""
-        ids, phases = self._sources.item_ids, []
-        for drawing in drawings:
-            places = np.flatnonzero(np.isfinite(drawing.chances))
-            chances = dict(zip(ids[places], drawing.chances[places].round(9).tolist(), strict=True))
-            phases.append(DrawnPhase(before=tuple(ids[drawing.before]), chances=chances))
-        return Drawn(target=target, phases=tuple(phases))
-
     def to_led(self, lead: Lead) -> Led:
         """Return the same by item, for the journal."""
         ids, columns = self._sources.item_ids, np.flatnonzero(np.isfinite(lead.scores))
@@ -529,3 +511,23 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
             hint=f"with several targets, name one with --target NAME; {WHOSE}",
         )
     return matched
+
+
+def from_drawn(drawn: Drawn, scores: Scores) -> tuple[Drawing, ...]:
+    """Return how items were drawn, by position."""
+    drawings = []
+    for phase in drawn.phases:
+        chances = np.full(scores.n_items, np.nan)
+        chances[scores.positions(list(phase.chances))] = [*phase.chances.values()]
+        drawings.append(Drawing(scores.positions(phase.before), chances))
+    return tuple(drawings)
+
+
+def to_drawn(target: str, drawings: Iterable[Drawing], scores: Scores) -> Drawn:
+    """Return the same by item, for the journal."""
+    ids, phases = scores.item_ids, []
+    for drawing in drawings:
+        places = np.flatnonzero(np.isfinite(drawing.chances))
+        chances = dict(zip(ids[places], drawing.chances[places].round(9).tolist(), strict=True))
+        phases.append(DrawnPhase(before=tuple(ids[drawing.before]), chances=chances))
+    return Drawn(target=target, phases=tuple(phases))

@@ -21,7 +21,7 @@ from fewbench.errors import EvaluationError, MissingFileError
 from fewbench.evaluation.journal import Entry, Header, Told
 from fewbench.evaluation.opening import BENCHMARK, COST, SCORES
 from fewbench.scores import Scores, open_saved, save_scores
-from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT
+from fewbench.scores.benchmark import CLUSTER, COHORT, WEIGHT, changed_items
 from fewbench.scores.roles import as_sources, is_added, source_models
 from fewbench.scores.table import (
     HARNESS_VERSION,
@@ -203,8 +203,9 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
         as_before = table.take(models=table.model_positions(started))
         if as_before.fingerprint == header.provenance.fingerprint:
             return FoundScores(as_before, beyond=beyond, is_changed=header.changes > 0)
-    _refuse_other_scores(folder, before.items.loc[kept], table.items)
-    corrected = kept[_are_corrected(before.items.loc[kept], table.items)]
+    was = before.items.loc[kept]
+    _refuse_other_scores(folder, was, table.items)
+    corrected = kept[_are_corrected(was, table.items)]
     gone = ids.difference(kept, sort=False)
     notes = [
         f"{counted(len(items), 'item')} {what} since the evaluation was started: {some(items)}"
@@ -214,8 +215,11 @@ def found_scores(folder: Path, header: Header, now: Scores) -> FoundScores:
     notes += [
         f"the {name}s of {counted(n, 'item')} changed since the evaluation was started, and "
         "estimates use those of now"
-        for name in (WEIGHT, "task")
-        if (n := _n_changed(before.items.loc[kept], table.items, name))
+        for name, n in (
+            ("weight", _n_reweighed(was, table.items)),
+            ("task", len(changed_items(was, table.items, "task"))),
+        )
+        if n
     ]
     hashes = model_hashes(table) if len(kept) == len(ids) else {}
     names, of_models = _models_now(started, hashes, table)
@@ -237,14 +241,10 @@ def _refuse_other_scores(folder: Path, before: "pd.DataFrame", now: "pd.DataFram
                 )
 
 
-def _n_changed(before: "pd.DataFrame", now: "pd.DataFrame", name: str) -> int:
-    """Return how many items have a different value in a column of weights or names."""
-    if name not in before and name not in now:
-        return 0
+def _n_reweighed(before: "pd.DataFrame", now: "pd.DataFrame") -> int:
+    """Return how many items have a different share of all weights."""
     same = pd.Series(1.0, before.index)
-    was, has = before.get(name, same), now.get(name, same)
-    if name != WEIGHT:
-        return int((was.astype(str).to_numpy() != has.astype(str).to_numpy()).sum())
+    was, has = before.get(WEIGHT, same), now.get(WEIGHT, same)
     share_before, share_now = (x.to_numpy(np.float64) / float(x.sum()) for x in (was, has))
     return int((~np.isclose(share_before, share_now, rtol=1e-9)).sum())
 

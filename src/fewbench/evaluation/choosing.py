@@ -103,13 +103,7 @@ class Opened:
         )  # fmt: skip
 
 
-def carried(
-    made: Provenance,
-    subset: Subset | None,
-    settings: Opened,
-    scores: Scores,
-    method: Method | None = None,
-) -> Opened:
+def carried(made: Provenance, subset: Subset | None, settings: Opened, scores: Scores) -> Opened:
     """Return the settings of an evaluation that goes on with other scores of the same items.
 
     A sample's items weigh what they count now over the chance with which they were drawn.
@@ -125,12 +119,7 @@ def carried(
         changed["budget"] = len(kept)
         subset = subset.at(kept, scores)
         subset = subset.model_copy(update={"provenance": made.model_copy(update=changed)})
-    return replace(
-        settings,
-        method=method or settings.method,
-        subset=subset,
-        opened=made.model_copy(update=changed),
-    )
+    return replace(settings, subset=subset, opened=made.model_copy(update=changed))
 
 
 class Choosing:

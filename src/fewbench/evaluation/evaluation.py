@@ -425,12 +425,10 @@ class Evaluation:
             )
         return told, ()
 
-    def _carried(
-        self, scores: Scores, entries: Iterable[Entry], method: Method | None = None
-    ) -> "Evaluation":
+    def _carried(self, scores: Scores, entries: Iterable[Entry]) -> "Evaluation":
         """Return the same answers with other scores, as far as these have the items."""
         settings = self._choosing.settings
-        opened = carried(self.provenance, self.subset, settings, scores, method)
+        opened = carried(self.provenance, self.subset, settings, scores)
         other = type(self)(scores, targets=self.targets, opened=opened)
         other._ledger.carry(part_of(entries, scores.items.index, self.targets))
         return other

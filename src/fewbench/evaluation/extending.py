@@ -22,12 +22,14 @@ from fewbench.algorithms.assisted import FEWEST
 from fewbench.algorithms.kriging.sample import ENOUGH
 from fewbench.algorithms.sampling import NestedSample, permanent_order
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.answers import to_drawn
 from fewbench.evaluation.changes import keep_items, model_hashes
 from fewbench.evaluation.choosing import carried
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Journal
 from fewbench.evaluation.opening import BENCHMARK, SCORES
 from fewbench.methods import StaticMethod, Subset
+from fewbench.methods.base import Session
 from fewbench.methods.record import Drawing
 from fewbench.scores import Benchmark, Scores, save_scores
 from fewbench.scores.benchmark import COHORT, WEIGHT
@@ -248,10 +250,8 @@ def _of_subset(subset: Subset | None, scores: Scores) -> tuple[Drawing, ...]:
 
 
 def _can_draw(evaluation: Evaluation) -> None:
-    session = evaluation._choosing.session
-    from fewbench.methods.base import Session
-
-    if type(session).drawn is Session.drawn:
+    """Raise EvaluationError if the method never draws items."""
+    if type(evaluation._choosing.session).drawn is Session.drawn:
         raise EvaluationError(
             f"{evaluation.provenance.method} draws no items, so it cannot take others in",
             hint="start an evaluation with the method fewbench, random or aipw, which can",
@@ -291,8 +291,7 @@ def _entries(
         Asked(targets=tuple(targets), items=items) for items, targets in by_items.items()
     ]
     if evaluation.subset is None:
-        book = Evaluation(table, "random", 1, ["_"])._ledger.book
-        entries += [book.to_drawn(target, [drawing]) for target, (_, drawing) in drawn.items()]
+        entries += [to_drawn(target, [drawing], table) for target, (_, drawing) in drawn.items()]
     return entries
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from fewbench._files import written_whole
+from fewbench._files import folder_name, written_whole
 from fewbench._journal import Lines
 from fewbench._json import Frozen, loads, parse_json
 from fewbench._names import counted, some
@@ -23,6 +23,8 @@ from fewbench.methods.subset import Provenance, Subset
 
 HEADER = "evaluation.json"
 ANSWERS = "answers.jsonl"
+LM_EVAL_LOGS, INSPECT_LOGS = "lm_eval", "logs"
+"""Folders of a run that keep logs: of lm-eval, with a folder for each target, and of Inspect."""
 
 
 class Header(Frozen):
@@ -235,10 +237,12 @@ def part_of(
     entries: Iterable[Entry], items: Container[str], targets: Container[str]
 ) -> Iterator[Entry]:
     """Yield the parts of entries about some items and targets, without answers to removed items."""
-    every = list(entries)
-    gone = [set(entry.removed) if isinstance(entry, Removed) else set() for entry in every]
-    later = [set[str]().union(*gone[at + 1 :]) for at in range(len(every))] if any(gone) else gone
-    for entry, removed in zip(every, later, strict=True):
+    every, later, removed = list(entries), list[frozenset[str]](), frozenset[str]()
+    for entry in reversed(every):
+        later.append(removed)
+        if isinstance(entry, Removed):
+            removed |= {*entry.removed}
+    for entry, removed in zip(every, reversed(later), strict=True):
         if isinstance(entry, Removed):
             continue
         if isinstance(entry, Asked):
@@ -394,6 +398,11 @@ class Journal:
                 f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
             ) from error
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
+
+
+def logs_of(folder: Path, target: str) -> Path:
+    """Return where the folder of a run keeps a target's logs of lm-eval."""
+    return folder / LM_EVAL_LOGS / folder_name(target, gap="__")
 
 
 def has_evaluation(folder: str | Path | None) -> bool:

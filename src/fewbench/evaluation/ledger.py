@@ -12,7 +12,7 @@ import numpy as np
 from fewbench._names import same_text, some
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
-from fewbench.evaluation.answers import AnswerBook, Taken
+from fewbench.evaluation.answers import AnswerBook, Taken, from_drawn, to_drawn
 from fewbench.evaluation.journal import (
     Asked,
     Drawn,
@@ -59,7 +59,7 @@ class Ledger:
         self.book = AnswerBook(scores, self.record)
         self.entries: list[Entry] = []
         self.ran: list[Ran] = []
-        self._item_ids, self._item_index = scores.item_ids, scores.items.index
+        self._scores, self._item_ids = scores, scores.item_ids
         self._noted: dict[str, int] = defaultdict(int)  # rounds that are among the entries
         self._journal: Journal | None = None
         self._before_writing: Callable[[], None] | None = None
@@ -115,7 +115,7 @@ class Ledger:
             self._take(entry)
         drawn = {entry.target: entry for entry in self.entries if isinstance(entry, Drawn)}
         for target in self.record.targets:
-            phases = () if target not in drawn else self.book.from_drawn(drawn[target])
+            phases = () if target not in drawn else from_drawn(drawn[target], self._scores)
             if len(self.record.asked(target)):
                 self.record.draw(target, phases)
 
@@ -167,7 +167,7 @@ class Ledger:
 
     def note_drawn(self, target: str, drawings: Sequence[Drawing]) -> None:
         """Note how a target's items were drawn, if that has changed."""
-        entry = self.book.to_drawn(target, drawings)
+        entry = to_drawn(target, drawings, self._scores)
         drawn = [each for each in self.entries if isinstance(each, Drawn)]
         before = next((each for each in drawn[::-1] if each.target == target), None)
         if entry != before and (drawings or before is not None):
@@ -406,4 +406,4 @@ class Ledger:
 
     def adopt(self, other: "Ledger", target: str) -> None:
         """Take a target's items and answers over, in memory, with the chances that they had."""
-        self.carry(part_of(other.entries, self._item_index, [target]))
+        self.carry(part_of(other.entries, self._scores.items.index, [target]))

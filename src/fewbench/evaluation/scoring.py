@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._files import folder_name
 from fewbench._json import Frozen
 from fewbench._lazy import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError, FewbenchError
+from fewbench.evaluation.journal import INSPECT_LOGS, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
 from fewbench.scores.table import POSITION, key_field_of
 
-LOGS = ("lm_eval", "logs")
-"""Folders of a run that keep logs: of lm-eval, with a folder for each target, and of Inspect."""
 IDS = ("id", "item", "task")
 
 
@@ -178,8 +176,7 @@ def logged_answers(
     EvaluationError
         If the run keeps no logs of the target, or they lack the metric or filter.
     """
-    places = [] if folder is None else [folder / LOGS[0] / folder_name(target, gap="__")]
-    places += [] if folder is None else [folder / LOGS[1]]
+    places = () if folder is None else (logs_of(folder, target), folder / INSPECT_LOGS)
     place = next((place for place in places if place.is_dir()), None)
     wanted = " and ".join(f"the {name} {value!r}" for name, value in scoring.read_as.items())
     if place is None:

@@ -10,17 +10,22 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 
-from fewbench._files import folder_name, only_process, written_whole
+from fewbench._files import only_process, written_whole
 from fewbench._names import some
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation.changes import ITEMS
-from fewbench.evaluation.journal import ANSWERS, HEADER, Journal, has_evaluation, targets_of
+from fewbench.evaluation.journal import (
+    ANSWERS,
+    HEADER,
+    Journal,
+    has_evaluation,
+    logs_of,
+    targets_of,
+)
 from fewbench.evaluation.opening import BENCHMARK, SCORES
 from fewbench.scores import Scores, open_saved
 
 LOCK = "run.lock"
-LOGS = "lm_eval"
-"""Folder for logs of lm-eval in the folder of a run."""
 
 
 class BusyError(RunError):
@@ -83,7 +88,7 @@ def remove_target(folder: Path, target: str) -> Path:
     with locked(folder):
         shutil.copytree(folder, kept, ignore=shutil.ignore_patterns(LOCK))
         Journal(folder).forget(target)
-        shutil.rmtree(folder / LOGS / folder_name(target, gap="__"), ignore_errors=True)
+        shutil.rmtree(logs_of(folder, target), ignore_errors=True)
     return kept
 
 

@@ -5,12 +5,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewbench._files import folder_name
 from fewbench._names import some
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.journal import Followed, Journal, part_of, targets_of
-from fewbench.runners.run_folder import LOGS, locked
+from fewbench.evaluation.journal import Followed, Journal, logs_of, part_of, targets_of
+from fewbench.runners.run_folder import locked
 
 
 def unite_runs(
@@ -72,9 +71,8 @@ def unite_runs(
         for other, name, of_target in lines:
             for entry in of_target:
                 journal.append(entry)
-            logs = Path(LOGS, folder_name(name, gap="__"))
-            if (other / logs).is_dir():
-                shutil.copytree(other / logs, place / logs)
+            if (logs := logs_of(other, name)).is_dir():
+                shutil.copytree(logs, logs_of(place, name))
     return joined
 
 

@@ -202,15 +202,17 @@ def changes(before: ItemTable, now: ItemTable) -> list[str]:
         if len(ids)
     ]
     for name in dict.fromkeys([*old.columns, *new.columns]):
-        was, has = (
-            table.reindex(columns=[name]).loc[both, name].astype(object) for table in (old, new)
-        )
-        differ = both[((was != has) & ~(was.isna() & has.isna())).to_numpy(bool)]
-        if len(differ):
+        if len(differ := changed_items(old.loc[both], new.loc[both], name)):
             lines.append(f"{counted(len(differ), 'changed ' + name)}: {some(differ)}")
     if before.average != now.average:
         lines.append(f"the average is {now.average}, was {before.average}")
     return lines or ["its items have a different order or scale"]
+
+
+def changed_items(before: "pd.DataFrame", now: "pd.DataFrame", name: str) -> "pd.Index[Any]":
+    """Return the items that have a different value in a column; both frames have the same items."""
+    was, has = (table.reindex(columns=[name])[name].astype(object) for table in (before, now))
+    return before.index[((was != has) & ~(was.isna() & has.isna())).to_numpy(bool)]
 
 
 def _check_weights(weights: "pd.Series[Any]") -> None:

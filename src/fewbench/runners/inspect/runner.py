@@ -18,7 +18,7 @@ from fewbench._text import keep_secrets
 from fewbench._warned import issue
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.evaluation import Stop
-from fewbench.evaluation.journal import has_evaluation
+from fewbench.evaluation.journal import INSPECT_LOGS, has_evaluation
 from fewbench.methods import Method, find_method
 from fewbench.methods.base import AUTO
 from fewbench.public import located, open_scores
@@ -40,8 +40,6 @@ MOST_TASKS = 1000  # that run at a time, where their number is not known before
 MakeTasks = Callable[[], Sequence[Any]]
 PACKAGE = "inspect_evals/"
 """Where the tasks of public sources are: pip install inspect-evals."""
-LOGS = "logs"
-"""Folder of the logs, in that of the evaluation."""
 REFUSED = {
     "limit": ("--limit cannot be used: fewbench chooses the samples", "give fewbench's -n instead"),
     "sample_id": ("--sample-id cannot be used: fewbench chooses the samples", "omit it"),
@@ -284,7 +282,7 @@ def run_inspect(
         open_run,
         lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
         AnswerSettings(
-            metric, **accepted, logs=place / LOGS, targets=tuple(names), keeps_open=True
+            metric, **accepted, logs=place / INSPECT_LOGS, targets=tuple(names), keeps_open=True
         ),
         on_progress,
     )
@@ -296,11 +294,11 @@ def run_inspect(
             is_late = has_cost and not has_evaluation(place)
             is_left = is_late or pool.known is None or any(pool.open().next(name) for name in names)
             while is_left:
-                _set_defaults(context, place / LOGS, tries, quiet)
+                _set_defaults(context, place / INSPECT_LOGS, tries, quiet)
                 # They wait for each other.
                 n_tasks = MOST_TASKS if pool.known is None else len(pool.known.tasks)
                 context.params["max_tasks"] = len(names) * n_tasks
-                _evaluate(context, pool, place / LOGS, make_tasks)
+                _evaluate(context, pool, place / INSPECT_LOGS, make_tasks)
                 # A sample cannot run again in one eval: further rounds have evals of their own.
                 is_left = pool.begin_round()
             if on_end is not None:
@@ -378,7 +376,8 @@ def _parsed(arguments: Sequence[str], needs_tasks: bool, known: tuple[str, ...])
             raise RunError(text, hint=hint)
     if context.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE:
         raise RunError(
-            f"logs are written to the folder {LOGS} of the evaluation", hint="leave out --log-dir"
+            f"logs are written to the folder {INSPECT_LOGS} of the evaluation",
+            hint="leave out --log-dir",
         )
     return context
 

@@ -18,6 +18,7 @@ from fewbench._text import keep_secrets
 from fewbench._warned import issue
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
+from fewbench.evaluation.journal import LM_EVAL_LOGS
 from fewbench.methods import Method
 from fewbench.public import public_results
 from fewbench.readers import read
@@ -39,7 +40,6 @@ from fewbench.runners.model_facts import of_model
 from fewbench.runners.progress import shown
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
-from fewbench.runners.run_folder import LOGS
 from fewbench.scores import Benchmark, Scores
 from fewbench.scores.conditions import NAMES, asked_elsewhere
 from fewbench.scores.table import POSITION, SETTINGS, key_field_of
@@ -419,7 +419,7 @@ def run_lm_eval(
     runner = LmEvalRunner(
         arguments,
         models=models,
-        folder=None if folder is None else Path(folder) / LOGS,
+        folder=None if folder is None else Path(folder) / LM_EVAL_LOGS,
         key=key,
         accept_differences=accept_differences,
         metric=metric,
