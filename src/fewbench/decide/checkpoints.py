@@ -284,7 +284,7 @@ def _again(
         together.estimating.errors_folder = folder
         for checkpoint in group:
             if checkpoint.evaluation is not None:
-                together.adopt(checkpoint.evaluation, checkpoint.name)
+                together.adopt(checkpoint.evaluation.entries, [checkpoint.name])
             else:
                 options = None if checkpoint.options is None else checkpoint.options[None]
                 together.record.add_round(checkpoint.name, checkpoint.items)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.answers import spread_of
 from fewbench.evaluation.journal import Header, Journal, Told, part_of, targets_of
-from fewbench.methods import Answers, Record
+from fewbench.evaluation.ledger import Ledger
+from fewbench.methods import Answers
 from fewbench.scores import Benchmark, OptionProbabilities, Scores, open_saved
 from fewbench.scores.benchmark import WEIGHT, changes
 from fewbench.scores.conditions import COLUMNS, compare_conditions, with_conditions
@@ -140,12 +141,12 @@ Spread = tuple[NDArray[Any], FloatArray]
 
 @dataclass(frozen=True)
 class _Run:
-    """What a folder holds of its targets: for each, the last answer to every item."""
+    """What a folder holds of its targets, by position among the answered items."""
 
     journal: Journal
     header: Header
-    told: dict[str, list[Told]]
-    has_one_target: bool
+    ledger: Ledger
+    item_ids: NDArray[Any]
 
     @classmethod
     def read(cls, folder: Path) -> "_Run":
@@ -153,17 +154,17 @@ class _Run:
         header = journal.header()
         every = list(journal.fresh())
         targets = targets_of(header, every)
-        items = {item for entry in every if isinstance(entry, Told) for item in entry.items}
-        told = (entry for entry in part_of(every, items, targets) if isinstance(entry, Told))
-        entries = [entry for entry in told if entry.items]
-        by_target = {name: [entry for entry in entries if entry.target == name] for name in targets}
-        by_target = {name: several for name, several in by_target.items() if several}
-        if not by_target:
+        told = (entry.items for entry in every if isinstance(entry, Told))
+        items = pd.Index(dict.fromkeys(chain.from_iterable(told)))
+        if not len(items):
             raise EvaluationError(
                 f"{folder}: no answers of {some(targets)}",
                 hint="run the items that fewbench ask lists, and record the answers",
             )
-        return cls(journal, header, by_target, len(targets) == 1)
+        answered = Benchmark(pd.DataFrame({"task": NO_TASK}, index=items))
+        ledger = Ledger(as_sources(answered), targets)
+        ledger.carry(part_of(every, items, targets))
+        return cls(journal, header, ledger, items.to_numpy())
 
     @property
     def place(self) -> str:
@@ -171,7 +172,11 @@ class _Run:
 
     @property
     def targets(self) -> list[str]:
-        return list(self.told)
+        return [name for name in self.ledger.record.targets if self.items(name)]
+
+    def items(self, target: str) -> list[str]:
+        """Return the answered items of a target."""
+        return list(self.item_ids[self.ledger.record.answered(target)])
 
     def place_of(self, target: str) -> str:
         return f"{self.place}:{target}"
@@ -179,7 +184,7 @@ class _Run:
     @property
     def places(self) -> list[str]:
         """What a user may name: each target, or the folder if it has one."""
-        folder = [self.place] if self.has_one_target else []
+        folder = [self.place] if len(self.ledger.record.targets) == 1 else []
         return [*map(self.place_of, self.targets), *folder]
 
     def name_of(self, target: str, named: Mapping[str, str]) -> str:
@@ -194,34 +199,15 @@ class _Run:
         is_there = path is not None and path.suffix == ".parquet" and path.is_file()
         return open_saved(path) if is_there and path is not None else None
 
-    def answers(self, target: str) -> tuple[list[str], Answers]:
-        """Return the answered items, and the answers to them with all repeats."""
-        told = self.told[target]
-        items = list(dict.fromkeys(item for entry in told for item in entry.items))
-        place, record = {item: at for at, item in enumerate(items)}, Record([target], len(items))
-        for entry in told:
-            at = np.array([place[item] for item in entry.items])
-            answers = Answers(at, np.array([entry.scores]), None, *spread_of(entry))
-            record.tell(target, answers, entry.repeat)
-        return items, record.answers(target, np.arange(len(items)))
-
-    def last(self, target: str, values: str) -> dict[str, Any]:
-        """Return a field of the answers by item."""
-        latest: dict[str, Any] = {}
-        for entry in self.told[target]:
-            listed = getattr(entry, values)
-            latest |= dict(zip(entry.items, listed or [None] * len(entry.items), strict=True))
-        return latest
-
     def conditions(self, target: str) -> "pd.DataFrame":
         """Return the known prompts and scoring of items: one row per item."""
         by_column: dict[str, dict[str, str]] = {name: {} for name in COLUMNS}
-        for entry in self.told[target]:
+        for entry in self.ledger.told(target):
             for name, texts in entry.conditions.items():
                 by_column[name] |= {
                     entry.items[at]: text for text, places in texts.items() for at in places
                 }
-        index = pd.Index(list(self.last(target, "scores")), dtype=object)
+        index = pd.Index(self.items(target), dtype=object)
         columns = {
             name: pd.Series(texts, dtype=object) for name, texts in by_column.items() if texts
         }
@@ -253,7 +239,7 @@ def _with_run(
     """
     differences, kept, is_new = list(_other_items(table, run)), list[str](), False
     for target in run.targets:
-        answered_items, told = run.answers(target)
+        answered_items, told = run.items(target), run.ledger.record.answers(target)
         answers = dict(zip(answered_items, told.scores[0].tolist(), strict=True))
         items = table.items.index.intersection(pd.Index(answered_items), sort=False)
         if not len(items):
@@ -298,8 +284,8 @@ def _with_run(
 def _left_out(table: Scores, run: _Run) -> Iterator[str]:
     """Report how many answers belong to items that the table lacks."""
     for target in run.targets:
-        answers = run.last(target, "scores")
-        others = pd.Index(list(answers)).difference(table.items.index, sort=False)
+        answers = run.items(target)
+        others = pd.Index(answers).difference(table.items.index, sort=False)
         if len(others):
             yield (
                 f"{run.place}: {len(others)} of {counted(len(answers), 'answer')} of {target!r} "
@@ -379,7 +365,10 @@ def _options(table: Scores, run: _Run, target: str) -> np.ndarray[Any, Any] | No
         return None
     _, n_items, width = table.probabilities.shape
     shares = np.full((n_items, width), np.nan, table.probabilities.dtype)
-    of_items = run.last(target, "probabilities")
+    of_items: dict[str, Any] = {}
+    for entry in run.ledger.told(target):
+        options = entry.probabilities or [None] * len(entry.items)
+        of_items |= dict(zip(entry.items, options, strict=True))
     lacking = [item for item, options in of_items.items() if options is None or None in options]
     if lacking:
         raise EvaluationError(
@@ -397,7 +386,7 @@ def _other_items(table: Scores, run: _Run) -> Iterator[str]:
     """Yield how a run's benchmark differs from the table's."""
     ours = run.table
     if ours is None:
-        answered = {item: None for name in run.targets for item in run.last(name, "scores")}
+        answered = {item: None for name in run.targets for item in run.items(name)}
         if unknown := [item for item in answered if item not in table.items.index]:
             yield f"{counted(len(unknown), 'item')} not in the table: {some(unknown)}"
         return

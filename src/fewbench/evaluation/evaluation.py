@@ -383,7 +383,7 @@ class Evaluation:
             named = scores if isinstance(scores, Scores) else open_scores(scores).scores
             place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
             sources = scoring.of_table(counted_alike(named, self.scores, place), place)
-        entries: list[Entry] = list(self._ledger.entries)
+        entries = list(self.entries)
         notes = list(self.read_notes)
         if scoring.read_as:
             entries = [entry for entry in entries if not isinstance(entry, Told)]
@@ -402,7 +402,7 @@ class Evaluation:
         The full score is then that of these items. ScoresError if an item is not in the scores.
         """
         part = self.scores.take(items=self.scores.positions(list(items)))
-        other = self._carried(part, self._ledger.entries)
+        other = self._carried(part, self.entries)
         other.estimating.errors_folder = self.folder
         return other
 
@@ -430,7 +430,7 @@ class Evaluation:
         settings = self._choosing.settings
         opened = carried(self.provenance, self.subset, settings, scores)
         other = type(self)(scores, targets=self.targets, opened=opened)
-        other._ledger.carry(part_of(entries, scores.items.index, self.targets))
+        other.adopt(entries, self.targets)
         return other
 
     # -- ask and tell ------------------------------------------------------------------------
@@ -570,13 +570,17 @@ class Evaluation:
             return target
         return max(self.targets, key=lambda name: len(self.record.answered(name)))
 
-    def adopt(self, other: "Evaluation", target: str) -> None:
-        """Take a target's items and answers over from another evaluation of the same items.
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All that was asked, answered, skipped and run, in order."""
+        return self._ledger.entries
 
-        For estimates by other sources, in memory; the folder of neither changes.
+    def adopt(self, entries: Iterable[Entry], targets: Iterable[str]) -> None:
+        """Take items and answers of targets over from another evaluation, in memory.
+
+        Items that these scores lack are left out; all others keep the chances that they had.
         """
-        self._ledger.check_target(target)
-        self._ledger.adopt(other._ledger, target)
+        self._ledger.carry(part_of(entries, self.scores.items.index, [*targets]))
 
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""
