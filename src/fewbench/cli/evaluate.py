@@ -347,7 +347,7 @@ def estimate(
     """
     check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     if ask or next_items is not None:
-        from fewbench.decide.operands import check_next
+        from fewbench.decide.next_items import check_next
 
         check_next(next_items, ask=ask, is_shown=False)
     asked = {"average": average, "metric": metric, "filter": filter, "weights": weights}
@@ -372,11 +372,10 @@ def estimate(
             n_asked = len(evaluation.record.asked(name))
             say(f"not finished: {name}, {answered:,} of {n_asked:,} items answered")
     if report is not None:
-        from fewbench.evaluation.journal import Journal
         from fewbench.evaluation.opening import BENCHMARK
         from fewbench.runners.result import RunResult
 
-        path = Journal(folder).scores_path()
+        path = evaluation.scores_path
         result = RunResult.of_folder(folder, estimates) or estimates
         source = "" if path is None or path.name == BENCHMARK else path.name
         write(result.page(evaluation, source=source), result, report)

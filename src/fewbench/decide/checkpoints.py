@@ -104,8 +104,7 @@ def read_run(
     evaluations: list[Evaluation] = []
     notes: tuple[str, ...] = ()
     if not isinstance(given, Scores):
-        common, _, notes = on_common_items(*given) if given else ((), None, ())
-        evaluations = [each for each in common if isinstance(each, Evaluation)]
+        evaluations, _, notes = on_common_items(given)
     scores = given if isinstance(given, Scores) else _scores_of(evaluations)
     if scores.origin is not None:
         raise EvaluationError(

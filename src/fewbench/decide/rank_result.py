@@ -11,7 +11,7 @@ from fewbench._lazy import pandas as pd
 from fewbench._names import counted, probability, some
 from fewbench._warned import in_cell
 from fewbench.decide.history import Dated, history_section
-from fewbench.decide.operands import Pairing
+from fewbench.decide.pairing import Pairing
 from fewbench.decide.words import AS_MODELS, on_these
 from fewbench.evaluation.interval import Interval
 from fewbench.scores import Average, Scale, Unit

@@ -15,8 +15,9 @@ from fewbench._warned import issue
 from fewbench.algorithms import ties
 from fewbench.decide.allocation import chances_of_top
 from fewbench.decide.checkpoints import TrainingRun, read_run
+from fewbench.decide.differences import contrast, judged
 from fewbench.decide.multiple import adjusted_p_values
-from fewbench.decide.operands import Given, Operand, contrast, judged, operand, warnings_of
+from fewbench.decide.operands import Given, Operand, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track

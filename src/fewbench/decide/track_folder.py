@@ -98,7 +98,7 @@ def add_checkpoint(
             stop=Stop(items=provenance.budget), subset=first.subset,
         )  # fmt: skip
         evaluation.ask()
-    evaluation.save(place, Journal(first.folder).scores_path())
+    evaluation.save(place, first.scores_path)
     return evaluation
 
 

@@ -125,6 +125,7 @@ class Evaluation:
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
         self.read_notes: tuple[str, ...] = ()  # on how saved scores were read
+        self.scores_path: Path | None = None  # the file of the scores, where a folder names it
         if opened is None:
             check_targets(scores, targets)
         self.scores = scores
@@ -207,18 +208,18 @@ class Evaluation:
             scores_path = located(scores_path)
         named = None if scores_path is None else str(Path(scores_path).resolve())
         copy_of_scores = keep_scores(self.scores, journal.folder)
-        journal.create(
-            Header(
-                id=token_hex(8),
-                scores=copy_of_scores or named,
-                targets=self.targets,
-                subset=self.subset,
-                stop=self.stop,
-                provenance=self.provenance,
-                reason=self.reason,
-                models=model_hashes(self.scores),
-            )
+        header = Header(
+            id=token_hex(8),
+            scores=copy_of_scores or named,
+            targets=self.targets,
+            subset=self.subset,
+            stop=self.stop,
+            provenance=self.provenance,
+            reason=self.reason,
+            models=model_hashes(self.scores),
         )
+        journal.create(header)
+        self.scores_path = journal.scores_path(header)
         self._ledger.write_to(journal)
         self._choosing.fits.keep_in(journal.folder)
         self._estimating = None  # the next keeps its errors in the folder
@@ -265,6 +266,7 @@ class Evaluation:
         if found.is_changed:
             opened = carried(header.provenance, header.subset, opened, found.scores)
         evaluation = cls(found.scores, targets=header.targets, opened=opened)
+        evaluation.scores_path = path
         evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
@@ -377,8 +379,7 @@ class Evaluation:
             return self
         folder = self.folder
         if scores is None:
-            own = None if folder is None else Journal(folder).scores_path()
-            sources = scoring.of_sources(self.scores, own, folder)
+            sources = scoring.of_sources(self.scores, self.scores_path, folder)
         else:
             named = scores if isinstance(scores, Scores) else open_scores(scores).scores
             place = "the scores" if isinstance(scores, Scores) else os.fspath(scores)
@@ -430,6 +431,7 @@ class Evaluation:
         settings = self._choosing.settings
         opened = carried(self.provenance, self.subset, settings, scores)
         other = type(self)(scores, targets=self.targets, opened=opened)
+        other.scores_path = self.scores_path
         other.adopt(entries, self.targets)
         return other
 
