@@ -179,8 +179,8 @@ def with_tasks(
     with one_thread():
         scored = replay(find_method(method), sources, targets, budget, seed, tasks=True).scored
         for row, score in zip(ends, scored, strict=True):
-            full = judge.of(score)
-            for place, interval in enumerate([full, *judge.of_tasks(score, full)]):
+            full = judge.uncertainty(score)
+            for place, interval in enumerate([full, *judge.task_uncertainties(score, full)]):
                 if interval is not None:
                     row[place] = interval.interval(LEVEL)
     low, high = ends[..., 0], ends[..., 1]

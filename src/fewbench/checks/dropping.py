@@ -72,18 +72,18 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             gone["models"].update(models)
             gone["items"].update(items)
             continue
-        of, ids = "models", []
+        kind, ids = "models", []
         for finding in found.findings:
             if finding.kind in DROPS[word]:
-                of = finding.of
+                kind = finding.of
                 ids += [spare for spare in finding.spare if spare not in ids]
-        gone[of].update(ids)
+        gone[kind].update(ids)
         if word == "near-duplicates" and ids:
             more = _more_twins(scores, gone["models"])
-            gone[of].update(more)
+            gone[kind].update(more)
             ids += more
         notes.append(
-            f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids, quotes=False)}"
+            f"{word}: {counted(len(ids), kind[:-1])} left out: {some(ids, quotes=False)}"
             if ids
             else f"{word}: none found"
         )

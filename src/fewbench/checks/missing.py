@@ -37,7 +37,7 @@ def cost_of_dropping(scores: Scores, models: Sequence[str], items: Sequence[str]
     '1 of 9 models and 2 of 40 items'
     """
     counts = ((len(models), scores.n_models, "model"), (len(items), scores.n_items, "item"))
-    parts = [f"{n:,} of {counted(of, what)}" for n, of, what in counts if n]
+    parts = [f"{n:,} of {counted(total, what)}" for n, total, what in counts if n]
     return " and ".join(parts) or "nothing"
 
 

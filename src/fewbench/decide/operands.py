@@ -60,7 +60,7 @@ class Operand:
         """The full score, and how far it may be off."""
         if self.is_known or self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
-        return self.evaluation.estimating.judge.of(self.scored)
+        return self.evaluation.estimating.judge.uncertainty(self.scored)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the full score; that of a known score has no width."""
@@ -73,7 +73,7 @@ class Operand:
         full, score = self.score, self.scored
         if self.evaluation is None or score is None or not isinstance(full, Uncertainty):
             return [float(estimate) for estimate in self.estimates[1:]]
-        return list(self.evaluation.estimating.judge.of_tasks(score, full))
+        return list(self.evaluation.estimating.judge.task_uncertainties(score, full))
 
     @cached_property
     def is_known(self) -> bool:
@@ -268,7 +268,7 @@ def operand(
 
 def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
-    score = Scored.of(prediction, 0, answers, scores)
+    score = Scored.from_row(prediction, 0, answers, scores)
     notes = (*prediction.notes, *evaluation.answer_notes(target))
     n_open = len(evaluation.record.open(target))
     # Otherwise the width decides, or the open items are too expensive to run.

@@ -62,5 +62,5 @@ def _pair(leader: Operand, other: Operand) -> str:
     words += [shlex.quote(os.path.relpath(path))] if path and evaluation.scores.n_models else []
     words += ["--seed", str(seed)] if seed else []
     words += ["-t", shlex.quote(other.name), "-o", shlex.quote(f"{folder_name(other.name)}-paired")]
-    of = f"{folder}:{leader.name}" if several else str(folder)
-    return " ".join([*words, "--items-of", shlex.quote(of), "--", "…"])
+    leader_run = f"{folder}:{leader.name}" if several else str(folder)
+    return " ".join([*words, "--items-of", shlex.quote(leader_run), "--", "…"])

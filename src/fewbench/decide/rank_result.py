@@ -153,7 +153,8 @@ class Ranking(Shown, Frozen):
         rows = [_row(target) for target in self.targets]
         if self.tasks:
             rows = [{"task": "all", **row} for row in rows]
-            rows += [{"task": of.task, **_row(place)} for of in self.tasks for place in of.targets]
+            for ranking in self.tasks:
+                rows += [{"task": ranking.task, **_row(place)} for place in ranking.targets]
         index = ["task", "target"] if self.tasks else "target"
         return pd.DataFrame(rows).set_index(index).assign(warnings=in_cell(self.warnings))
 

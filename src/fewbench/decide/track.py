@@ -103,15 +103,15 @@ def track(
     """
     check_level(level)
     kept_in: Path | None = None
-    of: Scores | Sequence[Evaluation]
+    followed: Scores | Sequence[Evaluation]
     if isinstance(checkpoints, str | os.PathLike):
         kept_in = Path(checkpoints)
-        of = open_folder(kept_in, scores)
+        followed = open_folder(kept_in, scores)
     elif isinstance(checkpoints, Evaluation):
-        of, kept_in = [checkpoints], checkpoints.folder
+        followed, kept_in = [checkpoints], checkpoints.folder
     else:
-        of = checkpoints
-    training_run = read_run(of, run, steps, kept_in)
+        followed = checkpoints
+    training_run = read_run(followed, run, steps, kept_in)
     if run is None and kept_in is not None:
         training_run = replace(training_run, name=kept_in.resolve().name)
     span = training_run.scores.scale.span

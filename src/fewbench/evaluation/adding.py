@@ -330,7 +330,7 @@ def _with_row(
         np.vstack([before, now])[order]
         for before, now in zip(_answers_of(table), repeats, strict=True)
     )
-    kept = Repeats.of(counts, variances)
+    kept = Repeats.from_counts(counts, variances)
     return table.changed(values=values, models=models, probabilities=probabilities, repeats=kept)
 
 

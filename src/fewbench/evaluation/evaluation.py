@@ -262,7 +262,7 @@ class Evaluation:
         header = journal.header()
         path = journal.scores_path(header)
         found, notes = started_scores(journal.folder, header, path, scores)
-        opened = Opened.of(header, method)
+        opened = Opened.from_header(header, method)
         if found.is_changed:
             opened = carried(header.provenance, header.subset, opened, found.scores)
         evaluation = cls(found.scores, targets=header.targets, opened=opened)
@@ -331,7 +331,7 @@ class Evaluation:
             provenance = before.model_copy(update={"budget": budget})
             header = header.model_copy(update={"provenance": provenance, "subset": None})
             if self.subset is not None:
-                opened = Opened.of(header, method)
+                opened = Opened.from_header(header, method)
                 more = type(self)(self.scores, targets=header.targets, opened=opened)
                 header = header.model_copy(update={"subset": more.subset})
         with self._ledger.alone():
@@ -545,12 +545,12 @@ class Evaluation:
         >>> evaluation.targets, len(evaluation.ask()["step-2"])
         (('step-1', 'step-2'), 5)
         """
-        of = self if other is None else other
-        leader = of.most_complete(leader)
-        place = "" if of.folder is None or of is self else f"{of.folder}:"
-        if of is not self:
-            check_followed(self.provenance, of.provenance, self.method, f"{place}{leader}")
-        most = max(len({*self.targets, target}), len(of.targets))
+        ahead = self if other is None else other
+        leader = ahead.most_complete(leader)
+        place = "" if ahead.folder is None or ahead is self else f"{ahead.folder}:"
+        if ahead is not self:
+            check_followed(self.provenance, ahead.provenance, self.method, f"{place}{leader}")
+        most = max(len({*self.targets, target}), len(ahead.targets))
         if not self.method.targets_apart and most > 1:
             raise EvaluationError(
                 f"{self.provenance.method} chooses the items of its targets together",
@@ -558,9 +558,9 @@ class Evaluation:
             )
         if target not in self.targets:
             check_targets(self.scores, [target])
-        lead = of.record.as_lead(leader, self.provenance.budget, of.provenance.budget)
+        lead = ahead.record.as_lead(leader, self.provenance.budget, ahead.provenance.budget)
         self._ledger.follow(target, lead, f"{place}{leader}")
-        if of is self and (drawings := self.record.drawings(leader)):
+        if ahead is self and (drawings := self.record.drawings(leader)):
             self.record.draw(target, drawings)
         self._choosing.renew()
         self._estimating = None
@@ -574,7 +574,7 @@ class Evaluation:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All that was asked, answered, skipped and run, in order."""
+        """The rounds of items, answers, skipped items and batches, in order."""
         return self._ledger.entries
 
     def adopt(self, entries: Iterable[Entry], targets: Iterable[str]) -> None:

@@ -351,7 +351,7 @@ class Ledger:
             self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
             self.record.skip(target, items.tolist())
 
-    def follow(self, target: str, lead: Lead, of: str) -> None:
+    def follow(self, target: str, lead: Lead, leader: str) -> None:
         """Record that a target, which may be new, follows a run.
 
         AnswersError if it already has items other than these.
@@ -368,10 +368,10 @@ class Ledger:
                 return
             if rounds:
                 raise AnswersError(
-                    f"{target!r} already has items other than those of {of}",
+                    f"{target!r} already has items other than those of {leader}",
                     hint="use a different name for the target, or a different folder",
                 )
-            self._note(Followed(target=target, of=of, lead=self.book.to_led(lead)))
+            self._note(Followed(target=target, of=leader, lead=self.book.to_led(lead)))
             self.record.follow(target, lead)
 
     def lead_itself(self, target: str, budget: int) -> None:

@@ -408,7 +408,7 @@ def published_as(name: str) -> tuple[str, ...]:
     if len(sought) < SHORTEST or sought in map(_letters, OUTSIDE):
         return ()
     named = [key for key in keys if sought in keys[key]]
-    cited = [key for key, of in entries.items() if sought in _letters(BESIDE.sub("", of.citation))]
+    cited = [key for key in entries if sought in _letters(BESIDE.sub("", entries[key].citation))]
     return tuple(dict.fromkeys(named + cited))
 
 

@@ -425,7 +425,7 @@ class Run:
             scale=self.evaluation.scores.scale,
             target=target,
             answered=answered,
-            of=times * max(self.evaluation.provenance.budget, len(record.asked(target))),
+            budget=times * max(self.evaluation.provenance.budget, len(record.asked(target))),
             total=times * self.evaluation.scores.n_items,
             score=value,
             estimate=estimate,
@@ -456,7 +456,7 @@ class Run:
             name: {item: failures[name].get(item, ["skipped"])[-1] for item in items}
             for name, items in skipped.items()
         }
-        return RunResult.of(
+        return RunResult.from_evaluation(
             self.evaluation,
             estimates,
             failed=failed,

@@ -250,7 +250,7 @@ def _repeats(file: Any, meta: dict[str, Any]) -> Repeats | None:
         return read_repeats(file, meta)
     table = file.read(columns=[COUNTS, VARIANCES])
     counts, spread = (table[name].to_numpy().reshape(meta["shape"]) for name in (COUNTS, VARIANCES))
-    return Repeats.of(counts, spread)
+    return Repeats.from_counts(counts, spread)
 
 
 def _check_format(meta: dict[str, Any]) -> None:

@@ -166,7 +166,7 @@ def _joined(first: Scores, other: Scores) -> Scores:
         items.drop(columns="n_options", errors="ignore"),
         scale=first.scale,
         average=first.average,
-        repeats=Repeats.of(np.nan_to_num(counts).astype(np.uint32), variances),
+        repeats=Repeats.from_counts(np.nan_to_num(counts).astype(np.uint32), variances),
     )
     shared = first.items.index.intersection(other.items.index, sort=False)
     return with_conditions(joined, Benchmark(other.items.loc[shared])) if len(shared) else joined

@@ -145,7 +145,8 @@ def weighted_metrics(
     # Equal scores must tie in spite of rounding.
     truth, estimate, sources = (np.round(scores, EXACT) for scores in (truth, estimate, sources))
     judged = Judged(truth, estimate, sources, weights)
-    return {name: of.function(judged) for name, of in METRICS.items() if of.function is not None}
+    functions = {name: metric.function for name, metric in METRICS.items()}
+    return {name: compute(judged) for name, compute in functions.items() if compute is not None}
 
 
 def weighted_correlations(

@@ -127,5 +127,5 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         )
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    scored = [Scored.of(prediction, row, answers, sources) for row, answers in enumerate(answered)]
+    scored = [Scored.from_row(prediction, *row, sources) for row in enumerate(answered)]
     return Replay(scored, prediction.outside, prediction.notes, chosen - started, done - chosen)

@@ -183,7 +183,7 @@ def fill_with(folder, made, values):
 
 def line_of(made, place, value):
     request = made.request(place)
-    told = {"request": Hashes(made, FACTS | {"model": "m"}).of(request), "value": value}
+    told = {"request": Hashes(made, FACTS | {"model": "m"}).hash_of(request), "value": value}
     return json.dumps(told | {"said": "x", "prompt": 10, "completion": 1}) + "\n"
 
 

@@ -60,7 +60,7 @@ class Hashes:
             for target in self._design.targets
         }
 
-    def of(self, request: Request) -> str:
+    def hash_of(self, request: Request) -> str:
         """Return the hash of a request."""
         question = self._questions[request.target][request.question]
         return self._contexts[request.seed, request.source] + question
@@ -106,7 +106,7 @@ class AnswerFile:
         """Add one answer; OSError if its line cannot be written, and then nothing is added."""
         design = self.answers.design
         record = {
-            "request": self._hashes.of(request),
+            "request": self._hashes.hash_of(request),
             "seed": request.seed,
             "source": design.names[request.source],
             "target": design.names[request.target],

@@ -9,7 +9,7 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile, zip_longest
+from itertools import chain, takewhile, zip_longest
 from typing import ClassVar
 
 import numpy as np
@@ -237,7 +237,7 @@ class FewbenchSession(Session):
             if not is_whole:
                 continue
             if at + 1 >= n_led:  # what comes next, its own answers choose
-                before = np.unique(np.concatenate([of for each in rounds[: at + 1] for of in each]))
+                before = np.unique(np.concatenate([*chain(*rounds[: at + 1])]))
                 places, left = np.searchsorted(model.candidates, before), self._budget - len(before)
                 settle(runs, places, left, self._costs_of(model))
             if at == len(heard):
