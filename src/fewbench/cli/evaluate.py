@@ -115,7 +115,7 @@ def start(
     from fewbench.evaluation.journal import HEADER, Journal
     from fewbench.methods import Subset
     from fewbench.methods.base import AUTO
-    from fewbench.runners.joining import opened
+    from fewbench.runners.joining import open_or_start
 
     check_output_folder(output, inputs=[scores_path])
     joins = bool(target) and (output / HEADER).exists()
@@ -146,7 +146,7 @@ def start(
     names = target or ["target"]
     size = f"{counted(scores.n_models, 'source model')} × {counted(scores.n_items, 'item')}"
     with at_work(f"choosing items ({size})"):
-        evaluation, notes = opened(
+        evaluation, notes = open_or_start(
             output, scores, method or AUTO, stop, names, seed, items_of, subset=chosen
         )
     for note in notes:
@@ -279,10 +279,10 @@ def _positions_now(
     """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
         raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")
-    from fewbench.readers import read
+    from fewbench.readers import import_results
     from fewbench.runners import positions_in
 
-    now = read(logs, like=sources, scale=sources.scale).scores
+    now = import_results(logs, like=sources, scale=sources.scale).scores
     sources, lacking = positions_in(sources, now, items)
     if len(lacking) == len(items):
         raise EvaluationError(

@@ -94,18 +94,18 @@ def add(
     Scores: 1 model × 60 items, 3 tasks, 66.7% missing
     """
     listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    read = [_Run.read(Path(path)) for path in listed]
-    if not read:
+    added_runs = [_Run.from_folder(Path(path)) for path in listed]
+    if not added_runs:
         raise EvaluationError("no runs to add", hint="name the folders of evaluations")
     if family is not None and not family.strip():
         raise EvaluationError("the family has no name", hint="name it, or leave it out")
     named = {os.path.normpath(where): name for where, name in (names or {}).items()}
-    places = [where for run in read for where in run.places]
+    places = [where for run in added_runs for where in run.places]
     if unknown := [where for where in named if where not in places]:
         raise EvaluationError(
             f"no run to give a name: {some(unknown)}", hint=f"name one of {some(places, most=8)}"
         )
-    sources = as_sources(_started_with(read) if scores is None else scores)
+    sources = as_sources(_started_with(added_runs) if scores is None else scores)
     if sources.origin is not None:
         raise EvaluationError(
             "models cannot be added to a pack", hint="add to the scores that it was made from"
@@ -113,7 +113,7 @@ def add(
     table = sources
     again: list[str] = []
     accepted: list[str] = []
-    for started in read:
+    for started in added_runs:
         table, differences = _with_run(
             table, started, named, again, accept_differences=accept_differences
         )
@@ -121,9 +121,9 @@ def add(
             f"{started.place}: accepted as answers to the same items: {difference}"
             for difference in differences
         ]
-    accepted += [note for started in read for note in _left_out(table, started)]
+    accepted += [note for started in added_runs for note in _left_out(table, started)]
     if family is not None:
-        added = {f"{run.header.id}:{target}" for run in read for target in run.targets}
+        added = {f"{run.header.id}:{target}" for run in added_runs for target in run.targets}
         stated = pd.Series(stated_families(table), index=table.models.index, dtype=object)
         of_runs = table.models[RUN].isin(added)
         table = table.changed(
@@ -149,7 +149,7 @@ class _Run:
     item_ids: NDArray[Any]
 
     @classmethod
-    def read(cls, folder: Path) -> "_Run":
+    def from_folder(cls, folder: Path) -> "_Run":
         journal = Journal(folder)
         header = journal.header()
         every = list(journal.fresh())

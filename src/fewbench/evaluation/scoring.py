@@ -109,10 +109,11 @@ class Scoring(Frozen):
             scores = scores.changed(items=of_items.assign(**self.read_as))
             return self._weighed(scores.averaged(self.average or scores.average))
         if self.read_as and place is not None and place.is_dir():
-            from fewbench.readers import read
+            from fewbench.readers import import_results
 
-            again = read(place, metric=self.metric, filter=self.filter, scale=scores.scale).scores
-            scores = counted_alike(again, scores, place)
+            scale = scores.scale
+            again = import_results(place, metric=self.metric, filter=self.filter, scale=scale)
+            scores = counted_alike(again.scores, scores, place)
         return self.of_table(scores, place or folder or "the scores")
 
 
@@ -186,11 +187,11 @@ def logged_answers(
             hint="record its logs in a new folder: fewbench start … --scores with that metric, and "
             "fewbench tell",
         )
-    from fewbench.readers import read
+    from fewbench.readers import import_results
 
     logs = [path for path in sorted(place.iterdir()) if path.is_file()]
     try:
-        table = read(
+        table = import_results(
             logs,
             metric=scoring.metric,
             filter=scoring.filter,

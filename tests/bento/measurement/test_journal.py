@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fewbench.bento.measurement.answers import ANSWERED, EMPTY, MeasuredAnswer
-from fewbench.bento.measurement.journal import Hashes, opened, read
+from fewbench.bento.measurement.journal import Hashes, open_measurement, read_measured
 from fewbench.bento.measurement.templates import TEMPLATES
 from fewbench.errors import FewbenchError, TransferError
 
@@ -22,11 +22,11 @@ def folder(tmp_path):
 
 
 def journal_of(folder, design, model="m", facts=FACTS):
-    return opened(folder, design, facts | {"model": model})
+    return open_measurement(folder, design, facts | {"model": model})
 
 
 def kept(folder, design, model="m", facts=FACTS):
-    return read(folder, Hashes(design, facts | {"model": model}), design)
+    return read_measured(folder, Hashes(design, facts | {"model": model}), design)
 
 
 def value_of(request):

@@ -118,7 +118,9 @@ class AnswerFile:
 
 
 @contextmanager
-def opened(folder: Path, design: Design, asked: Mapping[str, str]) -> Iterator[AnswerFile]:
+def open_measurement(
+    folder: Path, design: Design, asked: Mapping[str, str]
+) -> Iterator[AnswerFile]:
     """Open or create a measurement's folder until the block ends.
 
     Raises
@@ -134,12 +136,12 @@ def opened(folder: Path, design: Design, asked: Mapping[str, str]) -> Iterator[A
         lines.cut()
         hashes = Hashes(design, asked)
         try:
-            yield AnswerFile(folder, read(folder, hashes, design), hashes)
+            yield AnswerFile(folder, read_measured(folder, hashes, design), hashes)
         finally:
             lines.sync()
 
 
-def read(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswers:
+def read_measured(folder: Path, hashes: Hashes, design: Design) -> MeasuredAnswers:
     """Return a folder's answers to a design, without a torn last line.
 
     Tokens of answers that the design does not need count too. A line that repeats an earlier

@@ -225,9 +225,9 @@ class FewbenchSession(Session):
                 settle(runs, NOTHING, self._budget, self._costs_of(model))
             elif n_led == len(lead.rounds):
                 runs[0].draws = [*self._draws_of(model, lead)]
-        opened = {at for name in group for at in record.open(name).tolist()}
+        open_items = {at for name in group for at in record.open(name).tolist()}
         for at in range(len(heard), len(rounds)):
-            is_whole = not any(opened.intersection(items.tolist()) for items in rounds[at])
+            is_whole = not any(open_items.intersection(items.tolist()) for items in rounds[at])
             if not is_whole:  # what is kept is of whole rounds
                 runs = [run.copy() for run in runs]
             for name, run, items in zip(group, runs, rounds[at], strict=True):

@@ -180,7 +180,7 @@ def join(
     work: Path | None = None,
     progress: OnStep | None = None,
 ) -> Reading:
-    """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
+    """Join runs of any models and tasks into one table; see `fewbench.import_results`.
 
     Raises
     ------
@@ -456,9 +456,9 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
     # Runs whose metric was renamed are copies, in the same order.
     joined = {task.name: (task.filter, iter(task.runs)) for task in tasks}
     rows = []
-    for read in runs:
-        chosen, of_task = joined[read.task]
-        run = next(of_task) if read.filter in (None, chosen) else read
+    for logged in runs:
+        chosen, of_task = joined[logged.task]
+        run = next(of_task) if logged.filter in (None, chosen) else logged
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))
         if not why and n_taken < run.n_rows:
             why = f"{run.n_rows - n_taken} rows come from another folder, which agrees"
