@@ -140,7 +140,7 @@ def test_rows_of_a_table_that_cannot_be_used(column, value, problem):
     few = rows.astype(object)
     few.loc[[3, 7], column] = value
     reading = from_rows(few, what="file")
-    assert reading.scores.run.sum() == 198
+    assert reading.scores.is_run.sum() == 198
     assert f"2 of 200 rows {'' if 'without' in problem else 'with '}{problem}" in reading.notes[0]
     many = rows.astype(object)
     many.loc[:50, column] = value

@@ -168,7 +168,7 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
     joined = import_results(paths).scores
     assert joined.model_ids == ["a", "b"]
     assert joined.items["task"].to_dict() == {"q": "x", "r": "x", "s": "y"}
-    assert joined.values[joined.run].tolist() == [1, 0, 0, 1]
+    assert joined.values[joined.is_run].tolist() == [1, 0, 0, 1]
     (tmp_path / "wide.csv").write_text("llm,r\nc,1\n")
     mixed = import_results([tmp_path / "wide.csv", paths[0]], columns=Columns("llm")).scores
     assert mixed.model_ids == ["c", "a"]
@@ -180,7 +180,7 @@ def test_saved_scores_are_joined_with_each_other_and_with_tables(tmp_path):
         import_results([paths[0], other])
     last = save_scores(from_arrays([[0.0]], models=["a"], items=["t"]), tmp_path / "three.parquet")
     joined = import_results([paths[0], last]).scores  # no item in common
-    assert joined.values[joined.run].tolist() == [1, 0, 0]
+    assert joined.values[joined.is_run].tolist() == [1, 0, 0]
     again = save_scores(from_arrays([[1.0]], models=["a"], items=["t"]), tmp_path / "four.parquet")
     with pytest.raises(ScoresError, match=r"in .*three\.parquet and a different one in .*four"):
         import_results([paths[0], last, again])

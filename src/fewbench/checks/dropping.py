@@ -97,7 +97,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
             else f"every model lacks more than {NEARLY_COMPLETE:.0%} of the items: run what is "
             "missing, or keep the table; fewbench plan and start take missing cells",
         )
-    ran = scores.run[np.ix_(left, kept)]
+    ran = scores.is_run[np.ix_(left, kept)]
     alone = ~ran.any(axis=0)
     if alone.any():
         n = counted(int(alone.sum()), "item")
@@ -120,7 +120,7 @@ def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
     more: list[str] = []
     while True:
         rows = [at for at, m in enumerate(scores.model_ids) if m not in gone and m not in more]
-        items = np.flatnonzero(scores.run[rows].any(axis=0))
+        items = np.flatnonzero(scores.is_run[rows].any(axis=0))
         left = scores.take(rows, items)
         spare = spare_twins(left, kinship(left).near_duplicates)
         if not spare:

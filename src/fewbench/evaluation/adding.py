@@ -338,7 +338,7 @@ def _answers_of(table: Scores) -> Spread:
     """Return how often each item was answered, and how far the answers vary."""
     if table.repeats is not None:
         return table.repeats.counts, table.repeats.variances
-    return table.run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
+    return table.is_run.astype(np.uint32), np.full((table.n_models, table.n_items), np.nan)
 
 
 def _repeats_of(table: Scores, items: Sequence[str], told: Answers) -> Spread:

@@ -113,7 +113,7 @@ class Cells:
         )
 
     @property
-    def run(self) -> NDArray[np.bool_]:
+    def is_run(self) -> NDArray[np.bool_]:
         """Whether each cell has a score, shape (models, items)."""
         return self.was_run(slice(None))
 

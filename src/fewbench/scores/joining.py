@@ -188,7 +188,7 @@ def _united(
 def _spread(table: Scores) -> tuple[Any, FloatArray]:
     if table.repeats is not None:
         return table.repeats.counts, table.repeats.variances
-    return table.run, np.full((table.n_models, table.n_items), np.nan)
+    return table.is_run, np.full((table.n_models, table.n_items), np.nan)
 
 
 def _placed(table: Scores, models: "pd.DataFrame", items: "pd.DataFrame", cells: Any) -> FloatArray:

@@ -15,7 +15,7 @@ MUCH = 0.6
 WORTH = 5
 """A smaller part of the error, in percent, is not worth more sources."""
 
-Run = Callable[[Sequence[tuple[Backtest, list[Cell]]]], None]
+RunCells = Callable[[Sequence[tuple[Backtest, list[Cell]]]], None]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class LearningCurve:
         )
 
 
-def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> LearningCurve:
+def learning_curve(backtest: Backtest, method: str, items: int, run: RunCells) -> LearningCurve:
     """Backtest a method with random parts of the sources, on the same targets.
 
     Parameters

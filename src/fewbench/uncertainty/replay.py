@@ -91,7 +91,7 @@ def replays(
         started = time.perf_counter()
         session = method.start(sources, budget, seed, targets.model_ids)
         if targets.has_missing:
-            for name, ran in zip(targets.model_ids, targets.run, strict=True):
+            for name, ran in zip(targets.model_ids, targets.is_run, strict=True):
                 session.record.skip(name, np.flatnonzero(~ran).tolist())
         replayed = []
         for limit in limits:

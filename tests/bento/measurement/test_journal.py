@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fewbench.bento.measurement.answers import ANSWERED, EMPTY, MeasuredAnswer
-from fewbench.bento.measurement.journal import Hashes, open_measurement, read_measured
+from fewbench.bento.measurement.journal import Hashes, open_measured, read_measured
 from fewbench.bento.measurement.templates import TEMPLATES
 from fewbench.errors import FewbenchError, TransferError
 
@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 
 def journal_of(folder, design, model="m", facts=FACTS):
-    return open_measurement(folder, design, facts | {"model": model})
+    return open_measured(folder, design, facts | {"model": model})
 
 
 def kept(folder, design, model="m", facts=FACTS):

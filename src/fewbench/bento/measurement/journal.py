@@ -118,9 +118,7 @@ class AnswerFile:
 
 
 @contextmanager
-def open_measurement(
-    folder: Path, design: Design, asked: Mapping[str, str]
-) -> Iterator[AnswerFile]:
+def open_measured(folder: Path, design: Design, asked: Mapping[str, str]) -> Iterator[AnswerFile]:
     """Open or create a measurement's folder until the block ends.
 
     Raises
