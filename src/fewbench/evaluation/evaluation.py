@@ -4,51 +4,30 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._lazy import pandas as pd
-from fewbench._names import counted, some
 from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
-from fewbench.evaluation.changes import (
-    FoundScores,
-    keep_items,
-    keep_scores,
-    left_out,
-    model_hashes,
-    started_scores,
-)
+from fewbench.evaluation.changes import started_scores
 from fewbench.evaluation.choosing import Choosing, Opened, carried
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
-from fewbench.evaluation.journal import (
-    Entry,
-    Header,
-    Journal,
-    Ran,
-    Removed,
-    Told,
-    part_of,
-    targets_of,
-)
+from fewbench.evaluation.journal import Entry, Journal, Ran, Told, part_of
 from fewbench.evaluation.ledger import Ledger
-from fewbench.evaluation.opening import (
-    Stop,
-    check_followed,
-    check_targets,
-)
+from fewbench.evaluation.opening import Stop, check_followed, check_targets
 from fewbench.evaluation.packed import stronger_warning
-from fewbench.evaluation.scoring import Scoring, counted_alike, logged_answers
+from fewbench.evaluation.saving import go_on_to, go_on_with, save
+from fewbench.evaluation.scoring import Scoring, counted_alike, told_by_logs
 from fewbench.executors import Executor
 from fewbench.methods import Method, Prediction, Provenance, Subset
 from fewbench.methods.base import AUTO
-from fewbench.scores import Benchmark, Scores, save_scores
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.roles import as_sources, source_models
 from fewbench.show.page import Page
 from fewbench.uncertainty.intervals import FEWEST
@@ -200,28 +179,7 @@ class Evaluation:
             alone is saved in the folder, and so is a table that runs were added to, as their rows
             may change.
         """
-        from fewbench.public import is_source, located
-
-        journal = Journal(Path(folder))
-        journal.check_free()
-        if scores_path is not None and is_source(scores_path):
-            scores_path = located(scores_path)
-        named = None if scores_path is None else str(Path(scores_path).resolve())
-        copy_of_scores = keep_scores(self.scores, journal.folder)
-        header = Header(
-            id=token_hex(8),
-            scores=copy_of_scores or named,
-            targets=self.targets,
-            subset=self.subset,
-            stop=self.stop,
-            provenance=self.provenance,
-            reason=self.reason,
-            models=model_hashes(self.scores),
-        )
-        journal.create(header)
-        self.scores_path = journal.scores_path(header)
-        self._ledger.write_to(journal)
-        self._choosing.fits.keep_in(journal.folder)
+        self.scores_path = save(self._choosing, Path(folder), scores_path)
         self._estimating = None  # the next keeps its errors in the folder
 
     @classmethod
@@ -271,73 +229,16 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         if found.is_changed:
-            evaluation._go_on_with(found, journal)
+            go_on_with(evaluation._choosing, found, journal)
         else:
             evaluation._ledger.go_on_from(journal)
         if stop is not None and stop != evaluation.stop:
             if not is_run:
                 stop.check_without_run(found.scores)
-            evaluation._go_on_to(stop, journal, method)
+            go_on_to(evaluation._choosing, stop, journal, method)
             return cls.open(folder, found.scores, method)
         evaluation._choosing.fits.keep_in(journal.folder)
         return evaluation
-
-    def _go_on_with(self, found: FoundScores, journal: Journal) -> None:
-        """Take the answers of a folder over that was started with other scores.
-
-        What is removed is noted in the folder before anything else is.
-        """
-        entries = list(journal.fresh())
-        everyone = targets_of(journal.header(), entries)
-        now = list(entries)
-        if found.removed:
-            now.append(Removed(removed=found.removed))
-        kept = list(part_of(now, self.scores.items.index, everyone))
-        self._ledger.carry(kept)
-        self._choosing.changes = (*found.notes, *left_out(entries, kept))
-
-        def note() -> None:
-            header = journal.header()
-            keep_items(self.scores, journal.folder)
-            own = journal.scores_path(header)
-            if own is not None and own.parent == journal.folder.absolute():
-                save_scores(self.scores, own)
-            journal.append(Removed(removed=found.removed))
-            changed = {"changes": header.changes + 1, "models": model_hashes(self.scores)}
-            changed |= {"subset": self._choosing.settings.subset, "provenance": self.provenance}
-            journal.write(header.model_copy(update=changed))
-
-        self._ledger.go_on_in(journal, note if found.removed else None)
-
-    def _go_on_to(self, stop: Stop, journal: Journal, method: Method | None) -> None:
-        """Record a new limit on cost, tokens or time in the folder."""
-        if stop.kept != self.stop.kept:
-            raise EvaluationError(
-                f"{journal.folder}: started with {self.stop.describe()}, now {stop.describe()}",
-                hint="change only the cost, the number of tokens or the time",
-            )
-        kept: dict[str, Any] = {"unit": stop.unit or self.stop.unit}
-        kept |= {"repeats": max(stop.repeats, self.stop.repeats), "epochs": self.stop.epochs}
-        stop = stop.model_copy(update=kept)
-        header = journal.header().model_copy(update={"stop": stop})
-        before, budget = header.provenance, 0
-        if (
-            self.method.extends
-            and self.method.targets_apart
-            and not (self.subset and header.changes)
-        ):
-            budget = stop.budget(self.method, self.scores)
-        if budget > before.budget:
-            provenance = before.model_copy(update={"budget": budget})
-            header = header.model_copy(update={"provenance": provenance, "subset": None})
-            if self.subset is not None:
-                opened = Opened.from_header(header, method)
-                more = type(self)(self.scores, targets=header.targets, opened=opened)
-                header = header.model_copy(update={"subset": more.subset})
-        with self._ledger.alone():
-            for target in self.targets if budget > before.budget else ():
-                self._ledger.lead_itself(target, before.budget)
-            journal.write(header)  # last: by the entries alone, nothing changes
 
     # -- the same answers, asked otherwise ----------------------------------------------------
 
@@ -389,7 +290,8 @@ class Evaluation:
         if scoring.read_as:
             entries = [entry for entry in entries if not isinstance(entry, Told)]
             for target in self._answering():
-                told, lacking = self._logged(target, sources, scoring)
+                asked = self.scores.item_ids[self.record.answered(target)].tolist()
+                told, lacking = told_by_logs(folder, target, asked, sources, scoring)
                 entries.append(told)
                 notes += lacking
         other = self._carried(sources, entries)
@@ -406,25 +308,6 @@ class Evaluation:
         other = self._carried(part, self.entries)
         other.estimating.errors_folder = self.folder
         return other
-
-    def _logged(
-        self, target: str, scores: Scores, scoring: Scoring
-    ) -> tuple[Told, tuple[str, ...]]:
-        """Return a target's answers by its logs, and a note on those that they lack."""
-        answers = logged_answers(self.folder, target, scores, scoring)
-        asked = self.scores.item_ids[self.record.answered(target)].tolist()
-        has = [item for item in asked if item in answers]
-        told = Told(
-            target=target,
-            items=tuple(has),
-            scores=tuple(answers[item] for item in has),
-        )
-        if lacking := [item for item in asked if item not in answers]:
-            return told, (
-                f"{target}: {counted(len(lacking), 'answer')} of {len(asked):,} left out, as the "
-                f"logs of the run do not have them: {some(lacking)}",
-            )
-        return told, ()
 
     def _carried(self, scores: Scores, entries: Iterable[Entry]) -> "Evaluation":
         """Return the same answers with other scores, as far as these have the items."""
