@@ -269,9 +269,9 @@ def print_result(
     echo(result.to_json() if options.as_json else str(result))
     told.tell(result.notes)
     if options.report is not None and result.estimates:
-        opened = Evaluation.open(options.output, scores)
+        evaluation = Evaluation.open(options.output, scores)
         source = "" if options.scores is None else options.scores.name
-        write(result.page(opened, source=source), result, options.report)
+        write(result.page(evaluation, source=source), result, options.report)
     more = f". Again, or at a different level: fewbench estimate {options.output} --level 0.95"
     say(f"result: {path}{more if result.estimates else ''}")
     if result.stopped == INTERRUPTED:

@@ -15,7 +15,7 @@ from fewbench._warned import issue
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.changes import started_scores
-from fewbench.evaluation.choosing import Choosing, Opened, carried
+from fewbench.evaluation.choosing import Choosing, Start, carried
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimates, among_sources
 from fewbench.evaluation.journal import Entry, Journal, Ran, Told, part_of
@@ -65,7 +65,7 @@ class Evaluation:
         replaces the method's selector.
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
-    opened : Opened, optional
+    start : Start, optional
         Parts of a saved evaluation, which `open` reads.
 
     Raises
@@ -100,21 +100,21 @@ class Evaluation:
         stop: Stop | None = None,
         subset: Subset | None = None,
         is_run: bool = False,
-        opened: Opened | None = None,
+        start: Start | None = None,
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
         self.read_notes: tuple[str, ...] = ()  # on how saved scores were read
         self.scores_path: Path | None = None  # the file of the scores, where a folder names it
-        if opened is None:
+        if start is None:
             check_targets(scores, targets)
         self.scores = scores
-        settings = opened or Opened.new(scores, method, budget, seed, stop, subset, is_run=is_run)
+        settings = start or Start.new(scores, method, budget, seed, stop, subset, is_run=is_run)
         self.stop, self.reason = settings.stop, settings.reason
         self._ledger = Ledger(scores, targets)
         self.record = self._ledger.record
         self._choosing = Choosing(scores, settings, self._ledger)
         self._estimating: Estimating | None = None
-        if opened is None:
+        if start is None:
             _ = self._choosing.session  # a method that cannot run raises its error now
 
     @property
@@ -140,7 +140,7 @@ class Evaluation:
         folder has the reason of the choice.
         """
         chosen = []
-        if self.reason is not None and self._choosing.settings.opened is None:
+        if self.reason is not None and self._choosing.settings.started is None:
             chosen = [f"method auto chose {self.provenance.method} ({self.reason})"]
         return (*self.read_notes, *chosen, *self._set_aside, *self._choosing.notes)
 
@@ -220,10 +220,10 @@ class Evaluation:
         header = journal.header()
         path = journal.scores_path(header)
         found, notes = started_scores(journal.folder, header, path, scores)
-        opened = Opened.from_header(header, method)
+        start = Start.from_header(header, method)
         if found.is_changed:
-            opened = carried(header.provenance, header.subset, opened, found.scores)
-        evaluation = cls(found.scores, targets=header.targets, opened=opened)
+            start = carried(header.provenance, header.subset, start, found.scores)
+        evaluation = cls(found.scores, targets=header.targets, start=start)
         evaluation.scores_path = path
         evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
@@ -312,8 +312,8 @@ class Evaluation:
     def _carried(self, scores: Scores, entries: Iterable[Entry]) -> "Evaluation":
         """Return the same answers with other scores, as far as these have the items."""
         settings = self._choosing.settings
-        opened = carried(self.provenance, self.subset, settings, scores)
-        other = type(self)(scores, targets=self.targets, opened=opened)
+        start = carried(self.provenance, self.subset, settings, scores)
+        other = type(self)(scores, targets=self.targets, start=start)
         other.scores_path = self.scores_path
         other.adopt(entries, self.targets)
         return other

@@ -109,9 +109,9 @@ def extend(
     asked = {name: len(places) for name, (places, _) in drawn.items() if len(record.asked(name))}
     subset = _with_items(evaluation, table, [*drawn.values()])
     provenance, settings = evaluation.provenance, evaluation._choosing.settings
-    opened = carried(provenance, subset, settings, table)
-    assert opened.opened is not None
-    changed = opened.opened
+    start = carried(provenance, subset, settings, table)
+    assert start.started is not None
+    changed = start.started
     if subset is None:
         more = max(asked.values(), default=0)
         changed = changed.model_copy(update={"budget": changed.budget + more})
@@ -124,7 +124,7 @@ def extend(
         save_scores(table, journal.folder / name)
         keep_items(table, journal.folder)
         header = journal.header()
-        update = {"scores": name, "provenance": changed, "subset": opened.subset}
+        update = {"scores": name, "provenance": changed, "subset": start.subset}
         update |= {"models": model_hashes(table), "changes": header.changes + 1}
         journal.write(header.model_copy(update=update))
         for entry in entries:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.changes import FoundScores, keep_items, keep_scores, left_out, model_hashes
-from fewbench.evaluation.choosing import Choosing, Opened
+from fewbench.evaluation.choosing import Choosing, Start
 from fewbench.evaluation.journal import Header, Journal, Removed, part_of, targets_of
 from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import Stop
@@ -88,8 +88,8 @@ def go_on_to(choosing: Choosing, stop: Stop, journal: Journal, method: Method | 
         provenance = before.model_copy(update={"budget": budget})
         header = header.model_copy(update={"provenance": provenance, "subset": None})
         if subset is not None:
-            opened = Opened.from_header(header, method)
-            more = Choosing(scores, opened, Ledger(scores, header.targets))
+            start = Start.from_header(header, method)
+            more = Choosing(scores, start, Ledger(scores, header.targets))
             header = header.model_copy(update={"subset": more.subset})
     with ledger.alone():
         for target in ledger.record.targets if budget > before.budget else ():

@@ -95,7 +95,7 @@ def _digest(content: object) -> str:
 
 
 class AnswerFile:
-    """A measurement's folder, held by this process; see `opened`."""
+    """A measurement's folder, held by this process; see `open_measured`."""
 
     def __init__(self, folder: Path, answers: MeasuredAnswers, hashes: Hashes) -> None:
         self.folder, self.answers = folder, answers
