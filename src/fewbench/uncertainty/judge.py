@@ -137,7 +137,7 @@ class Judge:
         errors = self.errors(answered)
         return quantiles_of(errors, errors.at(answered), first, last)
 
-    def of(self, score: Scored) -> Uncertainty:
+    def uncertainty(self, score: Scored) -> Uncertainty:
         """Return the uncertainty of a target's full score.
 
         For a run that stops at a half width, the level allows for the repeated looks (`at_looks`).
@@ -307,7 +307,7 @@ class Judge:
         """What the same number of random items would give."""
         return AsRandom(self.scores, self.budget)
 
-    def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
+    def task_uncertainties(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score, or None where it is unknown.
 
         `full` is the uncertainty of the full score.

@@ -138,10 +138,10 @@ def choose(
     [1, 0]
     """
     shares = [
-        (weight / len(of), VarianceReduction(gaussian, items, n))
-        for weight, of, items in models
+        (weight / len(gaussians), VarianceReduction(gaussian, items, n))
+        for weight, gaussians, items in models
         if weight > 0
-        for gaussian in of
+        for gaussian in gaussians
     ]
     open_ = np.ones(shares[0][1].gains().shape, dtype=bool)
     open_[closed] = False

@@ -48,7 +48,7 @@ class Preference:
     Examples
     --------
     >>> metric = Preference("metric", "acc")
-    >>> metric.of("mmlu", ["acc_norm", "acc"]), metric.of("gsm8k", ["exact_match"])
+    >>> metric.name_for("mmlu", ["acc_norm", "acc"]), metric.name_for("gsm8k", ["exact_match"])
     ('acc', 'exact_match')
     """
 
@@ -61,7 +61,7 @@ class Preference:
         self._met: dict[str, None] = {}
         self._open: list[tuple[str, list[str]]] = []
 
-    def of(self, task: str, candidates: Iterable[str]) -> str | None:
+    def name_for(self, task: str, candidates: Iterable[str]) -> str | None:
         """Return the name to use, or None if undecided (see `require`)."""
         there = list(dict.fromkeys(candidates))
         self._met |= dict.fromkeys(there)
@@ -180,7 +180,7 @@ def join(
     work: Path | None = None,
     progress: OnStep | None = None,
 ) -> Reading:
-    """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
+    """Join runs of any models and tasks into one table; see `fewbench.import_results`.
 
     Raises
     ------
@@ -270,11 +270,11 @@ def _join_task(
 ) -> JoinedTask | None:
     """Join one task. Return None if its metric or filter is undecided."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
-    chosen = filters.of(name, named) if named else None
+    chosen = filters.name_for(name, named) if named else None
     decided = not named or chosen is not None
     if decided:
         runs = _under(chosen, runs)
-    metric = metrics.of(name, _candidates(name, runs, metrics))
+    metric = metrics.name_for(name, _candidates(name, runs, metrics))
     if metric is None or not decided:
         return None
     runs = [_renamed(run, metric, metrics.named) for run in runs]
@@ -337,7 +337,7 @@ def _values(
     counts, variances = (~np.isnan(values)).astype(np.uint32), np.full(shape, np.nan)
     for (start, end), spread in of_parts.items():
         counts[:, start:end], variances[:, start:end] = spread
-    return values, Repeats.of(counts, variances)
+    return values, Repeats.from_counts(counts, variances)
 
 
 def _with_harness_columns(scores: Scores, tasks: list[JoinedTask]) -> Scores:
@@ -456,9 +456,9 @@ def _files(runs: Sequence[LogRun], tasks: list[JoinedTask]) -> "pd.DataFrame":
     # Runs whose metric was renamed are copies, in the same order.
     joined = {task.name: (task.filter, iter(task.runs)) for task in tasks}
     rows = []
-    for read in runs:
-        chosen, of_task = joined[read.task]
-        run = next(of_task) if read.filter in (None, chosen) else read
+    for logged in runs:
+        chosen, of_task = joined[logged.task]
+        run = next(of_task) if logged.filter in (None, chosen) else logged
         metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))
         if not why and n_taken < run.n_rows:
             why = f"{run.n_rows - n_taken} rows come from another folder, which agrees"

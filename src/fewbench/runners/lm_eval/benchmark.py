@@ -188,19 +188,20 @@ def _metrics(
     scored: dict[str, tuple[str, str]] = {}
     open_to: dict[tuple[str, str, str], list[str]] = {}
     for name, task in tasks.items():
-        means = [metric for metric, of in task.task.aggregation().items() if _is_mean(of)]
+        aggregations = task.task.aggregation()
+        means = [metric for metric in aggregations if _is_mean(aggregations[metric])]
         above = [groups[part] for part in paths[name].split("/") if part]
         liked = [metric for group in above for metric in group.by_size if metric in means]
         chosen: str | None = next(iter([*liked, *means]), None)
         if metrics.named or chosen is None:
-            chosen = metrics.of(name, task.metrics)
+            chosen = metrics.name_for(name, task.metrics)
         filters_of = task.filters or ["none"]
         aggregated = [group.filters.get(chosen or "") for group in above]
         filtered: str | None = next(
             name for name in [*aggregated, *filters_of] if name in filters_of
         )
         if filters.named:
-            filtered = filters.of(name, filters_of)
+            filtered = filters.name_for(name, filters_of)
         if chosen is None or filtered is None:
             continue
         _check_metric(task, chosen, means)
