@@ -56,7 +56,7 @@ class Estimate(Shown, Frozen):
         Expected absolute error, or None if unknown.
     interval_kind, interval_sources
         Kind of interval (exact, betting, sampled, held-out, random; see `intervals.Uncertainty`),
-        and the number of independent source models behind it if there are any.
+        and the number of held-out source models behind it, a family counting as one, if there are any.
     random
         Plain random sampling of as many items.
     before

@@ -12,6 +12,7 @@ from fewbench.errors import PackError
 from fewbench.evaluation.costs import Cost
 from fewbench.evaluation.estimate import Estimate, Estimates, among_sources, full_scores_of, several
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.methods.sources import sources_in_words
 from fewbench.scores import Scores, Unit
 from fewbench.scores.benchmark import AVERAGES, average_notes
 from fewbench.show.charts import estimating as figures
@@ -245,8 +246,8 @@ def _basis(estimate: Estimate, tab: str, unit: Unit, evaluation: Evaluation | No
     if _is_whole(estimate):
         facts["Interval"] = "none needed on exactly these items: all of them ran"
     if evaluation is not None:
-        if n_models := evaluation.scores.n_models:
-            facts["Source models"] = counted(n_models, "model")
+        if evaluation.scores.n_models:
+            facts["Source models"] = sources_in_words(evaluation.scores)
         facts["Full score"] = AVERAGES[provenance.average]
         if evaluation.reason:
             facts["Why this method"] = evaluation.reason

@@ -27,6 +27,7 @@ from fewbench.algorithms import ties
 from fewbench.algorithms.assisted import SampleErrors
 from fewbench.methods.base import Method
 from fewbench.methods.sources import (
+    NEARLY_COMPLETE,
     are_alike,
     independent_in_words,
     is_known,
@@ -421,9 +422,11 @@ def _not_trusted(why: str, share: float) -> str:
 
 
 def _too_few(sources: Scores) -> str:
-    groups = len(np.unique(source_groups(sources)[is_known(sources)]))
+    known = is_known(sources)
+    groups = len(np.unique(source_groups(sources)[known]))
     why = "the method's error could not be measured on parts of the source models"
     if groups < 2 * FEWEST_GROUPS:
         few = independent_in_words(sources, groups)
+        few += "" if known.all() else f" that ran at least {1 - NEARLY_COMPLETE:.0%} of the items"
         why = f"{few}: too few to measure the method's error"
     return f"{why}. The interval is that of random sampling: the method may be worse"
