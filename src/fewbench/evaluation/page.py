@@ -167,8 +167,8 @@ def _all(ranked: Sequence[Estimate], unit: Unit) -> Section:
     ]
     notes = ["fewbench versus says which of two targets is better."]
     if any(estimate.rank is not None for estimate in ranked):
-        text = "Random sampling: the half width of as many random items at this score. Rank: among "
-        notes.insert(0, f"{text}the source models.")
+        text = "Random sampling: the half width of as many random items, without source models."
+        notes.insert(0, f"{text} Rank: among the source models.")
     else:  # without source models, the items are a random sample themselves
         kept = [at for at, (name, _) in enumerate(head) if name not in ("Random sampling", "Rank")]
         head, rows = [head[at] for at in kept], [[row[at] for at in kept] for row in rows]

@@ -308,6 +308,28 @@ class Judge:
         """What the same number of random items would give."""
         return AsRandom(self.scores, self.budget)
 
+    def share_if_spread(self, estimates: FloatArray, n: int, level: float) -> float:
+        """Return how wide the interval of n random items is if they are spread over the tasks.
+
+        As without source models, over the width for a simple random sample: 1 with fewer than 60
+        items. By the variance between tasks (Cochran 1977, "Sampling Techniques", section 5.6).
+
+        Parameters
+        ----------
+        estimates : ndarray, shape (1 + tasks,)
+            The full score, then every task.
+        n : int
+        level : float
+        """
+        score, tasks, scores = float(estimates[0]), estimates[1:], self.scores
+        total = score * (1 - score) * self.random.effect
+        if n < ENOUGH or self.half_width is not None or len(tasks) < 2 or total < TINY:
+            return 1.0
+        of_tasks = np.bincount(scores.task_of, scores.item_weights)
+        between = float(of_tasks @ (tasks - of_tasks @ tasks) ** 2)
+        factor = student(math.sqrt(max(1 - between / total, 0)), n - min(len(tasks), n // 2) + 2.0)
+        return min(1.0, factor(level) / NORMAL_DISTRIBUTION.inv_cdf(0.5 + level / 2))
+
     def of_tasks(self, score: Scored, full: Uncertainty) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score, or None where it is unknown.
 
