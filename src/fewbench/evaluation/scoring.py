@@ -18,7 +18,7 @@ from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.evaluation.journal import INSPECT_LOGS, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
-from fewbench.scores.table import POSITION, key_field_of
+from fewbench.scores.table import POSITION
 
 IDS = ("id", "item", "task")
 
@@ -111,8 +111,10 @@ class Scoring(Frozen):
         if self.read_as and place is not None and place.is_dir():
             from fewbench.readers import read
 
-            again = read(place, metric=self.metric, filter=self.filter, scale=scores.scale).scores
-            scores = counted_alike(again, scores, place)
+            again = read(
+                place, metric=self.metric, filter=self.filter, like=scores, scale=scores.scale
+            )
+            scores = counted_alike(again.scores, scores, place)
         return self.of_table(scores, place or folder or "the scores")
 
 
@@ -194,7 +196,7 @@ def logged_answers(
             logs,
             metric=scoring.metric,
             filter=scoring.filter,
-            key=key_field_of(scores.items),
+            like=scores,  # what the user does not name is as before
             scale=scores.scale,
             accept_differences=True,
         ).scores

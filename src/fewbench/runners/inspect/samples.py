@@ -106,8 +106,10 @@ def match_samples(
 
 def benchmark_of(
     begun: Sequence[tuple[Any, Sequence[Any]]], metric: str | Mapping[str, str] | None = None
-) -> Benchmark:
+) -> tuple[Benchmark, tuple[str, ...]]:
     """Return the samples of tasks that have begun, as an import of logs of all of them names them.
+
+    With notes, such as on metrics that were not named.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def benchmark_of(
         What a log of a task says at its start, and its samples. Several of one task, for several
         models, count once.
     metric : str or mapping of task to str, optional
-        Comma-separated metrics in order of preference, needed where a task has several.
+        Comma-separated metrics in order of preference; by default the first of each task.
 
     Raises
     ------
@@ -127,7 +129,8 @@ def benchmark_of(
     named = ",".join(dict.fromkeys(metric.values())) if isinstance(metric, Mapping) else metric
     tasks = {header.eval.task: (header, dataset) for header, dataset in begun}
     runs = [_run_of(*task, (named or "").split(",")) for task in tasks.values()]
-    return join(runs, metric=named).scores.benchmark
+    reading = join(runs, metric=named)
+    return reading.scores.benchmark, reading.notes
 
 
 def _run_of(header: Any, dataset: Sequence[Any], named: Sequence[str]) -> LogRun:
