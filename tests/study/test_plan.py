@@ -97,7 +97,7 @@ def test_the_first_method_is_kept_unless_another_is_clearly_better():
 
 
 def test_an_error_that_no_interval_shows_is_said():
-    """Where stronger models get everything right, one item has no error, and no interval shows it."""
+    """Where stronger models get all right, one item has no error, and no interval shows that."""
     values = np.vstack([graded(20, 60, seed=1).values, np.ones((10, 60))])
     table = from_arrays(values, models=[f"m{at}" for at in range(30)])
     made = plan(table, error=0.01, expect="stronger", methods="greedy-ridge", repeats=3)
