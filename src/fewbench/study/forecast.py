@@ -168,7 +168,7 @@ class Plan(Shown):
     unit : str
         Unit of the costs: the name of their column, or as given with `cost`.
     cost : str
-        The limit of cost that the number of items is for, as `--cost` takes it.
+        The limit of cost that the number of items is for.
     scale : Scale
         The scale of the scores, on which errors are given.
     facts : dict of str
