@@ -99,7 +99,7 @@ class SharedRun:
         on_progress: OnProgress | None = None,
     ) -> None:
         self.known, self.settings, self.target_of = scores, settings, target_of
-        self.notes: tuple[str, ...] = ()
+        self.notes: list[str] = []
         self.error: FewbenchError | None = None
         self.feeds: list[RunningTask] = []
         self.run: Run | None = None
