@@ -412,6 +412,8 @@ class Backtest:
             for name, curve in curves.items()
             if curve is not None
         }
+        if not shares and not self.unit(measure)(1):
+            return Chosen(RANDOM, "each held-out target has one score on all its items", False)
         if not shares:
             return Chosen(RANDOM, "no other method can run on this table", False)
         alpha = reliability(self.scores)
