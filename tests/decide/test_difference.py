@@ -74,6 +74,15 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
         fewbench.run_versus(sources, {names[0]: models[names[0]]}, 40)
 
 
+def test_a_run_is_not_decided_within_a_batch(monkeypatch):
+    """Where one model is a batch ahead; answers that are taken as they come change nothing."""
+    table = simulate(46, 300, seed=0)
+    models = {table.model_ids[at]: table.to_frame().iloc[at].get for at in (43, 36)}
+    whole = fewbench.run_versus(table.take(models=range(26)), models, 40)
+    monkeypatch.setattr("fewbench.runners.driving.SOON", 0)
+    assert fewbench.run_versus(table.take(models=range(26)), models, 40) == whole
+
+
 @pytest.mark.parametrize("method", [METHOD, "random", "greedy-ridge"])
 def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     method, sources, targets, play, tmp_path

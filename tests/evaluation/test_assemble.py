@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fewbench
 from fewbench.evaluation import Evaluation, estimating
 from fewbench.methods import Answers, Prediction, Provenance, find_method
 from fewbench.scores import Scale
@@ -55,6 +56,25 @@ def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.
     return estimating.make_estimate(
         "t", one, judge.uncertainty(one), judge, level, MADE, past_scores(scores)
     )
+
+
+def test_random_sampling_is_as_wide_as_fewbench_without_sources():
+    """From 60 items on, the tasks' differences make a sample's interval narrower."""
+    table = simulate(31, 400, seed=5)
+    easy = table.values * (table.task_of != 0)  # no model solves the first task
+    target = dict(zip(table.item_ids, easy[np.argmax(easy.sum(axis=1))], strict=True))
+    table = replace(table, values=easy)
+    for n, narrower in ((40, False), (120, True)):
+        chosen, alone = (
+            fewbench.run(table.take(models=rows), "fewbench", n, score=target.get)
+            for rows in (range(30), [])
+        )
+        random = chosen.estimates["target"].random.half_width
+        own = alone.estimates["target"].interval
+        score = chosen.estimates["target"].score
+        assert random == pytest.approx((own.high - own.low) / 2, rel=0.1)
+        low, high = exact_interval(round(n * score), n, 400, 0.9)
+        assert (random < 0.9 * (high - low) / 2) == narrower
 
 
 def test_random_sampling_stands_beside_every_estimate():

@@ -153,7 +153,7 @@ def test_an_item_that_fails_once_more_keeps_its_answers() -> None:
         result.notes
     )
     assert result.targets["new"].failed == {}
-    with pytest.raises(RunError, match="repeats=0 is too low"):
+    with pytest.raises(RunError, match="repeats 0 is too low"):
         run(SOURCES, "random", 4, score=model, repeats=0)
 
 

@@ -57,6 +57,26 @@ def test_checkpoints_are_one_source_and_the_items_a_sample():
     assert [advice.when for advice in checked.use] == ["fewer than 20 independent source models"]
 
 
+def test_models_that_ran_a_part_are_counted_alike_everywhere():
+    """The audit, the choice of the method and the report; the errors have a number of their own."""
+    table = simulate(45, 200, seed=1)
+    cells = table.values.copy()
+    cells[38:44, 60:] = np.nan
+    sources = table.changed(values=cells).take(models=range(44))
+    assert "38 models of 19 families count as 19 independent" in (
+        audit(sources).of_kind("independent-sources").what
+    )
+    evaluation = fewbench.Evaluation(sources, budget=40)
+    assert "38 of 44 source models ran half of the items or more, 19 of them independent" in (
+        evaluation.reason
+    )
+    asked = evaluation.ask()["target"]
+    evaluation.tell("target", dict.fromkeys(asked, 1.0))
+    facts = next(part.facts for part in evaluation.page().sections if part.id == "basis")
+    words = "44 models, of which 38 ran half of the items or more, 19 of them independent"
+    assert facts["Source models"] == words
+
+
 @pytest.mark.parametrize(("families", "kind"), [(19, "sampled"), (20, "held-out")])
 def test_twenty_families_choose_items(families, kind):
     """However many models they have."""

@@ -445,18 +445,10 @@ MALFORMED = {
     "log with digits in groups": (field(acc="1_0"), "'acc' of task 't' is the text '1_0'"),
     "log with a metric missing in a row": (
         field(metrics=["f"], f=1, acc=...),
-        "several choices of --metric",
+        "metric 'acc' of task 't' is absent",
     ),
     "log with no metric": (log(lambda rows: [r | {"metrics": []} for r in rows]), "has no metric"),
     "log with only pairs": (log(lambda rows: [r | {"acc": [0, 1]} for r in rows]), "a list of 2"),
-    "log with metrics to choose from": (
-        log(lambda rows: [r | {"metrics": ["acc", "f"], "f": 1} for r in rows]),
-        "--metric acc",
-    ),
-    "log with filters to choose from": (
-        log(lambda rows: rows + [r | {"filter": "other"} for r in rows]),
-        "--filter none",
-    ),
     "log with rows that name no filter": (field(filter=..., metrics=...), "some rows name their"),
     "log out of range": (field(acc=50), "model 'org/a', item 't/"),
     "log with a metric that it lacks": (

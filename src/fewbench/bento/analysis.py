@@ -77,7 +77,7 @@ class TaskAnalysis(Shown):
         return self.given
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as in `--json` and the report."""
+        """Return plain values, as in `to_json` and the report."""
         return self._values
 
     def to_frame(self) -> "pd.DataFrame":

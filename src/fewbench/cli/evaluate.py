@@ -167,7 +167,7 @@ def start(
             say_warning(warning)
     batch = " (the first batch)" if len(first) < evaluation.provenance.budget else ""
     n_sources = evaluation.scores.n_models
-    sources = f"{counted(n_sources, 'model')} × " if n_sources else ""
+    sources = f"{counted(n_sources, 'source model')} × " if n_sources else ""
     echo(
         f"{output}: {method} on {sources}{counted(scores.n_items, 'item')}; "
         f"{counted(len(first), 'item')} to run now{batch}. Next: fewbench ask {output}"

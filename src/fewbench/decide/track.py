@@ -91,7 +91,8 @@ def track(
     Raises
     ------
     EvaluationError
-        With fewer than two checkpoints, or if their steps are unknown.
+        Without a checkpoint, with one if items for a `change` are asked for, or if the steps are
+        unknown.
 
     Examples
     --------
@@ -204,6 +205,8 @@ class _Tracker:
         From the last whole checkpoint, which finds more, and from the step before.
         """
         last, whole = len(self.names) - 1, 0
+        if not last:
+            return []
         from_whole, steps = [], [(at - 1, at) for at in range(1, last + 1)]
         for at in range(1, last + 1):
             if self.operands[at - 1].is_known:
@@ -214,7 +217,8 @@ class _Tracker:
         return list(dict.fromkeys([*from_whole, *steps, (0, last), (best, last)]))
 
     def _changes(self) -> tuple[Change, ...]:
-        pairs = self._pairs()
+        if not (pairs := self._pairs()):
+            return ()
         contrasts = [self._contrast(*pair) for pair in pairs]
         p_values = np.array([difference.p_value for difference in contrasts])
         n = len(self.names)
@@ -256,6 +260,10 @@ class _Tracker:
         score = self.operands[last].score
         assert isinstance(score, Uncertainty)
         half = score.half(self.level)
+        if change is not None and len(self.names) < 2:
+            raise EvaluationError(
+                "1 checkpoint with answers, and a change has two", hint="give a half width"
+            )
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
             half, of_questions = (

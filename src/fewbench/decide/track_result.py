@@ -210,7 +210,7 @@ class Track(Shown, Frozen):
         return Page(
             "track",
             self.run or "A training run",
-            f"{on_these(self.items_total)}, {seen}. {about} {found}",
+            f"{on_these(self.items_total)}, {seen}" + f". {about} {found}" * bool(self.changes),
             lesser,
             self.warnings,
             [

@@ -18,7 +18,7 @@ from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.evaluation.journal import INSPECT_LOGS, Told, logs_of
 from fewbench.scores import Average, Scores
 from fewbench.scores.benchmark import COHORT, WEIGHT, ItemTable
-from fewbench.scores.table import POSITION, key_field_of
+from fewbench.scores.table import POSITION
 
 IDS = ("id", "item", "task")
 
@@ -111,8 +111,9 @@ class Scoring(Frozen):
         if self.read_as and place is not None and place.is_dir():
             from fewbench.readers import import_results
 
-            scale = scores.scale
-            again = import_results(place, metric=self.metric, filter=self.filter, scale=scale)
+            again = import_results(
+                place, metric=self.metric, filter=self.filter, like=scores, scale=scores.scale
+            )
             scores = counted_alike(again.scores, scores, place)
         return self.of_table(scores, place or folder or "the scores")
 
@@ -195,7 +196,7 @@ def told_by_logs(
             logs,
             metric=scoring.metric,
             filter=scoring.filter,
-            key=key_field_of(scores.items),
+            like=scores,  # what the user does not name is as before
             scale=scores.scale,
             accept_differences=True,
         ).scores

@@ -233,6 +233,23 @@ def independent_in_words(scores: Scores, count: int) -> str:
     return words
 
 
+def sources_in_words(scores: Scores) -> str:
+    """Return how many source models a table has, and how many of them other numbers count.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> sources_in_words(simulate(30, 200))
+    '30 models, 15 of them independent'
+    """
+    whole, words = scores.whole, counted(scores.n_models, "model")
+    if whole is not scores:
+        words += f", of which {whole.n_models:,} ran half of the items or more"
+    if (count := independent_sources(whole)) < whole.n_models:
+        words += f", {count:,} of them independent"
+    return words
+
+
 def _compared(scores: Scores) -> FloatArray:
     items = np.linspace(0, scores.n_items - 1, min(scores.n_items, COMPARED)).astype(np.intp)
     return scores.filled_cells[:, items]

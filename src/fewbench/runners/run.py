@@ -84,7 +84,7 @@ class Run:
     ) -> None:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
-                raise RunError(f"{name}={value} is too low", hint="give 1 or more")
+                raise RunError(f"{name} {value} is too low", hint="give 1 or more")
         self.evaluation, self.targets, self.folder = evaluation, tuple(targets), folder
         self.stopped: str | None = None
         self.is_failed = False
@@ -187,7 +187,7 @@ class Run:
         scores = scores.averaged(average or scores.average)
         for name, value in (("repeats", repeats), ("epochs", epochs)):
             if value < 1:
-                raise RunError(f"{name}={value} is too low", hint="give 1 or more")
+                raise RunError(f"{name} {value} is too low", hint="give 1 or more")
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as locks:

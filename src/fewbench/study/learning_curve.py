@@ -9,7 +9,7 @@ from fewbench.study.backtest import Backtest
 from fewbench.study.cell import Cell
 from fewbench.study.inference import Figure, Paired, TwoWay
 
-SIZES = (5, 10, 20, 50, 100, 200)
+SIZES = (5, 20, 80, 320)
 MUCH = 0.6
 """Sizes up to this share of all sources are run, so that steps are large enough to see."""
 WORTH = 5

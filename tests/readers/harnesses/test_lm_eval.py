@@ -174,11 +174,22 @@ class TestMetricAndFilter:
             for i in range(2)
         ]
 
-    def test_metric_and_filter_are_asked_for_at_once(self, logs):
+    def test_the_first_metric_and_filter_count_as_for_a_run(self, logs):
+        """Said in a note; but never for a target of sources that may have been scored otherwise."""
         logs.write("a", "t", self.filtered(logs))
         logs.write("a", "u", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}), stamp=LATER)
+        reading = import_results(logs.root)
+        assert set(reading.scores.items["metric"]) == {"exact_match", "acc"}
+        assert set(reading.scores.items["filter"]) == {"strict-match", ""}
+        assert reading.notes[:2] == (
+            "metric 'acc' of 1 task: 'u'; there is also 'acc_norm', see --metric",
+            "filter 'strict-match' of 1 task: 't'; there is also 'flexible-extract', see --filter",
+        )
+        unsaid = reading.scores.changed(
+            items=reading.scores.items.drop(columns=["metric", "filter"])
+        )
         with pytest.raises(ReaderError, match="--filter strict-match --metric acc;"):
-            import_results(logs.root)
+            import_results(logs.root, like=unsaid)
 
     def test_a_model_without_the_filter_of_the_others(self, logs):
         logs.write("a", "t", self.filtered(logs))

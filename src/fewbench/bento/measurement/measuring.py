@@ -83,7 +83,7 @@ def measure(
         If the folder holds another measurement or a larger one, or is damaged.
     """
     if batch < 1:
-        raise RunError(f"batch={batch} is too low", hint="give 1 or more")
+        raise RunError(f"batch {batch} is too low", hint="give 1 or more")
     folder, limits, run = Path(output), limits or Limits(), None
     if not force:
         check_not_smaller(folder / MATRIX, design)

@@ -255,6 +255,7 @@ class Feed(RunningTask):
         tasks = tasks_in(pool.scores, spec.task)
         self._task = tasks[0] if len(tasks) == 1 else spec.task
         self.samples, notes = match_samples(pool.scores, tasks, with_ids(self.dataset))
+        notes += pool.notes
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         if not pool.scores.n_models:
             names = [task.rpartition("/")[2] for task in pool.scores.tasks]
