@@ -363,11 +363,12 @@ def test_models_that_never_meet_are_named(logs):
 
 class TestVersions:
     def test_of_the_task(self, logs):
-        logs.write("a", "t", three(logs), versions={"t": 1})
-        logs.write("b", "t", three(logs), versions={"t": 2})
-        assert noted(
-            import_results(logs.root), r"task 't' was run in 2 versions \(1: 'a'; 2: 'b'\)"
-        )
+        configs = {"t": {"num_fewshot": 0, "output_type": "multiple_choice"}}
+        logs.write("a", "t", three(logs), versions={"t": 1}, configs=configs)
+        logs.write("b", "t", three(logs), versions={"t": 2}, configs=configs)
+        reading = import_results(logs.root)
+        assert noted(reading, r"task 't' was run in 2 versions \(1: 'a'; 2: 'b'\)")
+        assert not noted(reading, "task version")  # said once
 
     def test_of_items(self, logs):
         for model in "abc":
