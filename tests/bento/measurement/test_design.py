@@ -178,7 +178,7 @@ def test_seeds_that_must_share_exemplars_are_noted(task):
         ({"questions": 0}, "questions 0 is too low"),
         ({"seed": -1}, "seed -1 is too low"),
         ({"columns": 4}, "columns 4 does not fit 3 tasks"),
-        ({"columns": 0}, "columns=0 does not fit"),
+        ({"columns": 0}, "columns 0 does not fit"),
         ({"columns": ("a", "x")}, "unknown tasks: 'x'"),
         ({"columns": ()}, "columns names no task"),
         ({"exemplars": 7}, "'a' has 12 questions and no pool.*7 aside needs 14 questions"),
