@@ -125,6 +125,7 @@ class Evaluation:
     ) -> None:
         scores, self._set_aside = source_models(as_sources(scores))
         self.read_notes: tuple[str, ...] = ()  # on how saved scores were read
+        self.beyond: tuple[str, ...] = ()  # what these have that the evaluation leaves out
         if opened is None:
             check_targets(scores, targets)
         self.scores = scores
@@ -265,6 +266,7 @@ class Evaluation:
         if found.is_changed:
             opened = carried(header.provenance, header.subset, opened, found.scores)
         evaluation = cls(found.scores, targets=header.targets, opened=opened)
+        evaluation.beyond = found.beyond
         evaluation.read_notes = (*notes, *found.beyond)
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
