@@ -154,8 +154,8 @@ def test_scores_given_after_it_may_have_lost_items(table, tmp_path, n_sources):
         assert "5 items left the scores" in " ".join(now.notes)
 
 
-def test_an_extension_draws_from_the_answers_that_are_there(table, tmp_path, monkeypatch):
-    """Answers that another process adds before the lock is taken count; a changed header stops it."""
+def test_two_extensions_at_once_are_one(table, tmp_path, monkeypatch):
+    """A folder that another process extends before the lock is taken is not extended again."""
     begun(table, tmp_path, parts(table))
     folder, read = tmp_path / "run", Evaluation.open
 
